@@ -1,4 +1,4 @@
-"""The entry of a worker: it takes in frames of other workers, and rows of sources."""
+"""The entry of a worker: frames of other workers and rows of sources come in here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Arrivals"]
 
 
 class Arrivals:
-    """The arrivals of one worker. They unpack each frame, and put its content where it belongs."""
+    """The entry of one worker. It unpacks each frame, and gives the content to the tasks, the ledger or the transaction."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Arrivals:
         return self._plan.components[source.component].streams[source.stream].schema
 
     def refresh_loads(self, frames: Iterable[Frame]) -> None:
-        """Give choosers that follow load the current numbers of waiting tuples, before the frames are taken in (D6)."""
+        """Give the current loads to the choosers that follow load, before the frames are taken in (D6)."""
         if not self._loads.followed:
             return
         for frame in frames:

@@ -12,20 +12,21 @@ __all__ = ["Backlog"]
 
 
 class Backlog:
-    """The backlog of one worker. ``sheds``: bolts drop or fail excess tuples, so spouts do not pause for their queues."""
+    """The backlog of one worker. ``sheds``: bolts drop or fail excess tuples, so spouts do not pause for bolts' queues."""
 
     def __init__(self, settings: Settings, wiring: Wiring, departures: Departures, *, sheds: bool) -> None:
         self._bolts, self._vectorised = wiring.bolts, wiring.vectorised_bolts
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: For each bolt, the bytes of a tuple in its queue when that was last weighed; and how often any was weighed.
+        #: For each bolt, the bytes of one tuple in its queue as they were weighed last; and how often any bolt's tuples were
+        #: weighed.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 
     @property
     def waiting(self) -> int:
-        """How many tuples wait in inboxes and lanes, with everything that waits in sealed frames."""
+        """How many tuples wait in inboxes and lanes, plus all entries that wait in sealed frames."""
         return sum(bolt.waiting for bolt in self._bolts) + self._departures.waiting
 
     def is_full(self) -> bool:
@@ -35,7 +36,7 @@ class Backlog:
         this worker.
         """
         departures = self._departures
-        # Lanes count as of the last look at them: to look at all of them each time would cost more than the tuples do.
+        # Lanes count as they were at the last look at them: to count all of them each time would cost more than the tuples do.
         waiting, size = departures.sealed_count, departures.sealed_bytes
         waiting += sum(lanes.tuples for lanes in departures.lanes.values())
         size += sum(lanes.bytes for lanes in departures.lanes.values())

@@ -39,7 +39,7 @@ from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
 
-#: Another thread cuts a chunk that takes longer than this: its tuples have suddenly become slow.
+#: If a chunk takes longer than this, its tuples have suddenly become slow, and another thread cuts the chunk short.
 _CHUNK_LONGEST = 0.1
 #: How long a replay waits, at most, before it looks again at a bolt that works outside.
 _REPLAY_PATIENCE_SECS = 0.05
@@ -60,13 +60,13 @@ class BoltTask(Task):
         #: The deliveries that the running loop executes; `look` may shorten the list.
         self._piece: list[Delivery] = []
         self._reported = (0, 0.0, 0)
-        #: Drops or rejects tuples above the high water marks; None where the strategy is only to slow down spouts.
+        #: Drops or fails tuples above the high water marks; None if the strategy is to slow down spouts instead.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: Whether batches are transactions: then an error aborts the batch, and the rollback takes back what the bolt holds
-        #: (C44).
+        #: Whether batches are transactions. If so, an error aborts the batch, and the rollback takes back the tuples that the
+        #: bolt holds (C44).
         self.in_transactions = False
-        #: Records what the bolt is given; None unless inputs are recorded.
+        #: Records the inputs and emits of the bolt; None if inputs are not recorded.
         self.inputs: TaskInputs | None = None
 
     def _new_queue(self) -> TupleQueue:
@@ -181,11 +181,11 @@ class BoltTask(Task):
         return self.queue.not_reached()
 
     def held(self) -> list[tuple[Tuple, float]]:
-        """Return the tuples that were executed and neither acked nor failed yet, each with the time since when."""
+        """Return the executed tuples that are neither acked nor failed yet, each with the time since when it is held."""
         return self._runner.held()
 
     def load(self) -> BoltLoad:
-        """Return what the bolt did since the last report, and what waits for it."""
+        """Return the work that the bolt did since the last report, and how much waits for it."""
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
         before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting + self.outside
@@ -206,12 +206,12 @@ class BoltTask(Task):
 
     @property
     def outside(self) -> int:
-        """How many executed tuples are still worked on outside."""
+        """How many of the executed tuples are still in progress outside of the worker."""
         return self._runner.outside
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether the worker has to drain answers from outside at once."""
+        """Whether the worker has to process answers from outside as soon as they come."""
         return self._runner.waits_for_answer
 
     def fileno(self) -> int:
@@ -219,9 +219,9 @@ class BoltTask(Task):
         return self._runner.fileno()
 
     def take_in(self) -> int:
-        """Process answers from outside. An error there counts as one in ``execute``.
+        """Process answers from outside. An error in them counts as an error in ``execute``.
 
-        Returns how many tuples that settles; not 0 after an error, because the restart settles all that the bolt held.
+        Returns how many tuples are settled by that: more than 0 after an error, because the restart settles all held tuples.
         """
         try:
             done = self._runner.take_in()
@@ -233,13 +233,13 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Count the time that the worker spent on nothing but waiting for this bolt, among others, as the cost of its tuples."""
+        """Count time in which the worker only waited for this bolt and others as execution time of this bolt's tuples."""
         self.counters.latency.seconds += seconds
 
     # -- execution -------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute one chunk of the waiting tuples; return how many that were."""
+        """Execute one chunk of the waiting tuples; return how many tuples were executed."""
         queue, size, counters, clock = self.queue, self._chunk_size, self.counters, self._clock
         most = min(size.most, self._runner.room) if self._runner.works_outside else size.most
         batch = queue.take(most) if most > 0 else []
@@ -249,7 +249,7 @@ class BoltTask(Task):
         started = begun = clock()
         while done < len(batch) and self.fatal is None:
             self._begun = begun
-            # A copy, because `look` may shorten it, and the rest of the chunk must not be lost.
+            # The piece is a copy, because `look` may shorten it, and the rest of the chunk must not be lost.
             self._piece = piece = batch[done : done + 1] if size.timed_alone else batch[done:]
             step = self._execute(piece)
             now = clock()
@@ -257,7 +257,7 @@ class BoltTask(Task):
             begun = now
             counters.latency.add(took, step)
             counters.executed += step
-            if queue.ticks:  # they are not counted: counts are of users' tuples only (J15)
+            if queue.ticks:  # ticks are not counted, because the counters are for users' tuples only (J15)
                 ticks = queue.count_ticks(batch, done, done + step)
                 counters.executed -= ticks
                 if self._runner.acks_on_return:
@@ -284,7 +284,7 @@ class BoltTask(Task):
         return False
 
     def _execute(self, batch: list[Delivery]) -> int:
-        """Execute tuples to the end of the chunk, or to the first that raises; return how many that were."""
+        """Execute tuples up to the end of the chunk, or up to the first one that raises; return how many were executed."""
         inputs = self.inputs
         if inputs is None:
             return self._execute_now(batch)
@@ -294,7 +294,7 @@ class BoltTask(Task):
         return executed
 
     def execute_one(self, delivery: Delivery) -> None:
-        """Execute one tuple now, and wait until it is done outside, too; only for replays."""
+        """Execute one tuple now, and wait until any work on it outside is done, too. Only replays call this."""
         self._begun = self._clock()
         self._execute_now([delivery])
         while self.outside and self.fatal is None:
@@ -361,7 +361,7 @@ class BoltTask(Task):
         self._fail_and_restart(where, error, None)
 
     def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
-        """Fail the tuple at hand, and restart the task, unless the error means only that the tuple failed (C5, W22)."""
+        """Fail the tuple ``tup``, and restart the task, unless the error means only that the tuple failed (C5, W22)."""
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
@@ -379,8 +379,8 @@ class BoltTask(Task):
             self._raised_in_row = 0
             return
         self.report_error(error)
-        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their rows
-        # do not fail. But if the error came from outside, the held tuples are what the bolt was at work on, and they fail.
+        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees
+        # do not fail here. But if the error came from outside, the bolt was at work on the held tuples, and so they fail.
         theirs = not self.in_transactions or (tup is None and self._runner.works_outside)
         lost = Verdict(
             Outcome.FAILED,

@@ -1,15 +1,14 @@
-"""The worker: its tasks, run in supersteps until nothing local is left to do.
+"""The worker, which runs its tasks superstep by superstep.
 
-A superstep begins with the frames that other workers addressed to this one (superstep 0: with the spouts) and
-ends when no task here has work left, or at the deadline; what is left stays queued, in order, ahead of later
-input. Its reply is the frames for other workers. The reply of the last superstep is the report to the driver;
-what is addressed to others then waits for superstep 0 of the next batch.
+A superstep begins with the frames from other workers; superstep 0 also calls the spouts. It ends when no task here has work
+left, or at the deadline. Tuples that are left then stay queued in order, and later input queues behind them. A superstep returns
+the frames for other workers. Only the last superstep of a round returns the report to the driver. Tuples for other workers that
+are left after it wait for superstep 0 of the next round.
 
-The same class serves every engine: a process beside a Spark executor, the local engine, and the in-process
-runner of supersteps. It knows no Spark, no sockets and no processes; its clock and its randomness are
-arguments.
+The same class serves both engines: in a process beside a Spark executor, and in the local engine's process. It knows no Spark,
+no sockets and no processes. Its clock and its source of randomness are arguments.
 
-Its parts are objects of their own (`stormspark.worker.parts`); `Worker` says in which order they act.
+The parts of a worker are objects of their own (`stormspark.worker.parts`). `Worker` decides in which order they act.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ _FILL_SECONDS = 0.002
 
 
 class Worker:
-    """One Storm worker. Call `open`, then `run` once for every superstep, then `close`; from one thread.
+    """One Storm worker. Call `open`, then `run` once for every superstep, then `close`, all on one thread.
 
-    ``incarnation`` tells lives of the same worker apart. ``clock`` gives monotonic seconds, and ``epoch`` is the time in
-    seconds since 1970 at which it stood at 0. ``logs`` sends each task's log and prints to a file of its own, where the
-    process belongs to us. ``storm_id`` names this run of the topology (A14).
+    ``incarnation`` tells lives of the same worker apart. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
+    seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it
+    is None in a process that is the user's. ``storm_id`` names this run of the topology (A14).
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Worker:
         self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
-        #: Batch, attempt and first superstep of the round; superstep 0 may bring several requests.
+        #: The batch, the attempt and the first superstep of the round. That superstep may come in several requests.
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
         self._first_round = False  # of an attempt at a batch
@@ -95,9 +94,9 @@ class Worker:
     # -- life ------------------------------------------------------------------------------------------------
 
     def open(self, active: bool = True) -> None:
-        """Start the worker hooks, then make every task.
+        """Start the worker hooks, restore the state, and prepare the bolts.
 
-        Bolts are prepared. If ``active``, spouts are opened and activated now, else at their first activation (B2).
+        If ``active``, spouts are opened and activated now, else at their first activation (B2).
 
         Raises `ComponentError`.
         """
@@ -121,7 +120,7 @@ class Worker:
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
-        """Start the worker hooks and this task alone, whose state was loaded before; at the end, stop them. For replays.
+        """For replays: start the worker hooks and this task alone, and stop them at the end. Its state was loaded before.
 
         Raises `ComponentError`.
         """
@@ -145,7 +144,7 @@ class Worker:
     def close(self, committed: int = -1) -> None:
         """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks.
 
-        ``committed`` is the last committed batch, where batches are transactions. Tasks take over that commit first.
+        ``committed`` is the last committed batch, if batches are transactions. Tasks take over that commit first.
         """
         self.transaction.hear_of_commit(committed)
         for task in [*self.wiring.spouts, *self.wiring.bolts]:
@@ -156,7 +155,7 @@ class Worker:
         self.stories.close()
 
     def abandon(self) -> None:
-        """End without ``close`` or ``cleanup``, but leave nothing at work outside of this process."""
+        """End without ``close`` or ``cleanup``, but stop all work outside of this process."""
         for task in self.tasks.values():
             self.call.enter(task)
             task.let_go()
@@ -166,7 +165,7 @@ class Worker:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
 
         Trees with edges outside of this worker fail with ``reason``. Tuples that are queued here stay, and so do tuples that
-        bolts hold. If batches are transactions, none of them stay: see `roll_back`.
+        bolts hold. If batches are transactions, no such tuple stays; see `roll_back`.
         """
         if self.plan.exactly_once:
             self.transaction.attempt_ended(reason)
@@ -216,7 +215,7 @@ class Worker:
         clock.running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
-        # In a round that ends the batch no bolt is cut short: a batch must not end anywhere before all its tuples are executed.
+        # In a round that ends the batch there is no deadline: a bolt must not hear of the end before it has executed all tuples.
         turn_ends = now + clock.turn_seconds
         deadline = inf if step.orders.ending_round else turn_ends
 
@@ -238,7 +237,7 @@ class Worker:
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. All tuples that are left, to their end or to the deadline.
+        # 5. All tuples that are left, until none is left or until the deadline.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)
@@ -300,10 +299,10 @@ class Worker:
         self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
 
     def _spare_those_that_wait(self) -> None:
-        """Give trees of tuples that have only waited their whole timeout again, because such a tuple is not late (W2, W3).
+        """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that home workers learn of it in time. A tuple that has moved since the last
-        look is not spared; otherwise a tree with a loop would live for ever.
+        The worker looks four times per timeout, so that home workers hear of it in time. A tuple that has moved since the last
+        look does not count; otherwise a tree with a loop would live for ever.
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
@@ -314,11 +313,11 @@ class Worker:
                 reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:
-        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more to do than time.
+        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
 
-        The tuples leave with the next superstep, as if this one had been longer. Returns false if there is nothing to do, or no
-        time for it. The gaps of the previous round are set aside from this round's time for spouts, and no more than that is
-        used; otherwise a worker that waits for a slow one would flood it with tuples.
+        The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
+        no time for it. As much time as the gaps of the previous round took is reserved for this out of the spouts' time, and no
+        more is used; otherwise a worker that waits for a slow one would flood it with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
@@ -334,9 +333,9 @@ class Worker:
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that `was_idle`.
 
-        That is so if a timer is due, if a user's thread has made a call, or if a spout, which is called once, has emitted.
-        Such a tuple waits for the next batch, like any that a batch leaves over. Spouts of transactions are not called,
-        because their tuples belong to a batch.
+        That is so if a timer is due, or if a user's thread has made a call. Otherwise each spout is called once, and there is
+        something to do if one has emitted. Its tuple waits for the next batch, like any tuple that a batch leaves over. If
+        batches are transactions, spouts are not called, because their tuples belong to a batch.
         """
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():
@@ -350,7 +349,7 @@ class Worker:
         return stirs
 
     def _hand_out(self) -> list[Frame]:
-        """Return the frames for other workers. Loads come last, so that the receiver need not run a pass before its tuples."""
+        """Return the frames for other workers. Loads come last, so that the receiver gets tuples to execute first."""
         self._departures.complete()
         for listener in self._loads.listeners:
             self._departures.add(listener, FrameKind.LOADS, 0, self._loads.payload(self.wiring.waiting_for))
@@ -365,7 +364,7 @@ class Worker:
 
     @property
     def backlog(self) -> int:
-        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next batch."""
+        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next round."""
         return self._reporter.backlog
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:

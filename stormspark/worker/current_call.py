@@ -11,7 +11,7 @@ from stormspark.worker.task import Task
 
 __all__ = ["CurrentCall"]
 
-#: A worker that has been in one task's code for this long is looked at by another thread.
+#: If a worker has been in one task's code for longer than this, another thread looks at the task.
 _LONG_SECONDS = 0.1
 
 
@@ -58,8 +58,8 @@ class CurrentCall:
     def busy(self) -> Busy | None:
         """Return which call the worker is in, and for how long; None if it is in none.
 
-        An instance starts not only together with its worker, but also after an exception, at an activation, and when a batch
-        runs again.
+        `Busy.opens` is true while an instance starts. That happens not only at the start of the worker, but also after an
+        exception, at an activation, and when a batch runs again.
         """
         at, task = self.at, self._inside
         if at is None:
@@ -71,7 +71,7 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """Cut a long loop over many calls short, or note that its calls return, so that `busy` returns the time of a single call.
+        """Cut a long loop over many calls short, or note that its calls return. So `busy` returns the time of a single call.
 
         Another thread calls this some times per second.
         """

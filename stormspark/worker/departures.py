@@ -22,7 +22,7 @@ FRAME_BYTES = 4 * 1024 * 1024
 
 
 class Departures:
-    """The departures of worker ``index``. ``unsent`` is called for tuples that can't be packed: the task, trees and reason."""
+    """The exit of worker ``index``. ``unsent`` is called with the task, the trees and the reason if tuples can't be packed."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Departures:
         others = [worker for worker in range(plan.workers) if worker != index]
         most = plan.settings.tuple_max_bytes
         self.lanes = {worker: Lanes(worker, ledger, unsent, FRAME_BYTES, most) for worker in others}
-        #: The same for record batches, where the topology has vectorised components.
+        #: The same for record batches, if the topology has vectorised components.
         vectorised = any(component.vectorised for component in plan.components.values())
         self.batch_lanes = {
             worker: BatchLanes(worker, ledger, unsent, FRAME_BYTES, most)
@@ -84,7 +84,7 @@ class Departures:
     def complete(self) -> None:
         """Make frames of everything that waits; acks, fails and parts of trees come last."""
         self.seal_all()
-        # After the tuples, because sealing may have drained parts, and failed tuples with values that can't be pickled.
+        # After the tuples, because sealing may bring a part's count to zero, and may fail tuples that can't be pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()
@@ -96,7 +96,7 @@ class Departures:
         return frames
 
     def clear(self) -> None:
-        """Drop everything that waits, because its batch runs again."""
+        """Drop all tuples and frames that wait, because their batch runs again."""
         for lanes in self.all_lanes:
             lanes.clear()
         self.sealed, self.sealed_count, self.sealed_bytes = [], 0, 0

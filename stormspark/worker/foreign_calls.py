@@ -5,9 +5,9 @@ checked there and waits in the task's mailbox; the worker carries it out between
 returns no task ids. A mailbox has a cap. Above it the calling thread waits, which slows it down as backpressure slows down a
 spout (Storm lets the queue grow).
 
-To find out which thread calls costs one call each time, and topologies without threads should not pay for it. So collectors
-check (``guarded``) only after user code has started its first thread: `Thread.start` is wrapped for that. Threads that are
-not Python's, or that no task of the worker has started, go unnoticed.
+Each check of the calling thread costs one function call, and topologies without threads should not pay for it. So collectors
+check the thread (``guarded``) only after user code has started its first thread: `Thread.start` is wrapped for that. A thread
+goes unnoticed if it is not one of Python's, or if it was not started by user code of this worker.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class Mailbox:
 
     @property
     def at_hand(self) -> int:
-        """How many of the waiting calls have to be done for the tuple that the task is at now: the calls from its time, and all
-        earlier ones.
+        """How many of the waiting calls have to be carried out with the current tuple.
+
+        These are the calls that were made while the task executed the tuple, and all earlier ones.
         """
         return self._at_hand
 
@@ -69,7 +70,10 @@ class Mailbox:
         return self._taking
 
     def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
-        """Add a call, in any thread; wait while the box is full. ``is_at_work``: whether the task may wait for the call."""
+        """Add a call, in any thread; wait while the mailbox is full.
+
+        ``is_at_work`` returns whether the task executes a tuple now, and so may wait for the call.
+        """
         with self._changed:
             since, reported = time.monotonic(), False
             while len(self._calls) >= self._most and not self._closed:
@@ -86,7 +90,7 @@ class Mailbox:
                     self._at_hand = len(self._calls)
 
     def take(self, most: int | None = None) -> int:
-        """Carry out the waiting calls, at most ``most`` of them, on the task's thread; return how many that was.
+        """Carry out the waiting calls, at most ``most`` of them, on the task's thread; return their number.
 
         An error in a call is raised, and the calls after it stay.
         """
@@ -120,7 +124,7 @@ class _Collector(Protocol):
 
 
 def post(collector: _Collector, call: Callable[[], object]) -> None:
-    """Put a call into the mailbox of the collector's task; drop it if the instance has ended, since nobody knows its tuples."""
+    """Put a call into the mailbox of the collector's task. Drop it if the collector's instance has ended."""
     task = collector._task
     if task.has(collector):
         task.mailbox.post(call, is_at_work=lambda: task.executes)
@@ -143,7 +147,7 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 
 
 def refuse_other_threads(task: Any) -> None:
-    """Raise `EmitError` on any thread but the task's: emits of a `BasicBolt` are anchored to the tuple at hand."""
+    """Raise `EmitError` on any thread but the task's, because emits of a `BasicBolt` are anchored to the current tuple."""
     if get_ident() != task.thread:
         msg = (
             f"{task.name}: a BasicBolt may emit only in execute, on the thread that called it; to emit in other threads, use "

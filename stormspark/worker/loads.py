@@ -1,7 +1,7 @@
-"""The loads of tasks, for choosers that follow load. Workers send each other the numbers for it (D6).
+"""The loads of tasks, for choosers that follow load. Workers send each other the numbers for them (D6).
 
-A task's load is the number of tuples that wait for it, as a part of ``topology.executor.receive.buffer.size``. A worker knows
-that number for its own tasks. For a task of another worker it adds up the tuples in its own lanes and the number that the
+A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker
+knows that number for its own tasks. For a task of another worker it adds up the tuples in its own lanes and the number that the
 other worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
 
 If no grouping of the plan follows load, no worker sends or computes any, and this costs nothing.
@@ -50,9 +50,10 @@ class Loads:
         self._reported.update(pickle.loads(payload))
 
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:
-        """Update the choosers. ``waiting_of`` counts the tuples that wait for a task here.
+        """Give the choosers the current loads.
 
-        ``in_lanes`` counts those in lanes to tasks of other workers.
+        ``waiting_of`` counts the tuples that wait for a task here. ``in_lanes`` counts the tuples in lanes to other workers, by
+        task.
         """
         waiting = Counter(self._reported)
         waiting.update(in_lanes)

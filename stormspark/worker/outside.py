@@ -1,4 +1,4 @@
-"""How a worker waits for the tuples that bolts work on outside of it; see `stormspark.spi.outside`."""
+"""A worker's wait for tuples that its bolts process outside of the worker; see `stormspark.spi.outside`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stormspark.worker.departures import Departures
 
 __all__ = ["OutsideWork", "Watch"]
 
-#: How long the worker lets more answers gather.
+#: How long the worker waits, without a look, for more answers to come.
 _GATHER_SECONDS = 0.0003
 #: How long the worker takes in answers before it returns to its bolts. Each switch costs time.
 _TAKE_IN_SECONDS = 0.002
-#: A look that took less than this brought little. Where some bolt has enough to do, the worker then waits for more: each look
-#: costs time, too.
+#: A look that took less than this brought few answers. If some bolt has at least `_ENOUGH` tuples outside, the worker then waits
+#: for more answers before the next look, because each look costs time.
 _SHORT_SECONDS = 0.00015
 _ENOUGH = 32
 #: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run dry.
@@ -25,7 +25,7 @@ _WORTH_A_TURN = 25
 
 
 class Watch:
-    """A poll of the files of some bolts: the files that they had at the last `set`."""
+    """A poll of the file descriptors of some bolts, as they were at the last `set`."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -44,7 +44,7 @@ class Watch:
     def take_in(self, seconds: float, enter: Callable[[BoltTask], None]) -> int | None:
         """Process answers that are there, or that come within ``seconds``.
 
-        Returns how many tuples that settles; None if no answer came. ``enter`` is called with the bolt whose code runs.
+        Returns how many tuples they settle; None if no answer came. ``enter`` is called with the bolt whose code runs.
         """
         came = self._poll.poll(seconds * 1000)
         if not came:
@@ -73,7 +73,7 @@ class OutsideWork:
 
     @property
     def at_work(self) -> int:
-        """How many tuples bolts work on outside of this process."""
+        """How many tuples are in progress outside of this process."""
         return sum(bolt.outside for bolt in self.bolts)
 
     @property
@@ -82,11 +82,11 @@ class OutsideWork:
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
 
     def wait(self, until: float) -> bool:
-        """Wait for answers from outside, and process them; false if no bolt is at work there, or if there is no time.
+        """Wait for answers from outside, and process them. Return false if no bolt works outside, or if there is no time.
 
-        Returns after some milliseconds, or earlier if all is done, so that bolts can go on with the results. As long as
-        somebody outside waits for an answer, only those bolts are watched: it is cheaper to process the others' answers all
-        at once.
+        The wait ends after some milliseconds, or earlier if all tuples are done, so that bolts can go on with the results. If
+        somebody outside waits for an answer from some bolts, only these bolts are watched: it is cheaper to process the answers
+        for the other bolts later, all at once.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()

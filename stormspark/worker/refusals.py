@@ -13,7 +13,10 @@ __all__ = ["Refusals"]
 
 
 class Refusals:
-    """The refusals of one worker. Lanes and receivers get its methods before the tasks exist, so `follow` adds the tasks."""
+    """The refusals of one worker: it fails such tuples, and reports them.
+
+    Lanes and receivers get the methods of this object before the tasks exist, so `follow` adds the tasks later.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -34,7 +37,7 @@ class Refusals:
             sender.fail_delivery(of_one, verdict, "to send")
 
     def refuse(self, task: int | None, roots: Roots, reason: str) -> None:
-        """Fail a tuple that bolt ``task`` can't get. Without a task a whole frame is lost, and the first bolt reports it."""
+        """Fail a tuple that bolt ``task`` can't get. If ``task`` is None, a whole frame is lost: the first bolt reports that."""
         bolt = self._bolts[0] if task is None else self._tasks[task]
         if task is not None:
             bolt.counters.failed += 1

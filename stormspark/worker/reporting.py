@@ -44,7 +44,7 @@ class Reporter:
         self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
         self._transaction = transaction
-        #: The changes that the durable acker has to know.
+        #: The changes of open rows that the durable acker has to know.
         self.acker_log = AckerLog()
         self._work_done = -1
         #: Whether nothing happened here in the last round, and nothing waits.
@@ -92,7 +92,7 @@ class Reporter:
 
     @property
     def backlog(self) -> int:
-        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next batch."""
+        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next round."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
         return self._turns.waiting + rows + calls + self._ledger.statistics().outgoing
@@ -100,7 +100,7 @@ class Reporter:
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come.
 
-        They read their low marks only every ``low_marks_every`` batches, and in batch 0.
+        Tasks find their low marks only in batches whose number is a multiple of ``low_marks_every``.
         """
         return merge_progress(
             {spout.component.id: progress}

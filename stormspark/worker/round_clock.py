@@ -10,8 +10,8 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["RoundClock"]
 
-#: A worker spends at most this share of its spouts' time on the gaps between supersteps. The rest is spent in the superstep
-#: itself, because other workers can begin only with tuples from there.
+#: A worker calls spouts in the gaps between supersteps for at most this share of the spouts' time. The rest of the time is for
+#: superstep 0, because the other workers can begin only with the tuples of that.
 _MOST_FILLED = 0.5
 #: One superstep advances the time of message timeouts by at most this share of a timeout, or by the length of a pause. While
 #: one long call runs, no worker can report to the others which tuples merely wait; such a report takes up to six supersteps
@@ -20,9 +20,9 @@ _STEP_SHARE = 1 / 8
 
 
 class RoundClock:
-    """The times of one worker, in seconds. It reads no clock itself; ``now`` is monotonic.
+    """The clock of one worker's rounds. It is given the time, in monotonic seconds, and reads no clock itself.
 
-    ``sheds``: bolts drop or fail tuples that do not fit. ``fills_gaps``: the worker may go on between two supersteps.
+    ``sheds``: bolts drop or fail tuples that do not fit, so spouts do not wait for bolts.
     """
 
     def __init__(self, plan: PhysicalPlan, *, sheds: bool) -> None:
@@ -40,8 +40,9 @@ class RoundClock:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Whether gaps may be filled. Not with rows of sources and tuples of a transaction, because these belong to a batch;
-        #: and not if bolts shed, because spouts have no time of their own then.
+        #: Whether spouts may be called in gaps. They may not if there are rows of sources or transactions, because these tuples
+        #: belong to a batch; nor if batches begin at fixed intervals; nor if bolts shed, because then there is no time that is
+        #: reserved for spouts.
         self._may_fill = not (
             sheds
             or plan.exactly_once
@@ -50,9 +51,9 @@ class RoundClock:
         )
         #: Whether spouts had more to emit than time in this round.
         self.quantum_used_up = False
-        #: How long the worker was at work in this round.
+        #: How many seconds the worker was at work in this round.
         self.worked = 0.0
-        #: How long it filled gaps since its last report, and how much of the gaps is left for that in this round.
+        #: How many seconds of gaps were filled since the last report, and how many may still be filled in this round.
         self.filled = self.left_to_fill = 0.0
         self._gaps = 0.0
         self._round_began: float | None = None
@@ -60,10 +61,11 @@ class RoundClock:
 
     @property
     def share_of_superstep(self) -> float:
-        """How long one superstep may carry tuples around loops.
+        """How many seconds one superstep may spend on tuples that go around loops of the topology.
 
-        All supersteps of a round together may take as long for that as the round's spouts. More would make batches longer than
-        their target. Then the quantum, which follows the length of batches, would shrink at the cost of the spouts.
+        All supersteps of a round together may spend as much time on that as the round has for spouts. If they spent more,
+        batches would be longer than their target. Then the quantum, which follows the length of batches, would shrink, and
+        spouts would get less time.
         """
         return self.quantum.seconds / self._supersteps
 
@@ -96,6 +98,6 @@ class RoundClock:
         self.running.begin_batch(now)
 
     def gap_filled(self, seconds: float, *, used_up: bool) -> None:
-        """Note that part of a gap was used. Unless spouts used it up, they do not need the rest of the gaps."""
+        """Note that part of a gap was used. If spouts had less to emit than time, they do not need the rest of the gaps."""
         self.filled += seconds
         self.left_to_fill = self.left_to_fill - seconds if used_up else 0.0

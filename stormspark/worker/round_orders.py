@@ -1,4 +1,4 @@
-"""The orders of one round: one object that the driver makes, and that travels whole to every worker."""
+"""The orders of one round: one object that the driver makes, and that every worker gets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["NO_EARLIER_ATTEMPTS", "PLAIN_ORDERS", "EarlierAttempts", "RoundOrder
 
 @dataclass(frozen=True)
 class EarlierAttempts:
-    """The facts that earlier attempts at a batch have left for the next attempt."""
+    """What the next attempt at a batch has to know of earlier attempts at it."""
 
     #: The batch of these attempts; -1: there were none.
     batch: int = -1
-    #: Ids of rows of sources that are not emitted any more, because they failed too often, by task.
+    #: By task, the ids of rows of sources that are not emitted any more, because they failed too often.
     given_up: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
-    #: The pickled announcements that were made before committers acted, by component and index of the announcing task.
+    #: What tasks have announced of the batch (`BatchAware.announcement`), pickled, by the task's component and index.
     announced: Mapping[str, bytes] = field(default_factory=dict)
 
     def of(self, batch: int) -> EarlierAttempts:
@@ -54,7 +54,7 @@ class RoundOrders:
     asks_spouts: bool = True
     #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`), counted from 1; 0: none of them.
     ending_round: int = 0
-    #: The facts that earlier attempts at this batch have left.
+    #: What the workers have to know of earlier attempts at this batch.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 
 

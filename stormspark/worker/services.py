@@ -1,4 +1,4 @@
-"""The services of a worker for its tasks: contexts, timers, threads, and the names of the things around them."""
+"""The services of a worker for its tasks: contexts, timers, worker hooks, and a pool of threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TaskServices"]
 
 
 class TaskServices:
-    """The one `Host` of all tasks of a worker; see `stormspark.worker.task_host.Host`.
+    """The services of one worker, and so the `Host` of all its tasks; see `stormspark.worker.task_host.Host`.
 
     ``epoch`` is the time, in seconds since 1970, at which ``clock`` stood at 0.
     """
@@ -45,7 +45,7 @@ class TaskServices:
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._tasks: Iterable[Task] = ()
-        #: The task whose ``execute`` or timer runs. That code may wait for its threads.
+        #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
         #: Whether user code has threads of its own (W26).
         self.guarded = False

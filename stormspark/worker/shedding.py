@@ -1,8 +1,8 @@
 """Overload without slowing down spouts: a bolt's task drops or fails tuples that do not fit into its queue (X51, F10).
 
-The queue holds as much as its high marks allow, in tuples and in bytes. Tuples beyond that are shed, the newest first. So the
-bolt executes tuples in order and always has work, and the marks bound the memory. To drop a tuple closes its edge: its tree
-ends as if the tuple had been executed, while Heron's tree waits for the timeout. To fail a tuple ends its tree at once.
+The queue holds as many tuples and bytes as its high marks allow. Tuples beyond that are shed, the newest first. So the bolt
+executes tuples in order and always has work, and the marks bound the memory. Dropping a tuple closes its edge, as if the tuple
+had been acked; in Heron its tree would wait for the timeout. Failing a tuple ends its tree at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MEGABYTE = 1024 * 1024
 
 
 class Shedding:
-    """Sheds the excess tuples of one task of a bolt."""
+    """The shedding of one bolt's task: it drops or fails the tuples that do not fit into the task's queue."""
 
     def __init__(self, task: BoltTask, ledger: Ledger, settings: Settings) -> None:
         self._task, self._ledger = task, ledger

@@ -1,4 +1,4 @@
-"""The task of a spout: it calls the spout for tuples, and passes on how their trees ended.
+"""The task of a spout: it calls the spout for tuples, and tells it how the trees of these tuples ended.
 
 A spout's task has
 
@@ -104,7 +104,7 @@ class SpoutTask(Task):
             self._collector.guarded = True
 
     def set_active(self, active: bool) -> None:
-        """Call ``activate`` or ``deactivate`` when that is a change (B13); open the spout before its first ``activate`` (B2)."""
+        """Call ``activate`` or ``deactivate`` if that is a change (B13). Open the spout before its first ``activate`` (B2)."""
         if active == self.life.is_active:
             return
         if not self.life.is_open:
@@ -151,7 +151,7 @@ class SpoutTask(Task):
         self.source.rows_to_come().take(batch, partition, payload)
 
     def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Queue rows as `take_rows` does, but rows of the local engine, which are Python objects already."""
+        """Queue rows of the local engine as `take_rows` does. These rows are Python objects already."""
         self.source.rows_to_come().add(batch, partition, rows)
 
     def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
@@ -232,14 +232,14 @@ class SpoutTask(Task):
     # -- 4. batches that are transactions --------------------------------------------------------------------
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """Begin an attempt. The spout must repeat what an earlier attempt announced; it is opened for that even if inactive."""
+        """Begin an attempt. A spout that must repeat what an earlier attempt announced is opened even if it is inactive."""
         super().begin_batch(attempt, announced)
         if announced is not None and not self.life.is_open:
             self.begin_anew()
 
     @property
     def must_finish(self) -> bool:
-        """Whether a spout with state is in the middle of a ``next_tuple``, and so its state is, too."""
+        """Whether the spout has state and is in the middle of a ``next_tuple``, so that its state can't be saved yet."""
         return self.calls.suspended and self.state is not None
 
     @property
@@ -248,7 +248,7 @@ class SpoutTask(Task):
         return self.component.source or self.must_finish
 
     def note_failures(self) -> None:
-        """Abort the batch if any of its trees has failed, and note which rows of a source those were."""
+        """Abort the batch if any of its trees has failed, and note the rows of a source whose trees have failed."""
         for tree in self.verdicts.failed():
             self.abort(f"message {tree.message_id!r} {tree.verdict}")
             self.source.note_failed(tree)
@@ -267,7 +267,7 @@ class SpoutTask(Task):
         self.adopt((None, row) for row in self.source.held.load(found))
 
     def held_rows(self) -> list[TaskChanges]:
-        """Return the changes to the table's open rows that belong to the prepared batch; see `HeldRows`."""
+        """Return the changes to the open rows in the state table that belong to the prepared batch; see `HeldRows`."""
         try:
             return self.source.held_rows(self.account.ended)
         except SerializationError as error:
@@ -275,7 +275,7 @@ class SpoutTask(Task):
             return []
 
     def commit(self) -> None:
-        """Take over that the batch is committed: its verdicts are final, and its rows are done.
+        """Note that the batch is committed: its verdicts are final, and its rows are done.
 
         The spout gets its acks and fails later, at the latest once its ``next_tuple`` has returned. An error in its ``ack`` or
         ``fail`` can't undo the commit.
@@ -283,7 +283,7 @@ class SpoutTask(Task):
         self.source.commit(self.verdicts.commit())
 
     def roll_back(self, batch: int, reason: str) -> None:
-        """Fail everything that was emitted in the batch, acked or not, because the batch runs again. Earlier verdicts stay.
+        """Fail all trees of the batch, whether acked or not, because the batch runs again. Earlier verdicts stay.
 
         A spout with state restarts after this, so it gets none of these verdicts.
         """
@@ -320,13 +320,13 @@ class SpoutTask(Task):
 
     @property
     def _owes_tuples(self) -> bool:
-        """Whether the batch can't be committed before the spout has emitted more; it does so even if inactive (B13, C44)."""
+        """Whether the spout must emit more, even if it is inactive, before the batch can be committed (B13, C44)."""
         if not self.waits_for_commit:
             return False
         return self.must_finish or (self.life.was_active_in_batch and self.rows_waiting > 0)
 
     def _may_go_on(self) -> bool:
-        """Whether a suspended call may go on: verdicts wait until it returns, and they must not pile up for ever."""
+        """Whether a suspended call may go on. Verdicts wait until the call returns, and they must not pile up for ever."""
         waiting = self.account.pending
         # A batch that is a transaction waits for the return of a spout with state, and all verdicts wait for the batch.
         if not (self.waits_for_commit and self.must_finish):
@@ -341,7 +341,7 @@ class SpoutTask(Task):
         return False
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Call ``next_tuple`` up to ``calls`` times, until it emits nothing; true if the last call emitted."""
+        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted."""
         collector, allowance = self._collector, self.allowance
         before, left = collector.emitted, allowance.left
         result = self.calls.take_turn(min(_EMITS_PER_TURN, left), min(calls, left), deadline)
@@ -389,7 +389,7 @@ class SpoutTask(Task):
             self.allowance.stop(StopReason.MAX_PENDING, now)
 
     def load(self) -> SpoutLoad:
-        """Return what the spout did since the end of the last round."""
+        """Return the work that the spout did since the end of the last round, and how much waits for it."""
         allowance = self.allowance
         # Trees that have ended while next_tuple is suspended still wait for ack or fail, so they count as open (E26).
         trees = self.account.pending + len(self.verdicts)

@@ -42,7 +42,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An error of a task: raised by user code, or reported with ``report_error`` (C4). ``text`` is its traceback or message."""
+    """An error of a task: user code has raised it, or reported it with ``report_error`` (C4).
+
+    ``text`` is the traceback or the message.
+    """
 
     component: str
     task: int
@@ -50,9 +53,9 @@ class ErrorReport:
 
 
 class TransactionReport(NamedTuple):
-    """How far a worker is with a batch that is a transaction."""
+    """A worker's report on a batch that is a transaction: how far the worker is with it."""
 
-    #: Tuples and rows that wait for another round.
+    #: How many tuples and rows wait for another round.
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
@@ -83,17 +86,17 @@ class WorkerReport:
     errors: tuple[ErrorReport, ...]
     #: Why the topology has to stop, or None.
     fatal: ErrorReport | None
-    #: How many tuples, rows, calls and acks wait here: in queues, and in frames for the next batch.
+    #: How many tuples, rows, calls and acks wait here: in queues, and in frames for the next round.
     backlog: int
     #: The readings of users' metrics since the last report (J18).
     data_points: tuple[DataPoint, ...] = ()
-    #: The reported failures of trees since the last report, oldest first; their number is bounded. They are no errors of tasks.
+    #: The failures of trees since the last report, oldest first; their number is bounded. They do not count as errors of tasks.
     failures: tuple[ErrorReport, ...] = ()
     #: How far the tasks of each source spout have come.
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     #: Change sets for the durable acker that may not be written yet, oldest first, each with its number (`AckerLog`).
     acker: tuple[tuple[int, bytes], ...] = ()
-    #: What each task did in this round, for the controller of backpressure.
+    #: The work of each task in this round, and how much waits for it, for the controller of backpressure.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
     #: For how many seconds the worker was at work in this round.
     worked: float = 0.0
@@ -101,7 +104,7 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False
-    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then it would itself notice new work.
+    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work.
     at_rest: bool = False
     #: How the batch ends here, where batches are transactions.
     transaction: TransactionReport | None = None
@@ -141,7 +144,7 @@ def merge_loads(reports: Iterable[WorkerReport]) -> dict[int, TaskLoad]:
 
 
 def merge_progress(reports: Iterable[Mapping[str, SourceProgress]]) -> dict[str, SourceProgress]:
-    """Merge the progress that several tasks, or workers, report of each source spout in one batch.
+    """Merge the progress that several tasks, or several workers, report for each source spout in one batch.
 
     >>> merge_progress([{"s": SourceProgress(3, {"t-0": 7, "t-1": 2})}, {"s": SourceProgress(1, {"t-0": 5})}])
     {'s': SourceProgress(waiting=4, low_marks={'t-0': 5, 't-1': 2}, came=0, limit=None)}

@@ -1,6 +1,6 @@
 """The base class of spout tasks and bolt tasks.
 
-A task holds its component's instance, its counters and its errors. It restarts the instance after an error, and it does the
+A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it does the
 work behind the methods of a `TopologyContext`.
 """
 
@@ -36,11 +36,10 @@ __all__ = ["Task"]
 
 
 class Task:
-    """One instance of a component.
+    """One task of a component. After a restart it has a new instance of the component.
 
-    Two rules cover all errors (W22). An error in `open`, `prepare` or `activate` stops the topology. An error at work restarts
-    this task alone; only after more than ``stormspark.task.max.restarts.in.row`` executions in a row that raised does it stop
-    the topology, too.
+    Two rules cover all errors (W22). An error in `open`, `prepare` or `activate` stops the topology. Any later error restarts
+    this task alone. The topology stops only if more than ``stormspark.task.max.restarts.in.row`` executions in a row raise.
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
@@ -125,7 +124,7 @@ class Task:
             self._starting = False
 
     def let_go(self) -> None:
-        """End the instance, if there is one, without ``close`` or ``cleanup``."""
+        """Let the instance give up what it owns outside, if it owns anything, without ``close`` or ``cleanup``."""
         instance = self.instance
         if isinstance(instance, LivesOutside):
             try:
@@ -164,7 +163,7 @@ class Task:
         return self._host.executing is self
 
     def has(self, collector: object) -> bool:
-        """Whether ``collector`` belongs to the current instance."""
+        """Return whether ``collector`` belongs to the current instance."""
         return getattr(self, "_collector", None) is collector
 
     def guard(self) -> None:
@@ -174,7 +173,7 @@ class Task:
     def take_calls(self, most: int | None = None) -> None:
         """Carry out calls that users' threads have made, at most ``most`` of them.
 
-        An error in such a call counts as one in ``execute`` or ``next_tuple``.
+        An error in such a call counts as an error in ``execute`` or ``next_tuple``.
         """
         try:
             self.mailbox.take(most)
@@ -198,7 +197,7 @@ class Task:
         raise NotImplementedError
 
     def prepare_state(self, txid: int) -> list[TaskChanges] | None:
-        """Return what changed in the batch; None if that failed, and then the batch can't be committed."""
+        """Prepare the state, and return its changes in the batch; None if that failed, so that the batch can't be committed."""
         assert self.state is not None
         try:
             return self.state.prepare(self.instance, txid)
@@ -215,7 +214,7 @@ class Task:
     def commit_state(self, txid: int) -> None:
         """Take over the state of a batch that is committed now.
 
-        If ``post_save`` raises, the component restarts on that state, as in Heron (C42), unless it is a sink that tries again
+        If ``post_save`` raises, the component restarts with that state, as in Heron (C42), unless it is a sink, which retries
         by itself.
         """
         assert self.state is not None
@@ -235,7 +234,7 @@ class Task:
         """Drop all tuples that wait for the task or that it holds."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Return to the state of batch ``txid``, and make a new instance: the batch after it runs again."""
+        """Take the task back to the state of batch ``txid``, with a new instance, because the batch after it runs again."""
         assert self.state is not None
         instance = self.instance
         try:
@@ -253,7 +252,7 @@ class Task:
         return instance if isinstance(instance, BatchAware) else None
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """Begin an attempt. A later instance of the task gets the same call when it starts."""
+        """Tell the component that an attempt begins. A later instance of the task gets the same call when it starts."""
         self._attempt = attempt, announced
         component = self._batch_aware
         if component is not None:
@@ -276,7 +275,7 @@ class Task:
         try:
             return cloudpickle.dumps(announced, 5)  # type: ignore[no-any-return]
         except Exception as error:
-            self.abort(f"what it has to say of its batch can't be pickled: {type(error).__name__}: {error}")
+            self.abort(f"its announcement for the batch can't be pickled: {type(error).__name__}: {error}")
             self.report_error(error)
             return None
 
@@ -287,7 +286,7 @@ class Task:
         self._host.set_timer(self, seconds, callback, first)
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return the time, in seconds since 1970."""
         return self._host.epoch() + self._clock()
 
     @property
@@ -338,7 +337,7 @@ class Task:
         self._restart(where, error)
 
     def abort(self, reason: str, *, outside: bool = False) -> None:
-        """Note why the batch can't be committed, where batches are transactions; the first reason counts.
+        """If batches are transactions, note why the batch can't be committed. The first reason counts.
 
         ``outside``: the cause is storage or a broker that can't be reached.
         """
@@ -348,7 +347,7 @@ class Task:
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
         """Fail the trees of a failed delivery, and close its edge. ``given`` is how the reason names the delivery.
 
-        A delivery that belongs to no tree aborts the batch instead, where batches are transactions: no tree would do it (C44).
+        If batches are transactions, a delivery that belongs to no tree aborts the batch, because no failed tree would (C44).
         """
         if roots is not None:
             fail_roots(self._ledger, roots, verdict)
@@ -388,7 +387,7 @@ class Task:
         return True
 
     def load(self) -> TaskLoad:
-        """Return what the task did in this round, and what waits for it."""
+        """Return the work that the task did in this round, and how much waits for it."""
         raise NotImplementedError
 
     def read_counters(self) -> TaskCounters:

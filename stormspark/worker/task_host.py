@@ -1,4 +1,4 @@
-"""The side of a worker that its tasks use."""
+"""The interface of a worker that its tasks use."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["Host"]
 
 
 class Host(Protocol):
-    """The side of a worker that its tasks use; `stormspark.worker.services.TaskServices` has all of it."""
+    """The interface of a worker that its tasks use. `stormspark.worker.services.TaskServices` implements it."""
 
-    #: Monotonic seconds.
+    #: The worker's clock, which returns monotonic seconds.
     clock: Callable[[], float]
     ledger: Ledger
     stories: Stories
 
     def epoch(self) -> float:
-        """Seconds since 1970 when `clock` was 0."""
+        """Return the time, in seconds since 1970, at which `clock` stood at 0."""
 
     def context(self, task: Task) -> TopologyContext:
-        """A new context for a new instance of the task."""
+        """Return a context for a new instance of the task."""
 
     #: Whether user code has started threads of its own.
     guarded: bool
-    #: The task whose ``execute`` runs now.
+    #: The task whose ``execute`` or timer runs now.
     executing: Task | None
 
     @property

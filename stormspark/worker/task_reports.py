@@ -24,7 +24,7 @@ class TaskReports:
         self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self.errors: list[ErrorReport] = []
         self.failures: list[ErrorReport] = []
-        #: When errors were reported, and when failures of trees were, by their kind.
+        #: The times at which errors were reported; and by kind, those at which failures of trees were reported.
         self._errors_at: deque[float] = deque(maxlen=self._most)
         self._failures_at: dict[str, deque[float]] = {}
 
@@ -44,7 +44,7 @@ class TaskReports:
         self.logger.error("%s: %s", self._name, text)
 
     def add_failure(self, kind: str, text: str) -> None:
-        """Log a failure of trees and report it to the driver. Each ``kind`` has the same limit per interval as errors have."""
+        """Log a failure of trees and report it to the driver. Each ``kind`` has the same limit per interval as errors."""
         reported_at = self._failures_at.setdefault(kind, deque(maxlen=self._most))
         if self._may_report(reported_at, self._clock()):
             self.failures.append(self.report_of(text))
@@ -55,7 +55,7 @@ class TaskReports:
         return ErrorReport(self._component.id, self._task, text)
 
     def component_error(self, what: str, error: BaseException) -> ComponentError:
-        """Make the error that stops the topology, because the component has raised ``error`` where ``what`` says."""
+        """Make the error that stops the topology after ``error``. ``what`` says what has happened, like "raised in open"."""
         component = self._component
         text = "".join(traceback.format_exception(error))
         msg = (

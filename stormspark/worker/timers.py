@@ -1,8 +1,8 @@
-"""Timers of a worker's tasks: ticks, windows, metric buckets and users' own, all on the worker's clock.
+"""Timers of a worker's tasks: for ticks, windows, metrics and users' own calls, all on the worker's clock.
 
-They go off in superstep 0, between tuples, on the thread that runs the tasks. So the shorter batches are, the more exact is a
-timer; Storm's ticks are no more exact (C9). If a worker was busy or asleep for several periods, one call makes up for all of
-them, and the old rhythm goes on.
+Timers go off in superstep 0, between tuples, on the thread that runs the tasks. So a timer may be late by the length of a batch;
+Storm's ticks are not exact either (C9). If a worker was busy or asleep for several periods, one call stands for all of them, and
+the old rhythm goes on.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A worker's part in a batch that is a transaction: it begins the batch, processes all of it, and prepares it or rolls it back.
 
-After a component was called for the end of its batch (``pre_save``), no tuple of that batch may reach it. So workers prepare
-together or not at all. In superstep S, the last one in which tuples can leave a worker, each worker that still has work sends
-an empty frame to every other one. In the superstep after it, every worker knows whether a tuple is left anywhere, and only
-acks arrive.
+After a component was called for the end of its batch (``pre_save``), no tuple of that batch may reach it. So all workers prepare
+in the same round, or none does. In superstep S, the last one in which tuples can leave a worker, each worker that still has work
+sends an empty frame to every other worker. In the superstep after it, every worker knows whether a tuple is left anywhere, and
+only acks arrive.
 
-The driver's part, which decides, is `stormspark.driver.transaction`.
+The driver's part, which decides about the commit, is `stormspark.driver.transaction`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class WorkerTransaction:
         self._batch_aware = [task for task in wiring.tasks.values() if task.component.kind_of_batch]
         self._ended = 0
         self._batch = -1
-        #: Why the previous attempt has to be rolled back when the next one begins; None if it has not.
+        #: Why the previous attempt has to be rolled back when the next one begins; None if it need not be.
         self._rolls_back: str | None = None
         #: Whether some worker still had work in this round when its last tuples left. Then no worker prepares in this round.
         self.unsettled = False
@@ -76,7 +76,7 @@ class WorkerTransaction:
     # -- how a batch begins ------------------------------------------------------------------------------------
 
     def attempt_ended(self, reason: str) -> None:
-        """Note that the attempt is over. The next round's orders name the last commit; everything after it is rolled back."""
+        """Note that the attempt is over. The next round's orders name the last commit; all work after that is rolled back."""
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
@@ -90,7 +90,7 @@ class WorkerTransaction:
             spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
-        """Take over that batch ``committed`` is the last one that is committed, if that is new."""
+        """Note that batch ``committed`` was committed last. If that is new here, take over the commit."""
         if committed > self._states.last:
             for spout in self._spouts:  # before any user code runs, which may raise
                 spout.commit()
@@ -130,7 +130,7 @@ class WorkerTransaction:
             task.begin_batch(attempt, None if pickled is None else self._read(task, pickled))
 
     def _read(self, task: Task, pickled: bytes) -> Any:
-        """Unpickle what an earlier attempt announced of the batch. If that fails, the topology stops: it can't be repeated."""
+        """Unpickle an earlier attempt's announcement. If that fails, the topology stops: the attempt can't be repeated."""
         try:
             return pickle.loads(pickled)
         except Exception as error:
@@ -145,7 +145,7 @@ class WorkerTransaction:
     # -- how it ends -------------------------------------------------------------------------------------------
 
     def end_batches(self, number: int, stage: int) -> None:
-        """End the batch for the bolts of this stage, one by one downstream, in round ``number`` of those that end it."""
+        """Tell bolts that the batch is over: those whose turn is in superstep ``stage`` of ending round ``number``."""
         reached("worker.before_finish")
         ends = self._plan.ends_of_batches
         for bolt in self._bolts:
@@ -166,8 +166,8 @@ class WorkerTransaction:
     def warn_if_unsettled(self, step: Step, phase: int) -> None:
         """Send all other workers a frame in superstep S if this worker needs another round, or if the batch fails here.
 
-        In a round that ends the batch the worker reports a fail at once, in any superstep: no committer may act if an earlier
-        one has failed.
+        In a round that ends the batch the worker reports a fail at once, in any superstep: a bolt must not be called for the end
+        of the batch if the batch has failed in an earlier bolt.
         """
         # If no edge crosses between workers, the work that is left concerns nobody else.
         if self.unsettled or not self._plan.supersteps:
@@ -242,7 +242,7 @@ class WorkerTransaction:
         return self._fails_elsewhere or None
 
     def _left(self) -> int:
-        """Return how many tuples and rows of the batch wait here, with calls that have to return before it ends."""
+        """Return how many tuples and rows of the batch wait here, plus calls that have to return before the batch ends."""
         return self._turns.left + sum(spout.rows_left + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:

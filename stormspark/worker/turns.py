@@ -22,13 +22,14 @@ from stormspark.worker.wiring import Wiring
 
 __all__ = ["Turns"]
 
-#: Calls of ``next_tuple`` between two looks at the bolts: few enough to stay in the caches, enough for the loop to cost little.
+#: How many times ``next_tuple`` is called before the worker looks at the bolts again: few enough that the tuples stay in the
+#: processor's caches, and enough that the loop itself costs little.
 _BURST = 64
-#: The most bursts, and passes over the bolts, while the clock stands still. Clocks of tests do that during a batch, which would
-#: never end otherwise.
+#: The greatest numbers of bursts, and of passes, while the clock stands still. The clock of a test may stand still during a
+#: batch, which would never end without these bounds.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: How long one bolt executes while others wait, if bolts shed and so no bolt may hold up the others.
+#: How long one bolt may execute while others wait, if bolts shed. Then no bolt may hold up the others.
 _SLICE_SECONDS = 0.01
 
 
@@ -125,8 +126,8 @@ class Turns:
     def work(self, deadline: float, loops_until: float) -> None:
         """Run bolts until every inbox is empty, at the latest until ``deadline``.
 
-        One pass is enough for everything that goes forward. Tuples that go round in a loop of the topology take more, and may
-        do so for ever (A15): after ``loops_until`` they wait for the next superstep.
+        One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes, perhaps
+        for ever (A15). After the time ``loops_until`` they wait for the next superstep.
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
         while not late and still < _MOST_PASSES:
@@ -224,7 +225,7 @@ class Turns:
         self.finish_outside()
 
     def finish_outside(self) -> None:
-        """Wait until no bolt works outside: a batch must not end anywhere before all answers are there."""
+        """Wait until no bolt works outside, because no bolt may hear that the batch is over before all answers are there."""
         while self._outside.wait(inf):
             self.run_pass(inf)
 
@@ -237,7 +238,7 @@ class Turns:
 
     @property
     def left(self) -> int:
-        """How many tuples, rows and calls of threads have to be done before the batch ends, without rows of sources."""
+        """How much has to be done before the batch ends: tuples, rows of record batches, and calls of threads."""
         return self.waiting + self.calls_at_hand()
 
     # -- threads and timers ----------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ class Turns:
                 self._departures.seal_full(task)
 
     def calls_at_hand(self) -> int:
-        """Return how many calls of threads belong to the current batch, like the tuples that were executed at that time."""
+        """Return how many calls of threads belong to the current batch: they were made while its tuples were executed."""
         if not self.listens:  # then all calls wait for the next batch
             return 0
         return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)

@@ -52,7 +52,7 @@ class Wiring:
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]
-    #: The function that takes rows of record batches, by task.
+    #: By task, the function that takes rows of record batches for it.
     receivers: Mapping[int, Receive]
     #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to one of them as its origin.
     sources: Mapping[tuple[int, str], TupleSource]
@@ -129,7 +129,7 @@ def connect(
 
 @dataclass(frozen=True)
 class _Connector:
-    """Makes the outlets of the tasks of one worker."""
+    """The maker of all outlets of one worker's tasks."""
 
     wiring: Wiring
     plan: PhysicalPlan
@@ -178,7 +178,7 @@ class _Connector:
             else:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # Without key fields the values don't matter. A user's own grouping may look at them, but is never single.
+        # A single grouping without key fields does not depend on the values. A user's own grouping may, but is never single.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerHooks:
-    """The hooks of worker ``index``. ``resources`` are the objects that they have set for its tasks, always up to date."""
+    """The hooks of worker ``index``. ``resources`` has the objects that the hooks set for the worker's tasks, up to date."""
 
     def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
         self._plan = plan
@@ -49,7 +49,7 @@ class WorkerHooks:
             self._started.append((declaration, hook))
 
     def shutdown(self) -> None:
-        """Shut the hooks down, the last one first. An error in one is logged, and does not keep the others from it."""
+        """Shut the hooks down, the last one first. An error in a hook is logged, and the other hooks are still shut down."""
         while self._started:
             declaration, hook = self._started.pop()
             try:

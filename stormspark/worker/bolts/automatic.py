@@ -16,7 +16,7 @@ __all__ = ["AutomaticRunner"]
 
 
 class AutomaticRunner(PlainRunner):
-    """Runs a bolt of a front-end, whose ``execute`` returns whether to ack the tuple."""
+    """The runner of a bolt of a front-end. The bolt's ``execute`` returns whether to ack the tuple."""
 
     _bolt: AutoAckBolt
 

@@ -18,7 +18,7 @@ __all__ = ["BasicRunner"]
 
 
 class BasicRunner(Runner):
-    """Runs a bolt whose tuples are acked when ``execute`` returns (C5). It holds none."""
+    """The runner of a bolt whose tuples are acked when ``execute`` returns (C5). So it never holds a tuple."""
 
     acks_on_return = True
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 __all__ = ["CHUNK_SECONDS", "ChunkSize"]
 
-#: How long a chunk should take, about: the worker looks at the deadline between chunks.
+#: About how many seconds a chunk should take. The worker checks its deadline only between chunks.
 CHUNK_SECONDS = 0.01
-#: The most tuples in a chunk, and the tuples in one while the task does not know yet how slow they are.
+#: How many tuples a chunk has at most, and how many it has until the task knows how long a tuple takes.
 _CHUNK_MOST = 1024
 _CHUNK_FIRST = 16
-#: Above this mean each execute is timed alone. Below it a chunk is timed as a whole, which costs nothing per tuple.
+#: If a tuple takes more seconds than this on average, each ``execute`` is timed alone. Otherwise a chunk is timed as a whole,
+#: which costs nothing per tuple.
 _TIMED_ALONE = 50e-6
 
 
 class ChunkSize:
-    """The size of one task's chunks, by the mean time that its tuples have taken.
+    """The size of one task's chunks. It follows the mean time that the last tuples have taken.
 
     >>> size = ChunkSize()
     >>> size.most
@@ -25,13 +26,13 @@ class ChunkSize:
 
     def __init__(self) -> None:
         self._mean = 0.0  # seconds per tuple; 0 while no tuple was executed
-        #: How many tuples the next chunk may have. They are few as long as the mean is unknown.
+        #: How many tuples the next chunk may have. The number is small as long as the mean is unknown.
         self.most = _CHUNK_FIRST
         #: Whether each tuple is timed alone, because tuples are slow.
         self.timed_alone = False
 
     def add(self, took: float, count: int) -> None:
-        """Take ``count`` tuples into the mean, each of which took ``took`` seconds."""
+        """Add ``count`` tuples to the mean. Each of them took ``took`` seconds."""
         mean = took if not self._mean else self._mean + (took - self._mean) * min(1.0, count / 64)
         self._mean = mean
         self.timed_alone = mean > _TIMED_ALONE

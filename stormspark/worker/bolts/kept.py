@@ -17,10 +17,11 @@ __all__ = ["KeptRunner"]
 
 
 class KeptRunner(OutsideRunner):
-    """Runs a bolt that takes many deliveries per call, as they are, and acks many per call."""
+    """The runner of a bolt that receives many deliveries per call, without a `Tuple` for each, and acks many per call."""
 
     def _connect(self) -> None:
-        # The functions refer to the task and not to this runner, which the bolt would then keep alive.
+        # The bolt keeps these functions. They refer to the task and not to this runner, so that the bolt does not keep the
+        # runner alive.
         task, ledger = self.task, self._ledger
 
         def sender(stream: str) -> Send | None:

@@ -1,4 +1,4 @@
-"""The kinds of bolts: which runner executes the tuples of which bolt."""
+"""The choice of the runner for each kind of bolt."""
 
 from __future__ import annotations
 

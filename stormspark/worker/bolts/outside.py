@@ -16,13 +16,16 @@ __all__ = ["OutsideRunner"]
 
 
 class OutsideRunner(PlainRunner):
-    """Runs a bolt whose executed tuples are not done yet: the worker asks it for room, and waits for its answers."""
+    """The runner of a bolt whose tuples are not done yet when ``execute`` returns.
+
+    The worker checks how many tuples the bolt has room for before it gives the bolt more, and it waits for the bolt's answers.
+    """
 
     works_outside = True
     _bolt: Any  # a `Bolt` that is a `WorksOutside`
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        return {}  # the bolt holds every tuple anyway, and a weak dictionary takes three times as long
+        return {}  # not a weak dictionary, which is three times slower: the bolt holds every tuple anyway
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
         """See `Runner.run`."""

@@ -20,21 +20,23 @@ __all__ = ["PlainRunner"]
 
 
 class PlainRunner(Runner):
-    """Runs a bolt that acks and fails its tuples through a collector, in ``execute`` or later."""
+    """The runner of a bolt that acks and fails its tuples through a collector, in ``execute`` or later."""
 
     collector: BoltCollector
 
     def __init__(self, task: BoltTask, bolt: Bolt) -> None:
         super().__init__(task)
         self._bolt = bolt
-        # The value is when the tuple's chunk began, so that the story of a failed tree can name who held it, and since when.
+        # The value is the time at which the tuple's chunk began: the story of a failed tree says which task holds a tuple, and
+        # for how long.
         self._held: MutableMapping[Tuple, float] = self._new_held()
         self._ledger = task.ledger
         self.collector = BoltCollector(task, self._ledger, self._held)
         self.collector.guarded = task.guarded
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        # Weak, so that a tuple that the bolt drops without ack or fail leaves nothing behind; its tree times out.
+        # The dictionary is weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The
+        # tuple's tree times out.
         return WeakKeyDictionary()
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

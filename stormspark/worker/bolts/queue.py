@@ -12,22 +12,22 @@ from stormspark.worker.tuples.weights import weight
 
 __all__ = ["TupleQueue"]
 
-#: How many waiting tuples are weighed to estimate the size of all, and the bytes that each takes beside its values.
+#: How many of the waiting tuples are weighed to estimate the size of all; and the bytes that a delivery takes beside its values.
 _SAMPLE = 8
 _DELIVERY_BYTES = 2 * getsizeof(())
 
 
 class TupleQueue:
-    """The tuples that wait for one task of a bolt, oldest first. ``inbox`` is a list that senders append to."""
+    """The tuples that wait for one task of a bolt, oldest first. ``inbox`` is the list that senders append to."""
 
     def __init__(self) -> None:
         self.inbox: list[Delivery] = []
-        #: Deliveries taken out of the inbox; those from `_next` on still wait, and are older than those in the inbox.
+        #: Deliveries that were taken out of the inbox. Those from `_next` on still wait, and are older than those in the inbox.
         self._taken: list[Delivery] = []
         self._next = 0
-        #: How many ticks wait.
+        #: How many of the waiting tuples are ticks.
         self.ticks = 0
-        #: How many deliveries were executed, ever.
+        #: How many deliveries were executed since the task was made.
         self.executed = 0
         self._seen = (0, 0)  # at the last call of `not_reached`: how many waited, and `executed`
 
@@ -51,7 +51,7 @@ class TupleQueue:
         return max(0, waiting - (self.executed - executed))
 
     def size_of_one(self) -> int:
-        """Estimate the bytes of one waiting tuple: its values (`weight`), and what the queue needs to hold them.
+        """Estimate the bytes of one waiting tuple: those of its values (`weight`), and those that the queue needs beside them.
 
         The estimate is a mean over a few tuples, spread evenly from the oldest to the newest.
         """
@@ -106,12 +106,12 @@ class TupleQueue:
         return newest
 
     def count_ticks(self, chunk: list[Delivery], start: int, end: int) -> int:
-        """Return how many ticks were executed in this part of a chunk, and forget them."""
+        """Count the ticks in the executed part of a chunk, and subtract them from `ticks`; return their number."""
         ticks = sum(source is TICK_SOURCE for _, source, _ in chunk[start:end])
         self.ticks -= ticks
         return ticks
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all tuples that wait."""
         self.inbox.clear()  # not a new list, because senders hold this one
         self._taken, self._next, self.ticks = [], 0, 0

@@ -1,12 +1,13 @@
-"""The base of the runners. A runner executes the chunks of one instance of a bolt, as bolts of its kind want it.
+"""The base of the runners. A runner executes the chunks of one instance of a bolt, in the way that this kind of bolt needs.
 
-A task chooses the runner when an instance begins (`stormspark.worker.bolts.kinds`), and uses it until the next one begins:
+A task makes a runner for each instance of its bolt (`stormspark.worker.bolts.kinds`), and calls it in this order:
 
 1. `prepare` calls the bolt's ``prepare``.
-2. `run` executes a chunk. `send` follows each chunk that did not raise.
-3. `held` names the tuples that were executed and neither acked nor failed.
+2. `run` executes a chunk. If the bolt works outside, `send` follows each chunk that did not raise.
+3. `held` returns the tuples that were executed and are neither acked nor failed yet.
 
-This base class is the runner of a task without an instance, which holds nothing and works nowhere.
+An object of this base class itself stands for a task that has no instance yet: it holds no tuple, has no work outside, and is
+never run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """Executes the tuples of one instance of a bolt."""
+    """The runner of one instance of a bolt, whose tuples it executes."""
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
@@ -37,7 +38,7 @@ class Runner:
 
     def __init__(self, task: BoltTask) -> None:
         self.task = task
-        #: The tuple of a chunk that raised: its position in the chunk, and the tuple itself.
+        #: The tuple whose execution raised: its position in the chunk, and the tuple itself.
         self.position = -1
         self.current: Tuple | None = None
         self._prepared = False
@@ -45,7 +46,7 @@ class Runner:
     # -- life ------------------------------------------------------------------------------------------------
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Prepare the bolt, and connect it."""
+        """Call the bolt's ``prepare``, and then take over the task's outlets."""
         self._prepare(conf, context)
         self._prepared = True
         self.connect()
@@ -55,7 +56,7 @@ class Runner:
         raise NotImplementedError
 
     def connect(self) -> None:
-        """Take over the task's current outlets. A bolt that is not prepared yet gets them after that."""
+        """Take over the task's current outlets. A bolt that is not prepared yet gets them at the end of `prepare`."""
         if self._prepared:
             self._connect()
 
@@ -71,21 +72,21 @@ class Runner:
     # -- tuples ----------------------------------------------------------------------------------------------
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
-        """Execute a chunk, which began at ``begun``; return how many tuples that were.
+        """Execute a chunk, which began at ``begun``; return how many tuples were executed.
 
-        An error of the bolt is raised, and then `position` and `current` are those of the tuple that raised.
+        Raises any error of the bolt. Then `position` and `current` say which tuple it was that raised.
         """
         raise NotImplementedError
 
     def held(self) -> list[tuple[Tuple, float]]:
-        """Return the tuples that were executed and neither acked nor failed yet, each with the time since when."""
+        """Return the executed tuples that are neither acked nor failed yet, each with the time since when it is held."""
         return []
 
     def forget(self, tup: Tuple) -> None:
-        """Hold this tuple no longer, because it is failed."""
+        """Forget this tuple, because it has failed."""
 
     def forget_all(self) -> None:
-        """Hold no tuple any longer: nobody can ack or fail those that were held."""
+        """Forget all held tuples, because nobody can ack or fail them any more."""
 
     # -- work outside of the worker ----------------------------------------------------------------------------
 
@@ -96,12 +97,12 @@ class Runner:
 
     @property
     def outside(self) -> int:
-        """How many executed tuples are still worked on outside."""
+        """How many of the executed tuples are still in progress outside of the worker."""
         return 0
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether the worker has to drain answers from outside at once."""
+        """Whether the worker has to process answers from outside as soon as they come."""
         return False
 
     def fileno(self) -> int:
@@ -109,8 +110,8 @@ class Runner:
         return -1
 
     def send(self) -> None:
-        """Let the bolt send outside what the chunk has brought."""
+        """Let the bolt send the chunk's tuples to the process or service that works for it outside of the worker."""
 
     def take_in(self) -> int:
-        """Process answers from outside; return how many tuples that settles."""
+        """Process answers from outside; return how many tuples are settled by them."""
         return 0

@@ -1,7 +1,8 @@
 """The TCP address where a process listens, and the one by which others reach it. They differ behind NAT and in containers.
 
-Others reach a worker by the host of the Spark executor beside which it lives. Executors dial each other at these hosts, so
-Spark's operator has made sure that they are right. The executor's JVM has both addresses on its command line.
+Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these names,
+so the operator of the cluster has already made sure that they are right. The executor's JVM has both addresses on its command
+line.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ _BACKLOG = 1024
 
 
 class Ports(NamedTuple):
-    """A range of ports: ``first``, or the first free one of the ``retries`` after it, as with ``spark.port.maxRetries``.
+    """A range of ports. A process takes ``first``, or the first free one of the ``retries`` ports after it.
 
-    ``first`` 0 means any port. ``key`` is the name of the setting, for messages of errors.
+    Spark does the same with ``spark.port.maxRetries``. If ``first`` is 0, any port will do. ``key`` is the name of the setting,
+    for error messages.
     """
 
     first: int = 0
@@ -36,10 +38,10 @@ ANY_PORT = Ports()
 
 
 class Address(NamedTuple):
-    """The address of a process. Others dial ``host``.
+    """The address of a process. Other processes dial ``host``.
 
-    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of this host, else at all
-    of its addresses.
+    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of its own host, else at all
+    addresses of its host.
     """
 
     host: str
@@ -48,7 +50,10 @@ class Address(NamedTuple):
 
 
 def listen(address: Address) -> socket.socket:
-    """Return a socket that listens. Raises `UnsupportedEnvironmentError`, with a message of one line, if that is impossible."""
+    """Return a socket that listens at ``address``.
+
+    If that is impossible, raises `UnsupportedEnvironmentError`, with a message of one line.
+    """
     wanted = address.bind or address.host
     for family, bind in (*_resolved(wanted), *(() if address.bind else _anywhere())):
         try:
@@ -67,9 +72,9 @@ def listen(address: Address) -> socket.socket:
 
 
 def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return the host by which others reach the executor with this command line, and the one where it listens.
+    """Return the host by which others reach the Spark executor with this command line, and the one where the executor listens.
 
-    Either is None if neither the command line nor the environment has it.
+    A host is None if neither the command line nor the environment names it.
 
     >>> executor_hosts(["java", "--hostname", "10.1.2.3", "--bind-address", "0.0.0.0"], {})
     ('10.1.2.3', '0.0.0.0')
@@ -84,14 +89,14 @@ def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tu
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the command line of a process, word by word; nothing if it can't be read."""
+    """Return the command line of a process, word by word; an empty list if it can't be read."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
     return []
 
 
 def without_brackets(host: str) -> str:
-    """Return an address without the brackets that it has in a URL.
+    """Return a host without the brackets that an IPv6 address has in a URL.
 
     >>> without_brackets("[::1]"), without_brackets("::1"), without_brackets("host")
     ('::1', '::1', 'host')

@@ -2,12 +2,13 @@
 
 It is like `multiprocessing.connection.Connection`, and adds three things: a deadline for each call, TLS, and an error when the
 path between two hosts has gone silent. A pulled cable or a firewall that has forgotten a connection sends nothing. Without a
-check of its own, a call would then wait for Linux's 15 minutes, or for ever.
+check of its own, a call would then wait for 15 minutes, as Linux does, or for ever.
 
-How silence differs from a slow process. Keep-alive probes an idle connection. While data is under way the kernel sends no such
-probes, and ``TCP_USER_TIMEOUT`` does not help: it also ends a connection whose other side answers but does not read, like a
-busy process. So a waiting call asks the kernel every few seconds (``TCP_INFO``) whether something is unanswered, and when the
-last answer came. A side that reads nothing still answers.
+A silent path must not be confused with a slow process. While a connection is idle, the kernel's keep-alive probes find out
+whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help: it also
+ends a connection to a busy process, which does not read although its kernel answers. So a waiting call asks the kernel every few
+seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came. The kernel of a process that reads nothing
+still answers.
 
 One thread may receive while others send, one at a time.
 """
@@ -32,7 +33,7 @@ __all__ = ["SILENCE_SECS", "Connection", "address_text", "has_hung_up", "local_h
 SILENCE_SECS = 15.0
 
 _LENGTH = struct.Struct("!Q")
-#: Up to this size a message leaves in one piece with its length.
+#: Up to this size a message is sent in one piece with its length.
 _SMALL_BYTES = 64 * 1024
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 #: Offsets in Linux's `struct tcp_info`: probes; unacked; last_ack_recv. The last number is the size that is read.
@@ -40,11 +41,11 @@ _PROBES_AT, _UNACKED_AT, _LAST_ACK_AT, _INFO_BYTES = 3, 24, 56, 104
 
 
 class Connection:
-    """A connection over a connected socket; `close` it at the end. For TLS the socket is wrapped, but not shaken hands yet.
+    """A connection over a connected socket; call `close` at the end. For TLS the socket is wrapped, without a handshake yet.
 
     ``silence_secs`` is how long a path over TCP may be silent while an answer is due. All calls raise `EOFError` if the other
-    side has hung up between two messages, and `OSError` for any other trouble. That is a `TimeoutError` after ``deadline`` (a
-    time of `time.monotonic`) and after the silence.
+    side has hung up between two messages, and `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline`
+    has passed, or if the path was silent for too long.
     """
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
@@ -52,7 +53,8 @@ class Connection:
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
         #: The deadline of each later call, a time of `time.monotonic`; None: there is none.
         self.deadline: float | None = None
-        self._lock = threading.RLock()  # held for calls that do not wait: OpenSSL allows one at a time
+        # Held during calls of the socket, which never wait: OpenSSL allows one call at a time.
+        self._lock = threading.RLock()
         self._ahead = b""  # the byte that `poll` had to read to know that a message comes
         self._silence = silence_secs
         self._unanswered_since: float | None = None
@@ -104,14 +106,14 @@ class Connection:
         return message if maxlength is None else bytes(message)
 
     def poll(self, timeout: float = 0.0) -> bool:
-        """Return whether a message, or the end, comes within ``timeout`` seconds."""
+        """Return whether a message, or the end of the connection, comes within ``timeout`` seconds."""
         deadline = self._earlier(timeout)
         while not self._ahead:
             if not self._ready(select.POLLIN, deadline):
                 return False
             if not self._tls:
                 return True
-            try:  # not all data on a TLS socket is ours, so one byte is read to be sure
+            try:  # data on a TLS socket may belong to TLS itself, so one byte is read to be sure that a message comes
                 with self._lock:
                     self._ahead = self._sock.recv(1)
             except _WANTS:
@@ -143,7 +145,7 @@ class Connection:
         return self._sock
 
     def __del__(self) -> None:
-        # As the standard connection does: a forwarder's connection ends with a task that gave up.
+        # The standard connection does the same. A forwarder's connection has to end with its Spark task, even if that failed.
         if hasattr(self, "_sock"):
             self._sock.close()
 
@@ -158,7 +160,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _read(self, view: memoryview, between: bool = False) -> None:
-        """Fill ``view``. ``between``: no message has begun yet, so the other side may hang up here."""
+        """Fill ``view`` with received bytes. ``between``: no message has begun yet, so the other side may hang up here."""
         whole = len(view)
         while view:
             if self._ahead:
@@ -232,7 +234,8 @@ class Connection:
         if last_ack is None:
             self._unanswered_since = None
             return
-        # Never earlier than the first such look: before that the connection may have been idle for hours.
+        # The silence begins at the earliest with the first look that found data unanswered: before that look the connection
+        # may have been idle for hours.
         now = time.monotonic()
         since = now if self._unanswered_since is None else max(self._unanswered_since, now - last_ack)
         self._unanswered_since = since
@@ -247,9 +250,9 @@ class Connection:
 
 
 def has_hung_up(error: BaseException) -> bool:
-    """Return whether a call failed because the other side ended the connection, as when its process ends.
+    """Return whether a call failed because the other side ended the connection, for example because its process ended.
 
-    Any other error is one of the path between the two.
+    Any other error is one of the path between the two sides.
 
     >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
     (True, True, False)
@@ -278,7 +281,7 @@ def _keep_alive(sock: socket.socket, silence_secs: float) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
-        # The first probe after half of the time, then three in the other half.
+        # The first of three probes is sent after half of the time. If none was answered, the connection ends after all of it.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(silence_secs / 2)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(silence_secs / 6)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
@@ -292,5 +295,5 @@ def _unanswered(sock: socket.socket) -> float | None:
     if len(info) < _LAST_ACK_AT + 4:
         return None
     (unacked,), (last_ack,) = (struct.unpack_from("=I", info, at) for at in (_UNACKED_AT, _LAST_ACK_AT))
-    # Probes go to a side that has no room to receive. Its kernel answers them as long as it is there.
+    # Unanswered probes count, too. The kernel sends them to a side that has no room to receive, and that side's kernel answers.
     return last_ack / 1000 if unacked or info[_PROBES_AT] else None

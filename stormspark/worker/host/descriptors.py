@@ -11,13 +11,13 @@ __all__ = ["make_room"]
 
 #: How many descriptors a process needs beside those of connections: for files, pipes and libraries.
 _OTHER_FILES = 64
-#: The soft limit is raised to this if the hard limit allows it. It costs nothing, and most connections can't be counted in
-#: advance.
+#: The soft limit is raised to this if the hard limit allows it. A high limit costs nothing, and most connections can't be
+#: counted in advance.
 _AMPLE = 65_536
 
 
 def make_room(connections: int, process: str) -> None:
-    """Raise this process's soft limit, so that it can have at least ``connections`` more. The limit is never lowered.
+    """Raise this process's soft limit, so that it can open at least ``connections`` more connections. Never lower the limit.
 
     Raises `UnsupportedEnvironmentError`, with a message of one line that names ``process``, if the hard limit is too low.
     """

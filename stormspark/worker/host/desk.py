@@ -1,20 +1,19 @@
 """The desk of a worker process: it takes in requests, lets each run once, and answers a repeated request with the same reply.
 
-The invariant: **within one attempt, a request runs at most once, and everybody who sends it gets that one
-run's reply.**
+The invariant: **within one attempt, a request runs at most once, and every sender of it gets the reply of that one run.**
 
 Why it holds. The key of a request is (batch, superstep, partition). A request enters only with its end mark, so a sender that
 died half-way leaves nothing behind. The first request with a key creates an `Errand`; later ones get the same errand and wait
 for it. One thread runs the errands, in the order in which they came. The desk keeps a reply until a request of a later round
-arrives. That round may belong to the next batch, which Spark starts only after this one is committed. Or it belongs to the
-same batch, if that has several rounds; the driver starts it only after it has all reports of the last round. From then on
-nobody needs the earlier replies.
+arrives. That round may belong to the next batch, which Spark starts only after it has committed the present one. Or it belongs
+to the same batch, if that has several rounds. The driver starts such a round only after it has all reports of the round before.
+From then on nobody needs the earlier replies.
 
-What would break it. To run a request twice would execute its tuples twice and, worse, send their frames only once. So the desk
-refuses a request whose reply is gone, and never runs it again. The same key with a different number of rows would mean that an
-earlier superstep was computed twice, with two results: the desk refuses that loudly. A task of an attempt that has ended may
-still send requests, because Spark does not wait for the tasks of a failed job. So attempts only go up here, and the desk
-refuses a lower one.
+What would break it. If a request ran twice, its tuples would be executed twice and, worse, their frames would be sent only once.
+So the desk never runs a request again, and refuses one whose reply is gone. If the same key comes with a different number of
+rows, an earlier superstep was computed twice, with two results: the desk refuses that with an error. A Spark task of an attempt
+that has ended may still send requests, because Spark does not wait for the tasks of a failed job. So the desk refuses every
+request of an attempt that is lower than the present one.
 
 Storm has nothing of the kind: its executors push to each other, and a message is lost with its connection.
 Here Spark decides when a task runs, and may run it as often as it likes.
@@ -34,7 +33,7 @@ from stormspark.worker.host.replies import Replies, RepliesStatistics
 
 __all__ = ["Desk", "Errand", "RefusedError"]
 
-#: A round is identified by its batch and its number in that batch. This one is earlier than all.
+#: A round is identified by its batch and its number in that batch. This value is lower than that of any round.
 _BEFORE_ALL = (-1, 0)
 
 
@@ -43,7 +42,7 @@ class RefusedError(Exception):
 
 
 class Errand:
-    """One request on its way through the worker. ``batches`` is its input, until it has run."""
+    """One request on its way through the worker. ``batches`` is its input, and is empty once the request has run."""
 
     def __init__(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> None:
         self.request = request
@@ -59,7 +58,7 @@ class Errand:
 class Desk:
     """The requests and replies of one worker process. Thread-safe.
 
-    ``attempt`` is the attempt in which the process was started, and ``supersteps`` is their number per round.
+    ``attempt`` is the attempt in which the process was started, and ``supersteps`` is the number of supersteps per round.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Desk:
         self._lock = threading.Lock()
 
     def take(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> tuple[Errand, bool]:
-        """Take in a request that was received whole; return its errand, and whether that is new and has to run.
+        """Take in a request that was received whole; return its errand, and whether the errand is new and has to run.
 
         Raises `RefusedError` for a request that must not run.
         """
@@ -112,7 +111,7 @@ class Desk:
         return None
 
     def finish(self, errand: Errand, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep the reply of an errand that ran, and wake all threads that wait for it."""
+        """Keep the reply of an errand that has run, and wake all threads that wait for the errand."""
         with self._lock:
             errand.batches = ()
             if not errand.done.is_set():
@@ -120,7 +119,7 @@ class Desk:
                 errand.done.set()
 
     def fail(self, errand: Errand, error: str) -> None:
-        """Mark an errand as failed, and wake all threads that wait for it. It is not run again."""
+        """Mark an errand as failed, and wake all threads that wait for the errand. A failed errand is not run again."""
         with self._lock:
             errand.batches = ()
             errand.error = errand.error or error

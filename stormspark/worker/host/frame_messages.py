@@ -10,7 +10,7 @@ from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_to_batch
 
 __all__ = ["messages_from", "record_batches_in"]
 
-#: The bytes of a message, about. Spark never has to hold a huge record batch.
+#: About how many bytes a message has at most, so that Spark never has to hold a huge record batch.
 _MESSAGE_BYTES = 16 * 1024 * 1024
 
 
@@ -20,7 +20,7 @@ def record_batches_in(messages: Iterable[pa.Buffer | bytes]) -> list[pa.RecordBa
 
 
 def messages_from(frames: Sequence[Frame]) -> list[pa.Buffer]:
-    """Lay frames out as messages of a bounded size; only a single larger frame may exceed it."""
+    """Pack frames into messages of a bounded size. Only a message with a single frame may be larger."""
     messages: list[pa.Buffer] = []
     begin = size = 0
     for position, frame in enumerate(frames):

@@ -1,16 +1,16 @@
 """A schedule for Python's cyclic garbage collector that keeps it off the tuple path.
 
 By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers,
-nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until a batch is
-answered and the driver does its part. So the collector is off, and `collect` runs at that time.
+nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until the worker has
+replied and the driver does its part of the batch. So the collector is off, and `collect` runs at that time.
 
 Young objects. The interpreter counts, at no cost, how many containers were made and not freed since the last collection of
-young ones. While they are few there is nothing to find, however large a bolt's state is or however many trees are open. Once
-they are many, they are looked at once, and the survivors are old from then on. If that finds state and no garbage, the next
-collection waits for more of them.
+young ones. As long as there are few, there is nothing to find, however large a bolt's state is or however many trees are open.
+Once there are many, one collection examines them, and the survivors count as old. If the collection found state and hardly any
+garbage, the next one waits for more young containers.
 
-Old objects. Garbage among them shows nowhere, so they are collected after a time. The interval is such that this costs 1 % of
-the time while the process grows, and 0.1 % while it does not.
+Old objects. Nothing shows how much garbage there is among them, so they are collected at intervals. The intervals are so long
+that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from collections.abc import Callable
 
 __all__ = ["GarbageBetweenBatches"]
 
-#: After a full collection that took t seconds, the next one comes 100 t later, or 1000 t if nothing has grown; in both cases at
-#: least this many seconds later.
+#: A full collection that took t seconds is followed by the next one 100 t later if the process has grown, else 1000 t later. In
+#: each case it comes no earlier than after the number of seconds in the second place.
 _SHARE, _LEAST_SECS = 0.01, 10.0
 _QUIET_SHARE, _QUIET_LEAST_SECS = 0.001, 60.0
-#: How many young containers cause a collection: the first number at first, and the second at most.
+#: How many young containers cause a collection: the number at first, and the greatest number.
 _FEW = 10_000
 _MANY = 200_000
-#: A collection that frees less than this share of them was in vain.
+#: A collection that frees less than this share of the young containers was in vain.
 _WORTH = 0.25
 
 
 class GarbageBetweenBatches:
     """The collector's schedule. It turns the collector off for the whole process until `end`; `collect` does the work.
 
-    ``freeze`` excludes all objects that exist now from every later collection: for a process whose plan, modules and tasks
-    live as long as it does. ``clock`` returns monotonic seconds.
+    ``freeze`` excludes all objects that exist now from every later collection. That suits a process whose plan, modules and
+    tasks live as long as the process. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, *, freeze: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,9 +52,9 @@ class GarbageBetweenBatches:
         self._next_full, self._latest_full = now + _LEAST_SECS, now + _QUIET_LEAST_SECS
 
     def collect(self) -> None:
-        """Run the collection that is due, if any. Call it while nobody waits for the process.
+        """Run the collection that is due, if there is one. Call this while nobody waits for the process.
 
-        It does nothing if the collector was off before.
+        If the collector was off before this object was made, nothing is collected.
         """
         if not self._was_on:
             return

@@ -1,4 +1,4 @@
-"""The introduction of a new worker process to nimbus: it says hello, and gets all that it needs before it opens its tasks.
+"""The introduction of a new worker process to nimbus: the process says hello, and gets all that it needs to open its tasks.
 
 The process that started this one waits meanwhile. It reads "up" once nimbus knows this worker.
 """
@@ -54,15 +54,15 @@ class Introduction(NamedTuple):
     #: Rows for tasks that are not open yet.
     adoptions: list[Adopt]
     state: StateAccess | None
-    #: The report whether this host sees the driver's folder; None if nimbus does not ask for it.
+    #: The report that says whether this host sees the driver's folder; None if nimbus does not ask for it.
     sees: Sees | None
 
 
 def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
-    """Introduce this process to nimbus. Raises `NotIntroducedError`.
+    """Introduce this process to nimbus. Raises `NotIntroducedError` if the process has to end.
 
-    ``output`` receives what is written to the standard descriptors from then on. State that the driver sends goes to a file in
-    ``folder``.
+    From then on the file ``output`` receives everything that is written to the standard descriptors. State that the driver sends
+    goes to a file in ``folder``.
     """
     try:
         link = dial(launch.nimbus, launch.key, launch.silence_secs)
@@ -79,7 +79,7 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
         text = unusable_logs(error)
         with contextlib.suppress(OSError):
             link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
-            # Until nimbus has read it: on TCP it would otherwise be lost with the connection.
+            # Waits until nimbus has read the message: on TCP it would otherwise be lost with the connection.
             link.poll(LAST_WORDS_SECS)
         raise NotIntroducedError(text, code=1) from error
     address = None
@@ -99,7 +99,7 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
 
 
 def unusable_logs(error: Exception) -> str:
-    """Say that the folder for logs can't be used on this host, and why."""
+    """Return a message that says that the folder for logs can't be used on this host, and why."""
     return f"the folder for logs can't be used on host {socket.gethostname()}: {error}"
 
 
@@ -108,9 +108,9 @@ def _gone(error: Exception) -> NotIntroducedError:
 
 
 def _report_up(output: Path) -> None:
-    """Report "up" to the process that started this one, and close its pipes: nimbus knows this worker now.
+    """Report "up" to the process that started this one, because nimbus knows this worker now, and close the pipes to it.
 
-    ``output`` receives what is written to the descriptors directly from now on; logs and prints have files of their own.
+    From now on ``output`` receives everything that is written to the descriptors directly. Logs and prints have other files.
     """
     os.write(1, UP)
     null = os.open(os.devnull, os.O_RDONLY)

@@ -1,9 +1,9 @@
 """The key that only the processes of one topology know: a secret and, if TCP is encrypted, a certificate.
 
-With the secret, each side of any connection proves that it may use it. The certificate, with its private key, encrypts TCP
-(TLS 1.3). It is made for one generation of one topology, and is the only one that either side trusts: there is no authority, and
-host names do not matter. Both reach the workers in the same way as Spark's tasks, over channels that Spark encrypts if it is
-configured so.
+With the secret, each side of a connection proves that it belongs to the topology. The certificate, with its private key,
+encrypts TCP (TLS 1.3). It is made for one generation of one topology, and is the only one that either side trusts: there is no
+certificate authority, and host names do not matter. The secret and the certificate reach the workers in the same way as Spark's
+tasks do, over channels that Spark encrypts if it is configured so.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["Key"]
 
 @dataclass(frozen=True)
 class Key:
-    """The secret, and the ``certificate`` with its private key in PEM. If that is empty, TCP is not encrypted.
+    """The key of one topology: its secret, and its ``certificate`` with the private key, in PEM.
 
-    The repr shows neither of them:
+    If ``certificate`` is empty, TCP is not encrypted. The repr shows neither secret nor certificate:
 
     >>> Key.new()
     Key()
@@ -46,7 +46,8 @@ def _context(certificate: bytes, listens: bool) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED  # on both sides
-    # The only certificate that is trusted. `load_cert_chain` takes only files, so it gets one that nobody else can open.
+    # This certificate is the only one that is trusted. `load_cert_chain` reads only files, so the certificate is written to a
+    # file that no other user can open.
     context.load_verify_locations(cadata=certificate[: certificate.index(b"-----BEGIN PRIVATE")].decode())
     with tempfile.NamedTemporaryFile(prefix="stormspark-") as file:
         file.write(certificate)

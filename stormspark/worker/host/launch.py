@@ -1,10 +1,10 @@
-"""The start of a worker process beside the Spark executor that needs it, detached from everything.
+"""The start of a worker process, beside the Spark executor that needs it.
 
 The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it sees the
-user's modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). It reads its orders from its
-standard input and not from its command line, because the key must stay secret. It forks once more after its imports have
-worked, so that the process that lives on is nobody's child. If the start fails before nimbus knows the worker, the error
-comes back here, with a message or without.
+user's modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch` from
+its standard input and not from its command line, because the key must stay secret. After its imports have worked, it forks once
+more, so that the process that lives on does not end with the one that started it. If the start fails before nimbus knows the
+worker, `start` raises an error, with the worker's message if there is one.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ __all__ = [
     "start",
 ]
 
-#: The variable with the original PYTHONPATH, from before it was replaced by the whole module path. It is for programs that a
-#: task starts, which may need another Python.
+#: The environment variable that keeps the original PYTHONPATH, because `start` puts the whole module path in its place. A
+#: program that a task starts may use another Python, and then needs the original one.
 INHERITED_PATH = "STORMSPARK_INHERITED_PYTHONPATH"
 
 #: The bytes that a worker writes to its standard output once nimbus knows it.
 UP = b"up"
 
-#: Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
+#: The longest path of a folder for sockets, in characters. Socket paths are limited to 107 bytes on Linux and fewer elsewhere.
 _LONGEST_FOLDER = 80
 
 
 class LaunchError(Exception):
-    """The interpreter of a worker did not come up. The message is its output; another try would fail in the same way."""
+    """The process of a worker failed before nimbus knew it. The message is its output; another try would fail, too."""
 
 
 class LaunchLostError(Exception):
-    """The process of a worker ended without a message before nimbus knew it, as if it was killed. Another try may succeed."""
+    """The process of a worker took too long, or ended without a message, before nimbus knew it. Another try may succeed."""
 
 
 class Launch(NamedTuple):
@@ -67,9 +67,10 @@ class Launch(NamedTuple):
     nimbus: Endpoint
     key: Key
     jvm: ProcessId | None
-    #: None: the default folder of the worker's user.
+    #: The folder for logs; None: the default folder of the user who runs the worker.
     log_folder: str | None
-    #: The host by which others reach it, and the one where it listens; None: the address by which it has reached the driver.
+    #: The host by which others reach the worker (None: the address from which it has reached the driver), and the one where it
+    #: listens; see `Address`.
     host: str | None = None
     bind: str | None = None
     ports: Ports = ANY_PORT
@@ -77,17 +78,17 @@ class Launch(NamedTuple):
 
 
 def start(launch: Launch, timeout_secs: float) -> None:
-    """Start a worker process, and return once nimbus knows it, long before it is ready.
+    """Start a worker process, and return once nimbus knows the worker, which is long before the worker is ready.
 
-    Raises `LaunchError` if the process fails with a message, `LaunchLostError` if it ends without one or takes too long.
+    Raises `LaunchError` if the process fails with a message, and `LaunchLostError` if it ends without one or takes too long.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
     }
     environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    # -P: the working directory is on the worker's path only if it is on the path of this process. The arguments after the
-    # module are for readers of `ps`.
+    # With -P the working directory is on the worker's path only if it is on the path of this process. The arguments after the
+    # module are only for people who list processes with `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -98,7 +99,7 @@ def start(launch: Launch, timeout_secs: float) -> None:
             process.kill()
             msg = f"its interpreter did not come up within {timeout_secs:g} s (stormspark.worker.start.timeout.secs)"
             raise LaunchLostError(msg) from None
-    # Not the exit code: that belongs to the process that forked, and Python takes every code for 0 if SIGCHLD is ignored.
+    # The exit code says nothing: it is that of the process that forked, and Python takes every code for 0 if SIGCHLD is ignored.
     if up.endswith(UP):  # a `sitecustomize` may have printed something
         return
     message = errors.decode(errors="replace").strip()

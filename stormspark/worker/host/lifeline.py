@@ -1,11 +1,12 @@
 """The lifeline of a worker process: it ends the process when nobody needs it any more. No orphans remain, whatever is killed.
 
-A worker must outlive the Spark task that started it, so it is nobody's child. Three things end it instead:
+A worker must outlive the Spark task that started it, so it does not end with its parent. It ends in each of these cases:
 
-- The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and can't mean another process.
+- The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and never refers to another
+  process that has the same pid later.
 - The link to nimbus is cut: the driver is gone, or has given this worker up. Each side takes a cut link for the death of the
   other one, so they never disagree for longer than it takes to notice the cut.
-- Silence: nothing came from nimbus for the lease, because the network is cut or a host froze.
+- Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
 parent-death signal would not work: the kernel sends it when the *thread* that forked ends, and PySpark ends its Python
@@ -35,7 +36,7 @@ class Lifeline:
     """A watch over the executor's JVM and nimbus. It runs in a thread of its own, so that long supersteps don't stop heartbeats.
 
     ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and must
-    not return. ``busy`` returns the call that the worker is in, for the heartbeat. ``look`` is called some times per second.
+    not return. ``busy`` returns the call that the worker is in, for the heartbeat. ``look`` is called several times per second.
     """
 
     def __init__(
@@ -81,8 +82,8 @@ class Lifeline:
                         self._obey(message)
                 elif now >= next_beat:
                     next_beat = now + beat_secs
-                    # Silence counts from the beat, not from nimbus's last message: user code that kept the interpreter, or a
-                    # host that froze, may have kept this thread from sending beats.
+                    # The silence counts from the oldest beat without an answer, not from nimbus's last message: user code that
+                    # held the interpreter's lock, or a host that froze, may have kept this thread from sending beats.
                     unanswered = now if unanswered is None else unanswered
                     with self._sending:
                         self._link.send(Beat(self._busy()))
@@ -98,7 +99,7 @@ def this_process() -> ProcessId:
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Return whether exactly this process still runs on this host; a zombie does not."""
+    """Return whether exactly this process still runs on this host; a zombie does not count as running."""
     return _started(process.pid) == process.started
 
 

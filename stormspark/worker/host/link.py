@@ -2,14 +2,14 @@
 
 The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
 `multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP is TLS
-(`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of the standard ``Listener``. That one
-does its handshake inside ``accept``, so one silent stranger would lock everybody out; and it can't be closed while a thread
-waits in it.
+(`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard ``Listener``. A
+``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. It also can't be closed
+while a thread waits in ``accept``.
 
 A stranger is a side that has not proved yet that it knows the key. On an open network that may be anybody. A stranger has
-`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` of them, each in a thread of its own. When one more
-comes, the oldest stranger is turned away, if it has taken longer than anybody should need. So a dialler may be turned away
-through no fault of its own. It tries again, with longer and longer pauses, until its time is up.
+`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. When one more
+comes, the oldest stranger is turned away as soon as it has taken longer than a handshake should need (`_PATIENCE_SECS`). So a
+dialler may be turned away through no fault of its own. It tries again, with longer and longer pauses, until its time is up.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _PATIENCE_SECS = 1.0
 #: The first pause of a dialler before it tries again, and the longest.
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
 _ALIVE_SECS = 1.0
-#: The errors of `accept` that mean that this process or its host has no room for one more connection. They pass.
+#: The errors of `accept` that mean that this process or its host has no room for one more connection. Such errors pass.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-#: How long the door waits for room, and the time between two warnings about it.
+#: How long the door waits for room, and the least time between two warnings about it.
 _ROOM_SECS, _LOG_SECS = 0.2, 60.0
 
 
 class Endpoint(NamedTuple):
-    """The address of a process: a socket file for processes on its host, and (host, port) for all others, if there may be any."""
+    """The address of a process: a socket file for processes on its host, and (host, port) for all others, if there are any."""
 
     unix: str
     tcp: tuple[str, int] | None = None
@@ -63,10 +63,10 @@ class Endpoint(NamedTuple):
 class Door:
     """A listening endpoint. It passes each authenticated connection to ``serve``, in a thread of its own.
 
-    ``address`` None means the socket file only. ``serve`` may raise `OSError` or `EOFError` when its peer goes away: that
-    ends its connection and nothing else.
+    If ``address`` is None, the door listens only at the socket file. ``serve`` may raise `OSError` or `EOFError` when its peer
+    goes away: that ends its connection and nothing else.
 
-    Raises `UnsupportedEnvironmentError` if it can't listen at that address.
+    Raises `UnsupportedEnvironmentError` if no process can listen at that address.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class _Strangers:
         self._changed = threading.Condition()
 
     def make_room(self) -> None:
-        """Wait until there is room for one more; turn the oldest stranger away if it has taken too long."""
+        """Wait until there is room for one more stranger; turn the oldest one away if it has taken too long."""
         with self._changed:
             while len(self._came) >= STRANGERS:
                 oldest, came = next(iter(self._came.items()))
@@ -199,8 +199,8 @@ class _Strangers:
 def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Connection:
     """Connect to ``endpoint``: by its socket file if that is on this host, else by TCP.
 
-    If the other side has no room or does not answer, this tries again for ``silence_secs``. Raises `OSError` if nobody answers
-    there, and `AuthenticationError` if the other side has a different key.
+    If the other side has no room or does not answer, the call tries again for ``silence_secs``. Raises `OSError` if nobody
+    answers there, and `AuthenticationError` if the other side has a different key.
     """
     end = time.monotonic() + silence_secs
     pause = _FIRST_PAUSE_SECS
@@ -262,7 +262,7 @@ def remove_if_dead(endpoint: Endpoint) -> None:
             # A process that is just ending still accepts for a moment; only a living one sends the challenge.
             if sock.recv(1):
                 return
-        except (TimeoutError, BlockingIOError):  # too many others wait there, so it lives
+        except (TimeoutError, BlockingIOError):  # too many others wait to be accepted, so the process lives
             return
         except OSError:
             pass

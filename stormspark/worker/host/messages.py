@@ -58,7 +58,7 @@ class ProcessId(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request to run one superstep for one partition. ``reason`` says why the previous attempt ended."""
+    """A request to run one superstep for one partition of Spark's. ``reason`` says why the previous attempt ended."""
 
     generation: int
     incarnation: int
@@ -88,7 +88,7 @@ class End(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to a request. ``error`` is None if the superstep ran; then that many Arrow messages, ``batches``, follow."""
+    """The reply to a request. If the superstep ran, ``error`` is None, and ``batches`` Arrow messages follow."""
 
     batches: int
     error: str | None = None
@@ -112,9 +112,9 @@ class There(NamedTuple):
 
 
 class StartHere(NamedTuple):
-    """An answer to `Locate`: the worker runs nowhere, so start it on your host.
+    """An answer to `Locate`: the worker runs nowhere, so the forwarder has to start it on its own host.
 
-    ``replaces`` is an earlier incarnation of it that may still hang there.
+    ``replaces`` is the process of an earlier incarnation of the worker, which may still hang there and has to be killed.
     """
 
     incarnation: int
@@ -129,7 +129,7 @@ class Offer(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The answer to `Offer`: the workers to start there, each with its order. There are none if others start them."""
+    """The answer to `Offer`: the workers to start there, each with its `StartHere`. There are none if others start them."""
 
     orders: tuple[tuple[int, StartHere], ...]
 
@@ -143,7 +143,7 @@ class Refused(NamedTuple):
 class Lost(NamedTuple):
     """A report of a forwarder that can't reach a worker any more.
 
-    ``outside``: as far as the forwarder sees, the path to the worker is the cause, and not that its process has ended.
+    ``outside``: as far as the forwarder can see, the path to the worker is broken, and the worker's process has not ended.
     """
 
     worker: int
@@ -165,8 +165,8 @@ class Hello(NamedTuple):
 class Welcome(NamedTuple):
     """The answer to the `Hello` of a worker that nimbus expects, with the pickled plan of the topology.
 
-    ``module_path`` is the driver's ``sys.path``. The worker may find a module there that Spark has not shipped, if that
-    folder is on its host.
+    ``module_path`` is the driver's ``sys.path``. If a folder of it is on the worker's host, too, the worker may find a module
+    there that Spark has not shipped.
     """
 
     plan: bytes
@@ -174,9 +174,10 @@ class Welcome(NamedTuple):
     module_path: tuple[str, ...]
     storm_id: str
     active: bool
-    #: How many `Adopt` follow at once.
+    #: How many `Adopt` messages follow at once.
     adoptions: int = 0
-    #: Where the state of its tasks is; None for a topology without state. If only the driver reaches it, `StateRows` follow.
+    #: Where the state of the worker's tasks is; None for a topology without state. If only the driver can reach the state,
+    #: `StateRows` messages follow.
     state: StateAccess | None = None
     #: Where the worker must show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if it need not.
     shared: str = ""
@@ -189,7 +190,10 @@ class StateRows(NamedTuple):
 
 
 class Sees(NamedTuple):
-    """A report whether the worker sees the driver's folder: what it has ``shown`` there, or the ``problem`` that it had."""
+    """A report that says whether the worker sees the driver's folder.
+
+    ``shown`` is what the worker has written to show it, and ``problem`` is the error that it had.
+    """
 
     shown: str
     problem: str = ""
@@ -237,18 +241,18 @@ class Beat(NamedTuple):
 
 
 class Stirs(NamedTuple):
-    """A report that an idle worker has something to do now: a batch should begin."""
+    """A report that an idle worker has something to do now, so that a batch should begin."""
 
 
 class Adopt(NamedTuple):
-    """Rows that an earlier life of a source spout's task left open, each as a `Record` or None and the encoded row."""
+    """Rows that an earlier life of a source spout's task left open, each as a pair: a `Record` or None, and the encoded row."""
 
     task: int
     rows: list[tuple[tuple[int, int, int] | None, bytes]]
 
 
 class Orders(NamedTuple):
-    """Nimbus's orders for a worker. They are complete each time, so that one lost message does no harm."""
+    """Nimbus's orders for a worker. Each message holds all of them, so that the loss of one message does no harm."""
 
     active: bool = True
     close: bool = False

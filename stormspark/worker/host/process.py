@@ -2,23 +2,23 @@
 
 The threads, and their work:
 
-    main                the only thread that touches tasks: opens them, runs errands in turn, obeys orders, closes them
+    main                the only thread that touches tasks: opens them, runs errands in order, obeys orders, closes them
     one per connection  receives a whole request, waits for its errand, sends the reply
     lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM
 
-`Desk` is between the threads of connections and the main thread. The lifeline has a thread of its own, so that a long superstep
-does not stop heartbeats.
+The `Desk` passes requests from the threads of connections to the main thread. The lifeline has a thread of its own, so that a
+long superstep does not stop heartbeats.
 
 The start has these steps:
 
-1. The interpreter runs, and its imports have worked. The process forks.
+1. The interpreter starts and imports its modules. Then the process forks.
 2. It sends Hello to nimbus, which sends the plan (`introduce`).
 3. It writes "up" for the process that started it.
 4. It opens the tasks, and sends Ready.
 
-An error on the way is reported to nimbus, which stops the topology with that error, because it would happen again. A process
-that is killed on the way is a lost worker like any other. Before "up" the process that started it notices that, and afterwards
-nimbus does, by the broken connection.
+After step 2 the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail, too.
+A process that is killed during its start is a lost worker like any other. Before "up" the process that started it notices the
+loss, and afterwards nimbus does, by the broken connection.
 """
 
 from __future__ import annotations
@@ -76,14 +76,16 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: How long the garbage collector waits until a reply is sent. After that it runs anyway, because only the sender is stuck.
+#: How long the garbage collector waits, at most, until a reply is sent. After that it runs anyway, because only the thread that
+#: sends is stuck.
 _SENT_SECS = 1.0
 #: The file for a worker's raw output, in the folder for logs.
 _OUTPUT = "worker-{}.out"
-#: How long a thread that receives a request or sends a reply waits for the interpreter, at most, while the main thread works.
-#: Python's default is five times that.
+#: How long a thread that receives a request or sends a reply waits for the interpreter's lock, at most, while the main thread
+#: works. Python's default is five times as long.
 _SWITCH_SECS = 0.001
-#: How often an idle worker checks whether it is still idle. Storm's spouts wait for 1 ms (B12), each in a process of its own.
+#: How many seconds pass before an idle worker checks again whether it is still idle. A Storm spout that emits nothing waits for
+#: 1 ms (B12).
 _LOOK_SECS = 0.01
 
 
@@ -117,8 +119,8 @@ class WorkerProcess:
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs = launch, logs
         self._output = logs / _OUTPUT.format(launch.worker)
-        # Beside nimbus's socket if that is on this host: the driver removes that whole folder when it ends, even if this
-        # process was killed.
+        # The folder is beside nimbus's socket if that is on this host: the driver removes everything there when it ends, so
+        # this folder does not outlive a process that was killed.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
@@ -126,7 +128,7 @@ class WorkerProcess:
         self._attempt = launch.attempt
         self._active = True
         self._worker: Worker | None = None
-        self._looks = False  # whether main checks for work of its own while no batch comes
+        self._looks = False  # whether the main thread looks for work while no batch comes
         self._coming: set[Connection] = set()  # the connections on which a request is arriving now
         self._desk: Desk
         self._lifeline: Lifeline
@@ -259,7 +261,7 @@ class WorkerProcess:
             self._bell.put(orders)
 
     def _busy(self) -> Busy | None:
-        """Return which call the worker is in. The lifeline calls this."""
+        """Return the call that the worker is in. The lifeline calls this."""
         return self._worker.busy() if self._worker is not None else None
 
     def _look(self) -> None:
@@ -268,7 +270,7 @@ class WorkerProcess:
             self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
-        """End once nimbus has read the last message. On TCP it would otherwise be lost with the connection."""
+        """End once nimbus has read the last message and ordered the end. On TCP the message would otherwise be lost."""
         self._exit_ordered.wait(LAST_WORDS_SECS)
         self.end(reason, code=1)
 
@@ -291,10 +293,10 @@ class WorkerProcess:
                 self._worker.set_active(orders.active)
 
     def _next(self) -> Orders | Adopt | None:
-        """Wait for the next orders or rows, or for None: a request has come.
+        """Wait for the next orders or rows, and return them; return None if a request has come.
 
-        Until a request comes, a worker that had more work than time goes on with it. If the workers are idle, the driver may
-        send no batch for a while; then this checks for work, and reports to nimbus when there is some.
+        Until a request comes, a worker that had more work than time goes on with its work. If the workers are idle, the driver
+        may send no batch for a while. Then this method looks for work, and tells nimbus when there is some.
         """
         assert self._worker is not None
         if not self._looks:
@@ -376,7 +378,7 @@ def _end_children() -> None:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Pickle the error for the driver; return nothing if it can't be pickled, or could not be read there."""
+    """Pickle the error for the driver; return no bytes if it can't be pickled, or can't be unpickled again."""
     with contextlib.suppress(Exception):
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

@@ -1,8 +1,8 @@
-"""A store for replies that Spark may request again: in memory up to a limit, and on disk above it.
+"""A store for replies that Spark may request again: in memory up to a limit, and on disk above the limit.
 
 A reply is a list of Arrow IPC messages. It is kept until a request of a later round arrives, because Spark repeats tasks: it
-retries one after a lost connection, starts a speculative twin, or computes a stage anew whose shuffle files were lost with an
-executor.
+retries a task after a lost connection, starts a speculative twin of a task, or computes a stage anew whose shuffle files were
+lost with a Spark executor.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _File:
 
 
 class Replies:
-    """The kept replies, by request key. Not thread-safe by itself: `Desk` holds its lock for every call, but not while it reads
-    the result of `messages`.
+    """The kept replies, by request key. The class is not thread-safe: `Desk` holds its lock for every call, but not while it
+    reads the result of `messages`.
 
     ``folder`` must exist. Its files are named by number, and `clear` removes them. A reply that is being read from its file
     at that time can be read to its end, because the file loses only its name, not its bytes.
@@ -61,8 +61,9 @@ class Replies:
         self._written = 0
 
     def put(self, key: Key, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep a reply. If it does not fit under the limit, it goes to disk, and not an older one, which is no less likely to be
-        requested.
+        """Keep a reply. If it does not fit under the limit, it goes to disk.
+
+        Older replies stay in memory, because they are just as likely to be requested again.
         """
         size = sum(len(message) for message in messages)
         if self._memory_bytes + size <= self._limit:
@@ -85,7 +86,10 @@ class Replies:
         return len(self._memory[key]) if key in self._memory else self._files[key].messages
 
     def messages(self, key: Key) -> Iterator[pa.Buffer | bytes]:
-        """Return the messages of a reply, in order; raises `KeyError` if none is kept. Its file, if any, is open from now on."""
+        """Return the messages of a reply, in order; raises `KeyError` if the reply is not kept.
+
+        If the reply is in a file, the file is opened now.
+        """
         if key in self._memory:
             return iter(self._memory[key])
         return _read(self._files[key].path)
@@ -117,7 +121,7 @@ class Replies:
 
 
 def _read(path: Path) -> Iterator[bytes]:
-    file = path.open("rb")  # at once, not at the first message: by then the file may have lost its name
+    file = path.open("rb")  # opened now, because `clear` may remove the file before its first message is read
 
     def messages() -> Iterator[bytes]:
         with file:

@@ -1,8 +1,8 @@
 """A log file for each task (X53e), and a harmless ``print`` (W8).
 
-Nobody reads the stdout of a worker process, so prints go to log files. Prints and log records of a task go to the task's own
-file: that of the task whose code the worker's thread is in at the moment. Those of other threads and of the worker itself go
-to the worker's file.
+Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of the thread that runs the tasks
+goes to the file of the task whose code runs at that moment. Prints and log records of other threads, and those of the worker
+itself, go to the worker's file.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class TaskLogs(logging.Handler):
         return self
 
     def enter(self, task: str | None) -> None:
-        """Note that the worker's thread begins to run code of a task, or, with None, code of its own."""
+        """Note that the thread of the tasks begins to run code of a task, or, with None, code of the worker itself."""
         self._current = task or self._worker
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record to the file of the task that runs, or to the worker's file."""
+        """Write a record to the file of the task whose code runs, or to the worker's file."""
         name = self._current if record.thread == self._thread else self._worker
         self._file(name).emit(record)
 
@@ -72,7 +72,7 @@ class TaskLogs(logging.Handler):
 
 
 def end_of_output() -> None:
-    """Log printed text that is not a whole line yet, because this process ends."""
+    """Log printed text that is not a whole line yet. Call this before the process ends."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, _Lines):
             stream.finish()

@@ -1,13 +1,16 @@
 """A worker's log for the durable acker: numbered change sets, each kept until its batch is known to be committed.
 
-The invariant: **the acker's journal holds a prefix of each worker's log, every change of it once.** So an XOR
-of it means something.
+The invariant: **the acker's journal holds a prefix of each worker's log, each change exactly once.** So the XOR of a record in
+the journal is zero if and only if the journal has both changes: the one that opens the record and the one that closes it.
 
-Why it holds. A change set has the changes since the previous one, in the order of the batches' ends. It goes to the driver with
-every report until a later batch begins, which Spark starts only when this one is committed. The driver writes each number
-once. A batch that runs again adds a change set of its own. The rows that it forgot were opened by the previous set, if that
-was written, and are closed by this one. Sets that the driver never tried to write are merged with the next one, without
-records that were both opened and closed in them. So they do not grow in an outage, in which one attempt follows another.
+Why it holds. A change set holds all changes since the previous set, and sets are in the order in which the batches ended. A set
+goes to the driver with every report until the next batch begins. Spark begins that only after the set's own batch is committed.
+The driver writes the set of each number once.
+
+If a batch runs again, its second run adds a change set of its own. The first run opened rows that the second run no longer has.
+If the first run's set was written, the second run's set closes them. Sets that the driver never tried to write are merged with
+the next one, without the records that were both opened and closed in them. So the sets do not grow in an outage, in which one
+attempt follows another.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from stormspark.acker.records import Change
 __all__ = ["ACKER_SCHEMA", "AckerLog", "change_table"]
 
 #: The schema of changes of records. The columns after ``value`` are null for a record that is closed. ``created`` is in
-#: microseconds of the acker's time.
+#: microseconds of the acker's time (see `stormspark.acker.records`), which advances only by commits.
 ACKER_SCHEMA = pa.schema(
     [
         ("root", pa.int64()),
@@ -46,7 +49,7 @@ class _ChangeSet(NamedTuple):
 
 
 class AckerLog:
-    """The log of one worker process."""
+    """The log of one worker process: the change sets that may not be in the journal yet."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -54,13 +57,16 @@ class AckerLog:
         self._unconfirmed: deque[_ChangeSet] = deque()
 
     def begin_batch(self, batch: int) -> None:
-        """Begin a batch, perhaps again. All earlier batches are committed."""
+        """Begin a batch, or begin it again. All earlier batches are committed, so their change sets are dropped."""
         if batch > self._batch >= 0:
             self._unconfirmed.clear()
         self._batch = batch
 
     def add(self, changes: Iterable[pa.Table], attempt: int, tried: int) -> None:
-        """Add the changes of a batch that ends in ``attempt``. The driver has written nothing of attempts after ``tried``."""
+        """Add the changes of a batch that ends in ``attempt``.
+
+        The driver has not tried to write any change set of an attempt after ``tried``.
+        """
         tables = [ACKER_SCHEMA.empty_table(), *changes]
         merged = False
         while self._unconfirmed and self._unconfirmed[-1].attempt > tried:
@@ -90,7 +96,7 @@ def _without_opened_and_closed(table: pa.Table) -> pa.Table:
 
 
 def change_table(component: str, task: int, changes: list[Change]) -> pa.Table:
-    """Make a table of the changes of one task."""
+    """Return the changes of one task as a table with `ACKER_SCHEMA`."""
     count = len(changes)
     records, batches, ids, rows = zip(*changes, strict=True) if changes else ((), (), (), ())
     roots, created, values = zip(*records, strict=True) if records else ((), (), ())

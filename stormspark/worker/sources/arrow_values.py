@@ -1,6 +1,6 @@
-"""The values of Arrow columns as Python's, as far as Python can hold them, and as parts of message ids.
+"""The conversion of Arrow columns into Python values, as far as Python can hold them, and into parts of message ids.
 
-Spark's dates and timestamps go far beyond the year 9999; Python's do not.
+Python can't hold every value: Spark's dates and timestamps go far beyond the year 9999, and Python's do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _CONVERSION_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, pa.Ar
 
 
 def values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -> list[Any]:
-    """Return the values of a column as Python's; ``unreadable`` gets a reason for each row whose value Python can't hold."""
+    """Return the values of a column as Python values.
+
+    If Python can't hold the value of a row, the value is None, and the reason is put into ``unreadable`` by the row's position.
+    """
     type_in_python = _readable(column.type)
     if type_in_python != column.type:
         column = column.cast(type_in_python)
@@ -39,7 +42,7 @@ def values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) ->
 
 
 def as_ids(column: pa.ChunkedArray, values: list[Any]) -> list[Hashable]:
-    """Return the column's values as parts of message ids. Arrays, structs and maps become tuples, which can be keys."""
+    """Return the column's values as parts of message ids. Arrays, structs and maps become tuples, which are hashable."""
     kind = pa.types
     if not (kind.is_nested(column.type) or kind.is_floating(column.type)):
         return values
@@ -55,7 +58,7 @@ def _as_id(value: Any) -> Hashable:
 
 
 def _readable(type: pa.DataType) -> pa.DataType:
-    """Return the type with the same instants in UTC if only Java knows the session's time zone, like "PST" or "GMT+8"."""
+    """Return the type to which a column is cast first. If only Java knows a time zone, like "PST" or "GMT+8", it becomes UTC."""
     if pa.types.is_timestamp(type):
         return type if type.tz is None or _is_zone(type.tz) else pa.timestamp(type.unit, "UTC")
     if pa.types.is_struct(type):
@@ -69,7 +72,7 @@ def _readable(type: pa.DataType) -> pa.DataType:
 
 
 def _is_zone(name: str) -> bool:
-    """Return whether Python's timestamps can have that time zone."""
+    """Return whether timestamps in Python can have that time zone."""
     try:
         pa.array([0], pa.timestamp("s", name)).to_pylist()
     except (ValueError, LookupError, pa.ArrowException):

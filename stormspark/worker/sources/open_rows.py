@@ -2,7 +2,7 @@
 
 A row that is not done is in one of two tables:
 
-- *fresh*: the row came since the last report. Most rows are acked before their batch ends, so they cost two operations of a
+- *fresh*: the row came since the last report. Most rows are acked before their batch ends, and cost only two operations on a
   dict.
 - *kept*: the row was open at the end of a batch, so the durable acker has a record of it, or will have.
 
@@ -30,7 +30,7 @@ class _Kept(NamedTuple):
 class OpenRows:
     """The open rows, and open ranges, of one task.
 
-    `fresh` is public because a row that is acked in its own batch leaves it directly, which is faster.
+    `fresh` is public, because it is faster to remove a row that is acked in its own batch from there directly.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class OpenRows:
         return not (self.fresh.keys().isdisjoint(ids) and self._kept.keys().isdisjoint(ids))
 
     def without_kept(self, rows: list[Row]) -> list[Row]:
-        """Return those of the rows that are not kept yet: a row with the id of an open row is that row."""
+        """Return the rows that are not kept yet. A row with the id of a kept row is that row, which has come again."""
         return [row for row in rows if row.id not in self._kept] if self._kept else rows
 
     def add_range(self, range: Row) -> None:
@@ -114,10 +114,10 @@ class OpenRows:
     def changes(
         self, unread: Iterable[Row], time: AckerTime, draw: Callable[[int], Sequence[int]]
     ) -> list[Change]:
-        """Return the changes for the durable acker since the last call: records opened and closed. All rows are kept now.
+        """Return the changes for the durable acker since the last call: records opened and closed. All open rows become kept.
 
-        Old records are closed and opened anew, so that the acker's watermark never passes an open one. ``unread`` holds the
-        unread rest of each range. ``draw(n)`` returns n random numbers of 64 bits with sign.
+        Old records are closed, and others are opened in their place, so that the acker's watermark never passes an open record.
+        ``unread`` holds the unread rest of each range. ``draw(n)`` returns n random numbers of 64 bits with sign.
         """
         changes = [Change(record) for record in self._closed]
         self._closed = []

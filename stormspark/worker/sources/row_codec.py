@@ -1,6 +1,6 @@
-"""Rows as bytes, for the durable acker's journal and for the state table.
+"""The encoding of rows as bytes, for the durable acker's journal and for the state table.
 
-Others may be able to write to the table's folder, so `decode` reads nothing but plain values.
+Other people may be able to write to these folders, so `decode` reads nothing but plain values.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def encode(row: Row) -> bytes:
     parts = (kind, id, *row[1:])
     try:
         return pickle.dumps(parts, 5)
-    except Exception:  # rare; the attempt above takes half as long as this
+    except Exception:  # rare: `pickle.dumps` is tried first, because it is twice as fast
         file = io.BytesIO()
         _Pickler(file, 5).dump(parts)
         return file.getvalue()
 
 
 def encode_or_give_up(row: Row) -> bytes:
-    """Encode a row as `encode` does. A row with a value that can't be written becomes a dead letter for the reader."""
+    """Encode a row as `encode` does. A row with a value that can't be encoded is decoded later as a dead letter."""
     try:
         return encode(row)
     except Exception as error:
@@ -58,20 +58,20 @@ def decode(data: bytes) -> Row:
 
 
 def readable(data: bytes, key: Hashable, place: str) -> Row:
-    """Decode a row that ``place`` has under ``key``. A row that can't be read becomes a dead letter, with its bytes.
+    """Decode a row that ``place`` has under ``key``. If that fails, return a dead letter whose only value is ``data``.
 
-    >>> readable(b"no pickle", 7, "a table").unreadable[:29]
-    "what a table has of it can't "
+    >>> readable(b"no pickle", 7, "a table").unreadable[:34]
+    "its bytes in a table can't be read"
     """
     try:
         return decode(data)
     except Exception as error:
-        reason = f"what {place} has of it can't be read: {error_text(error)}"
+        reason = f"its bytes in {place} can't be read: {error_text(error)}"
         return Row(("record", key), (data,), -1, reason)
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler for everything that Spark's columns can hold, including intervals, whose class Python finds under no name."""
+    """A pickler for everything that Spark's columns can hold. Intervals need it: Python can't find their class by name."""
 
     def reducer_override(self, value: Any) -> Any:
         return (_interval, tuple(value)) if type(value) is pa.MonthDayNano else NotImplemented
@@ -95,7 +95,8 @@ class _Values(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
 
-#: Where rows have found `_interval`: here, and in an earlier release in the module that had it then. Journals and tables keep it.
+#: The names under which pickled rows refer to `_interval`: in this module, and in the module that had it in an earlier release.
+#: Old journals and tables still have the second name.
 _INTERVALS = {(__name__, "_interval"), ("stormspark.worker.sources.source_rows", "_interval")}
 _CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo")} | {
     ("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")

@@ -1,4 +1,4 @@
-"""The keys that rows of a source get when they come: ids of the row's own, or ids made from its origin."""
+"""The keys that rows of a source get when they come. A key holds the row's own message id, or one that is made of its origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stormspark.worker.sources.rows import RangeKey, Row, RowKey
 
 __all__ = ["RowKeys", "keyed_apart"]
 
-#: The distance between the numbers of rows of one attempt at a batch and those of the next attempt.
+#: The distance between the numbers of rows in one attempt at a batch and in the next attempt.
 _ATTEMPT = 1 << 40
 
 
@@ -26,7 +26,10 @@ class RowKeys:
     def of_rows(
         self, ids: Iterable[Hashable] | None, batch: int, partition: int, count: int
     ) -> list[Hashable]:
-        """Make the keys of the next rows, with these message ids or, if None, with ids made from their origin."""
+        """Make the keys of the next ``count`` rows of a partition. ``ids`` are their message ids.
+
+        If ``ids`` is None, each message id is made of the row's batch, partition and number.
+        """
         numbers = self._numbers(batch, partition, count)
         again, times = self._again
         attempt = times * _ATTEMPT if batch == again else 0
@@ -64,7 +67,10 @@ class RowKeys:
 def keyed_apart(
     rows: Iterable[tuple[Hashable, tuple[Any, ...]]], batch: int, is_open: Callable[[Hashable], bool]
 ) -> dict[Hashable, Row]:
-    """Give keys to rows of a range if some have the message id of an open row, for example after a topic was made anew."""
+    """Give keys to the rows of a range of which some have the message id of an open row.
+
+    That happens, for example, when a topic was deleted and made again.
+    """
     new: dict[Hashable, Row] = {}
     for id, values in rows:
         key, number = id, 0

@@ -1,4 +1,4 @@
-"""The spout around a `SourceSpout`: it emits one row per call, handles the verdict, and emits rows again that failed."""
+"""The spout around a `SourceSpout`: it emits one row per call, handles the verdict, and emits failed rows again."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["DeadLetters", "RowSpout"]
 
-#: Outcomes that are no fault of the row: its batch was rolled back, or a worker was lost.
+#: The outcomes of a tree that are not the row's fault: the batch was rolled back, or a worker was lost.
 _INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
-#: After how many seconds a row comes again whose dead letter can't be written.
+#: If the dead letter of a row can't be written, the row comes again after this many seconds.
 _LETTER_AGAIN_SECS = 5.0
 _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
 
 
 class DeadLetters:
-    """Rows that were given up, as JSON lines in the task's own file in ``folder``; without a folder, in its log.
+    """The dead letters of one task: JSON lines in the task's own file in ``folder``; without a folder, lines in its log.
 
-    A line has component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
+    A JSON line has component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
     """
 
     def __init__(self, folder: str | None, context: TopologyContext) -> None:
@@ -60,10 +60,10 @@ class DeadLetters:
 
 
 class RowSpout(Spout):
-    """The spout that a task makes around each instance of its `SourceSpout`; ``rows`` belong to the task.
+    """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task.
 
-    ``gave_up`` is called with the reason of each dead letter, and ``done`` with the id of a row that becomes no tuple, so
-    that it is acked. ``done_by_commit``: a row is done when its batch is committed, even if the call of ``ack`` fails.
+    ``gave_up`` is called with the reason of each dead letter. ``done`` is called with the id of a row that becomes no tuple, so
+    that the task acks the row. ``done_by_commit``: a row is done when its batch is committed, even if the call of ``ack`` fails.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit one row. Rows on the way that become no tuple are acked or given up."""
+        """Emit one row. Rows before it that become no tuple are acked or given up."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 if self._give_up(row, row.unreadable or self._failed_too_often(row)):
@@ -113,7 +113,7 @@ class RowSpout(Spout):
             try:
                 self._collector.emit(values, stream, message_id=row.id if self.source.reliable else None)
             except EmitError as error:
-                self._give_up_untranslated(row, f"what translate made of it can't be emitted: {error}")
+                self._give_up_untranslated(row, f"the result of translate can't be emitted: {error}")
                 continue
             if not self.source.reliable:
                 self._rows.done(row.id)
@@ -122,7 +122,7 @@ class RowSpout(Spout):
     def ack(self, message_id: Hashable) -> None:
         """Mark the row as done, and call the source's ``ack``.
 
-        A row of an attempt that has ended is ignored: it comes again, and is acked then.
+        If the row was emitted in an attempt that has ended, nothing happens: the row comes again, and is acked then.
         """
         if not self._done_by_commit:
             if not self._rows.knows(message_id):
@@ -148,7 +148,7 @@ class RowSpout(Spout):
         self.source.close()
 
     def settle(self) -> None:
-        """Write the dead letters of an attempt that ends well here. If the commit fails they may be written again."""
+        """Write the dead letters of an attempt that the worker prepares now. If the commit fails, they may be written again."""
         letters, self._unsettled = self._unsettled, []
         for row, reason in letters:
             self._write(row, reason)
@@ -174,13 +174,13 @@ class RowSpout(Spout):
     def _write_or_wait(self, row: Row, reason: str) -> bool:
         """Write a dead letter, and return true. If that fails, return false: the row stays open and comes again.
 
-        A disk may be full only for a while.
+        The row is not lost for such an error, because a disk may be full only for a while.
         """
         try:
             self._write(row, reason)
         except OSError as error:
             self._report_error(
-                f"dead letter of row {row.message_id!r:.300} can't be written, it comes again: {error}"
+                f"the dead letter of row {row.message_id!r:.300} can't be written, so the row comes again: {error}"
             )
             self._rows.later(row, self._clock() + _LETTER_AGAIN_SECS)
             return False

@@ -1,4 +1,4 @@
-"""Rows of sources and their keys: within a task, no two open rows have the same key."""
+"""Rows of sources and their keys. Within a task, no two open rows have the same key."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ __all__ = ["RangeKey", "Row", "RowKey", "comparable", "message_id_of"]
 
 
 class RowKey(NamedTuple):
-    """The key of a row whose message id another open row may have, too: the id, and the origin of the row.
+    """The key of a row whose message id another open row may have, too. It holds the message id and the origin of the row.
 
-    Two orders of one customer are two rows, each with a tree of its own, although users see the same message id twice. If
-    batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of an earlier attempt live on,
-    and rows may come in another order. Then the number includes the attempt, so that no tree can stand for the wrong row.
+    If rows have the customer as message id, two orders of one customer are two rows, each with a tree of its own, although users
+    see the same message id twice. If batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of
+    an earlier attempt live on, and rows may come in another order. Then ``number`` also differs from attempt to attempt, so that
+    no tree can stand for the wrong row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
     ('customer', 7)
@@ -30,7 +31,7 @@ class RowKey(NamedTuple):
 
 
 class RangeKey(NamedTuple):
-    """The key of a range, which stays the same while the range is read."""
+    """The key of a range of rows (`RangeSpout`). It stays the same while the range is read."""
 
     partition: Hashable
     batch: int
@@ -38,9 +39,10 @@ class RangeKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a source, with the batch that it came with. No two open rows have the same ``id``.
+    """One row of a source, with the batch that it came with; or a range of rows, with a `RangeKey` as its ``id``.
 
-    ``unreadable``: why Python can't hold one of the values, which is None here. Such a row is a dead letter.
+    No two open rows have the same ``id``. ``unreadable`` is the reason why Python can't hold one of the values, which is None
+    here. A row with such a reason becomes a dead letter.
     """
 
     id: Hashable
@@ -68,7 +70,7 @@ _NAN = float("nan")
 
 
 def comparable(key: Hashable) -> Hashable:
-    """Return a key from another process, or from an earlier time, such that equal keys are equal here, even with NaN in them.
+    """Return a key that was unpickled or decoded as a key that equals the same key made here, even with NaN in it.
 
     >>> import pickle
     >>> other = pickle.loads(pickle.dumps(RowKey((float("nan"),), 4, 0, 12)))

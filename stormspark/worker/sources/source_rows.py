@@ -1,8 +1,8 @@
 """The rows of a source spout's task: those that wait to be emitted, those that are open, and those to be emitted again.
 
-The rows belong to the task and not to the spout's instance, which may begin anew. A batch that runs again brings its rows
-again, so the rows of the failed attempt are forgotten (`SourceRows.forget_batch`). Rows of earlier batches stay, and are
-emitted again when their trees fail.
+The rows belong to the task and not to the instance of the spout, because a new instance may take the place of a failed one. A
+batch that runs again brings its rows again, so the rows of the failed attempt are forgotten (`SourceRows.forget_batch`). Rows of
+earlier batches stay, and are emitted again when their trees fail.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from stormspark.worker.sources.unread_ranges import UnreadRanges
 
 __all__ = ["SourceRows"]
 
-#: After so many partitions without rows, one after another, the others wait for the next read: each read may take a while.
+#: After this many partitions whose read brought no rows, the other partitions wait for the next call, because such a read may
+#: take a while.
 _DRY = 2
 _ALL_READABLE: Mapping[int, str] = {}
 
@@ -47,7 +48,8 @@ class SourceRows:
         self._fails: Counter[Hashable] = Counter()
         self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps rows in order
         self._numbered = 0
-        #: Ids of rows that are not emitted any more; and why rows of this batch have failed, as far as this worker knows.
+        #: The ids of rows that have failed too often and are not emitted any more; and, by id, why rows of this batch have
+        #: failed, as far as this worker knows.
         self.skipped: frozenset[Hashable] = frozenset()
         self.why: dict[Hashable, str] = {}
         #: How many rows, or ranges, have come since a caller last set this to 0.
@@ -77,7 +79,7 @@ class SourceRows:
     # -- rows come -------------------------------------------------------------------------------------------
 
     def take(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows of a partition, in order, from an Arrow IPC stream."""
+        """Queue rows of a partition in their order. ``payload`` is an Arrow IPC stream."""
         table = pa.ipc.open_stream(payload).read_all()
         unreadable: dict[int, str] = {}
         columns = [
@@ -97,7 +99,7 @@ class SourceRows:
         self._add([Row(key, values, batch) for key, values in zip(keys, rows, strict=True)], unreadable)
 
     def add(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Queue rows of a partition, in order, that have no ids of their own."""
+        """Queue rows of a partition in their order. These rows have no ids of their own."""
         if self._spout is not None:
             for values in rows:
                 key = self._keys.of_range(batch, self._spout.partition_of(values))
@@ -122,7 +124,7 @@ class SourceRows:
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
         """Take over rows that an earlier life of this task left open, each with its record if there is one.
 
-        They are emitted before all others. Returns how many of them were not known here.
+        These rows are emitted before all others. Returns how many of them were not known here.
         """
         new = self._open.adopt(records)
         self._waiting.extendleft(reversed([row for row in new if not isinstance(row.id, RangeKey)]))
@@ -134,7 +136,7 @@ class SourceRows:
     # -- rows are emitted, and are done ----------------------------------------------------------------------
 
     def next(self, now: float) -> Row | None:
-        """Return the row to emit next: one that failed and is due, else one that waits; None if there is neither."""
+        """Return the row to emit next: a failed row that is due again, else a row that waits; None if there is no such row."""
         if self._later and self._later[0][0] <= now:
             return heapq.heappop(self._later)[2]
         if self._waiting or (self._ranges and self._read()):
@@ -142,7 +144,7 @@ class SourceRows:
         return None
 
     def _read(self) -> bool:
-        """Read rows of the next range, one partition after another, and queue them; false if there are none now."""
+        """Read rows of the next range that has some now, partition by partition, and queue them; false if there are none."""
         assert self._spout is not None
         fresh = self._open.fresh
         dry = 0
@@ -174,8 +176,8 @@ class SourceRows:
     def failed(self, id: Hashable, now: float, *, innocent: bool = False) -> Row | None:
         """Emit the row again later, and return None; return the row if it has to be given up instead (K4).
 
-        A row that was forgotten is ignored. An ``innocent`` row comes again at once: its batch was rolled back, or its worker
-        was lost.
+        A row that was forgotten is ignored. An ``innocent`` row comes again at once, and the fail is not counted: the row's
+        batch was rolled back, or a worker was lost.
         """
         row = self._open.get(id)
         if row is None:
@@ -197,7 +199,7 @@ class SourceRows:
     def reopen(self) -> None:
         """Emit all open rows again, before all others, because a new instance of the spout knows of no open tree.
 
-        A row that a commit has made done is not open, even if the spout's ``ack`` was not called yet.
+        A row that is done by the commit of its batch is not open, even if the spout's ``ack`` was not called yet.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         was_open = [row for row in self._open.rows() if row.id not in queued]

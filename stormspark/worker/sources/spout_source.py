@@ -23,25 +23,25 @@ _MOST_FAILED_ROWS = 1000
 
 
 class SpoutSource:
-    """The source of one spout's task. A spout that reads no source has one, too, to which no rows come.
+    """The source of one spout's task. The task of a spout that reads no source has such an object, too, but gets no rows.
 
-    Rows may come before the spout is opened. Then ``make`` makes an instance, which knows how its rows are to be treated.
+    Rows may come before the spout is opened. Then ``make`` makes an instance, whose settings say how to treat the rows.
     """
 
     def __init__(self, component: ComponentPlan, index: int, make: Callable[[], SourceSpout]) -> None:
         self._make = make
         self._is_known = False
         self._reliable = True
-        #: The rows, which outlive the instances of the spout. Until an instance is known, these have no rules and stay empty.
+        #: The rows, which outlive the instances of the spout. Until the first instance is known, an empty object stands here.
         self.rows = SourceRows(ExponentialBackoff(), ())
-        #: Rows that are open over the end of their batch, where batches are transactions.
+        #: Rows that stay open over the end of their batch, if batches are transactions.
         self.held = HeldRows(component.id, index)
         self._failed: list[Hashable] = []
 
     # -- rows come -------------------------------------------------------------------------------------------
 
     def follow(self, source: SourceSpout) -> None:
-        """Treat rows as this new instance of the spout says."""
+        """Take over the settings of this new instance of the spout: how rows are read, retried and identified."""
         self._reliable = source.reliable
         ranges = source if isinstance(source, RangeSpout) else None
         if not self._is_known:
@@ -51,13 +51,13 @@ class SpoutSource:
             self.rows.read_with(ranges)
 
     def rows_to_come(self) -> SourceRows:
-        """Return the rows, for a caller who adds some. Makes an instance of the spout if there was none yet."""
+        """Return the object to which new rows are added. Makes an instance of the spout if there was none yet."""
         if not self._is_known:
             self.follow(self._make())
         return self.rows
 
     def skip(self, rows: Iterable[Hashable]) -> None:
-        """Make these rows dead letters, because they have failed in too many attempts."""
+        """Let these rows become dead letters when it is their turn, because they have failed in too many attempts."""
         self.rows.skipped = frozenset(map(comparable, rows))
 
     def progress(self, spout: RowSpout | None, batch: int) -> SourceProgress:
@@ -74,20 +74,21 @@ class SpoutSource:
     # -- what becomes of them --------------------------------------------------------------------------------
 
     def waiting(self, *, held_too: bool) -> int:
-        """Return how many rows wait to be emitted, or to be emitted again; ``held_too``: also those of committed batches."""
+        """Return how many rows wait to be emitted, or to be emitted again. ``held_too``: count the held rows, too."""
         return len(self.rows) if held_too else self.rows.waiting_but(self.held)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
         """Return what the durable acker has to know of these rows; see `OpenRows.changes`.
 
-        An unreliable spout reports nothing: a row that came back might have been emitted before (K2).
+        There is nothing to know for an unreliable spout: it must not emit a row twice, so no row may come back (K2).
         """
         return self.rows.changes(time, draw) if self._is_known and self._reliable else []
 
     def held_rows(self, ended: Sequence[Tree]) -> list[TaskChanges]:
-        """Return the changes to the table's open rows that belong to the prepared batch, whose trees have ``ended``.
+        """Return the changes to the open rows of the state table that belong to the batch that is being prepared.
 
-        Raises `SerializationError` for a row that could not be read from the table again.
+        ``ended`` are the trees of the batch that have ended. Raises `SerializationError` for a row that could not be read from
+        the table again.
         """
         all_done = len(ended) == self.rows.open or not self._reliable
         if not self._is_known or (all_done and not self.held):
@@ -107,7 +108,7 @@ class SpoutSource:
         return failed
 
     def commit(self, acked: Iterable[Hashable]) -> None:
-        """Take over that the batch is committed, with which these rows are done."""
+        """Note that the batch is committed. By that, the rows ``acked`` are done."""
         if self._is_known:
             self.rows.commit(acked)
             self.held.commit()

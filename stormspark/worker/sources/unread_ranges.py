@@ -1,4 +1,4 @@
-"""Ranges of a source that have come, and whose rows have yet to be read by the spout itself (`RangeSpout`)."""
+"""Ranges of a source that have come, and whose rows the spout itself has yet to read (`RangeSpout`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ = 512
 
 
 class PartOfRange(NamedTuple):
-    """The rows that were read of a range, with their ids; and the range with its unread rest, or None if it is read."""
+    """The result of one read: the range, the rows that were read, with their ids, and the unread rest (None: all is read)."""
 
     range: Row
     rows: list[tuple[Hashable, tuple[Any, ...]]]

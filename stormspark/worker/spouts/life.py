@@ -1,4 +1,4 @@
-"""The life of a spout: it is opened before its first activation (B2), and activated and deactivated after that (B13)."""
+"""The life of a spout: it is opened before its first activation (B2); then it is activated and deactivated (B13)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SpoutState(Enum):
     """The state of a spout, across its instances."""
 
     NOT_OPENED = "not opened"
-    #: It is opened, and is not asked for tuples. Rows of its source wait until it is active.
+    #: It is open, and is not asked for tuples. Rows of its source wait until it is active.
     INACTIVE = "inactive"
     #: It is asked for tuples.
     ACTIVE = "active"
@@ -42,7 +42,7 @@ class SpoutTransitionError(RuntimeError):
 
 
 class SpoutLife:
-    """The life of one spout's task. A new instance of the spout goes on in the state of the one before.
+    """The life of the spout of one task. A new instance of the spout goes on in the state of the instance before.
 
     >>> life = SpoutLife()
     >>> life.opened(); life.activated(); life.deactivated(); life.state.value
@@ -66,7 +66,7 @@ class SpoutLife:
 
     @property
     def was_active_in_batch(self) -> bool:
-        """Whether the spout was active at some time in the current batch, whose rows it emits then."""
+        """Whether the spout was active at some time in the current batch. If so, it emits the rows of this batch."""
         return self.state is _ACTIVE or self.state is _FINISHING
 
     def opened(self) -> None:

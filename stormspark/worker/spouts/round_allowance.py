@@ -1,4 +1,4 @@
-"""The allowance of a spout's task in one round: how many tuples it may still emit, and why it stops before the round does."""
+"""The allowance of a spout's task: how many tuples it may still emit in this round, and why it stops before the round ends."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class RoundAllowance:
         self.left = UNLIMITED
         #: How many tuples it has emitted since the last `take_emitted`.
         self.emitted = 0
-        #: Whether the spout would have emitted more in this round, whatever stopped it; and whether its limit stopped it.
+        #: Whether the spout had more to emit in this round when it was stopped; and whether its limit stopped it.
         self.hungry = self.limited = False
-        #: Why the spout is not called now, and since when; None while it is.
+        #: Why the spout is not called now, and since when; None while it is called.
         self._stopped: tuple[StopReason, float] | None = None
 
     def begin(self, limit: int | None) -> None:
@@ -60,7 +60,7 @@ class RoundAllowance:
         if reason is StopReason.LIMIT:
             self.hungry = self.limited = True
         elif reason is StopReason.MAX_PENDING:
-            self.hungry = False  # the limit of the round does not hold it back
+            self.hungry = False  # a higher limit would not let it emit more
         self._stopped = reason, now
 
     def go_on(self, now: float) -> None:

@@ -29,7 +29,7 @@ class SuspendableCalls:
     """The calls of one spout's task; at most one of them is suspended.
 
     No call is made while ``most_pending`` trees are open. ``stories`` chooses which emits are traced. `turn`, `most` and
-    `deadline` are what the current turn allows; `ask_for_tuples` reads them.
+    `deadline` bound the current turn; `ask_for_tuples` reads them.
     """
 
     def __init__(self, clock: Callable[[], float], stories: SpoutStories, most_pending: int) -> None:
@@ -39,7 +39,7 @@ class SuspendableCalls:
         self._runner: greenlet | None = None
         #: Whether a call is suspended inside an emit.
         self.suspended = False
-        #: How many tuples the call that was suspended last has emitted, in whole turns; 0 once it has returned.
+        #: How many tuples the suspended call has emitted so far, counted in whole turns; 0 once the call has returned.
         self.emits_in_call = 0
         #: How many emits a call may make before it is suspended, how many calls may be made, and until when.
         self.turn = 0
@@ -47,19 +47,19 @@ class SuspendableCalls:
         self.deadline = 0.0
 
     def begin(self, spout: Spout, collector: SpoutCollector) -> None:
-        """Call this instance from now on, which emits through ``collector``."""
+        """From now on, call this instance of the spout. It emits through ``collector``."""
         self._spout, self._collector = spout, collector
 
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | Exception:
         """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
 
-        Returns whether the last call emitted, or the exception that it raised. If a call is suspended, the result is true.
+        Returns whether the last call emitted, or the exception that the call raised. If a call is suspended, the result is true.
         """
         collector = self._collector
         self.turn, self.most, self.deadline = turn, most, deadline
         if self._runner is None:
-            # Made here, because a greenlet belongs to the thread that makes it. It holds this object by a weak reference,
-            # because the garbage collector can't look into a suspended greenlet.
+            # The greenlet is made here, because it belongs to the thread that makes it. It has only a weak reference to this
+            # object, because the garbage collector can't look into a suspended greenlet.
             self._runner = greenlet(partial(_take_turns, ref(self)))
         if self.suspended:
             collector.pause_at = collector.emitted + turn
@@ -83,7 +83,7 @@ class SuspendableCalls:
         collector.new_tree = self._stories.maker(now)
 
     def suspend(self) -> None:
-        """Suspend the call that emits now, until the next turn. Does nothing if the emit is in no such call.
+        """Suspend the call that emits now, until the next turn. If the emit is not inside such a call, do nothing.
 
         Raises `GreenletExit` if the spout's instance ends meanwhile.
         """

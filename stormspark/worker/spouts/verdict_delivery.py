@@ -1,4 +1,4 @@
-"""The delivery of verdicts: a spout's ``ack`` or ``fail`` is called for every tree that has ended, and counted."""
+"""The delivery of verdicts: a spout's ``ack`` or ``fail`` is called for every tree that has ended, and the call is counted."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MOST_LATENCIES = 4096
 
 
 class VerdictDelivery:
-    """The delivery to the spout of one task, whichever its current instance is. ``clock`` is the worker's."""
+    """The delivery of verdicts to one task's spout, through all instances of the spout. ``clock`` is the worker's clock."""
 
     def __init__(self, task: SpoutTask, stories: SpoutStories, clock: Callable[[], float]) -> None:
         self._task, self._stories, self._clock = task, stories, clock
-        #: Seconds that acked trees took, not counted yet: to count many at once is cheaper.
+        #: The seconds that acked trees took, as far as they are not counted yet. It is cheaper to count many at once.
         self._latencies: list[float] = []
         self._seen = 0  # how many verdicts were delivered, as of the last `has_moved`
 
     def deliver(self, ended: list[Tree], collector: SpoutCollector) -> None:
-        """Call ``ack`` or ``fail`` for each of these trees, up to the first call that raises, which restarts the task.
+        """Call ``ack`` or ``fail`` for each of these trees. The first call that raises ends this, and restarts the task.
 
-        ``collector`` is the one of the spout's current instance.
+        ``collector`` is the collector of the spout's current instance.
         """
         task, latencies = self._task, self._latencies
         spout, hooks, counters = task.spout, task.hooks, task.counters

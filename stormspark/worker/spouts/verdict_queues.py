@@ -1,7 +1,7 @@
-"""The trees of a spout's task that have ended, and whose verdicts the spout has not got yet.
+"""The trees of a spout's task that have ended, but whose verdicts the spout has not got yet.
 
-The ledger appends a tree to `SpoutAccount.ended` when it ends. Usually the spout may get its verdict at once. If batches are
-transactions, the verdict waits until its batch is committed or rolled back.
+The ledger appends a tree to `SpoutAccount.ended` when the tree ends. Usually the spout may get the verdict at once. If batches
+are transactions, the verdict waits until its batch is committed or rolled back.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ __all__ = ["TransactionVerdicts", "VerdictQueue"]
 
 
 class VerdictQueue:
-    """The verdicts of one task whose batches are no transactions: they can be delivered at once, and no batch decides them."""
+    """The verdicts of one task whose batches are no transactions: they can be delivered at once, whatever becomes of a batch."""
 
     def __init__(self, account: SpoutAccount) -> None:
         self._account = account
 
     def __len__(self) -> int:
-        """How many trees have ended whose verdicts were not delivered."""
+        """How many trees have ended whose verdicts were not delivered yet."""
         return len(self._account.ended)
 
     @property
@@ -49,19 +49,19 @@ class VerdictQueue:
         return []
 
     def roll_back(self, reason: str) -> None:
-        """Fail all trees of the attempt, acked or not, because the batch runs again. Earlier verdicts stay."""
+        """Fail all trees of the attempt, whether they were acked or not, because the batch runs again. Earlier verdicts stay."""
 
 
 class TransactionVerdicts(VerdictQueue):
     """The verdicts of one task whose batches are transactions.
 
-    A tree is *decided* once its batch is committed or rolled back.
+    A tree is *decided* once its batch is committed or rolled back. Only then can its verdict be delivered.
     """
 
     def __init__(self, account: SpoutAccount) -> None:
         super().__init__(account)
         self._decided: list[Tree] = []
-        self._undecided = 0  # the number of the first attempt that was neither committed nor rolled back
+        self._undecided = 0  # the number of the first attempt that is neither committed nor rolled back
 
     def __len__(self) -> int:
         return len(self._account.ended) + len(self._decided)
@@ -83,7 +83,7 @@ class TransactionVerdicts(VerdictQueue):
 
     def failed(self) -> Iterator[Tree]:
         """See `VerdictQueue.failed`."""
-        # Compares attempts, not times of emits: outside of `next_tuple` an emit has the time of some earlier call.
+        # Attempts are compared, not the times of emits: an emit outside of `next_tuple` has the time of an earlier call.
         return (
             tree
             for tree in self._account.ended
@@ -97,8 +97,8 @@ class TransactionVerdicts(VerdictQueue):
     def commit(self) -> list[Hashable]:
         """See `VerdictQueue.commit`.
 
-        Tuples that were emitted after the worker prepared the batch belong to the next one, even if their trees have ended
-        already.
+        Tuples that were emitted after the worker prepared the batch belong to the next batch, even if their trees have already
+        ended.
         """
         account = self._account
         self._undecided = account.attempt

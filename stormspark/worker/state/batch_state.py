@@ -1,8 +1,8 @@
-"""The state of a worker's tasks, batch by batch: restored, prepared, committed, rolled back.
+"""The state of a worker's tasks, batch by batch: how it is restored, prepared, committed and rolled back.
 
 A worker only prepares: it writes its tasks' changes to a file, and names the file in its report. The driver decides whether the
-batch is committed, with one entry in the log of the state table. The worker learns the decision with the next batch, or with
-the next attempt.
+batch is committed, and writes the decision as one entry in the log of the state table. The worker learns the decision with the
+next batch, or with the next attempt.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class StateAccess(NamedTuple):
     generation: int
     committed: int = -1
     storage_options: Mapping[str, str] | None = None
-    #: Whether only the driver reaches the table. Then changes go to the driver in reports, and ``handed`` is the file with
-    #: the state that the driver has sent.
+    #: Whether only the driver can reach the table. Then changes go to the driver in reports, and ``handed`` is the path of the
+    #: file with the state that the driver has sent.
     by_driver: bool = False
     handed: str = ""
 
@@ -43,7 +43,7 @@ class BatchState:
     """The state of the ``tasks`` of one worker, and the open rows of its source ``spouts``.
 
     Without ``access`` state is kept in memory only, and ends with the process. ``enter`` is called with the task whose code
-    runs next, or None after it, so that a call that does not return can be named (B1).
+    runs next, and with None after that, so that a call that does not return can be named (B1).
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: For components whose number of tasks has changed: the state that was dealt to their tasks here, until it is
-        #: committed.
+        #: The state of components whose number of tasks has changed, as it was dealt to their tasks here. It is kept until a
+        #: commit has made it durable under the new tasks.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.
@@ -70,7 +70,7 @@ class BatchState:
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Fill the stores, before the tasks begin; raises `CheckpointError`."""
+        """Fill the stores of the tasks, before the tasks begin; raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -108,9 +108,10 @@ class BatchState:
     def _rows_of(
         self, spout: SpoutTask, table: StateTable | HandedState, committed: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Iterate over the open rows for this spout's task, each with the index of the task that had it: (task, key, value).
+        """Iterate over the open rows for this spout's task, each as (task, key, value).
 
-        If the number of tasks has shrunk, the rows of the tasks that are gone are shared out among the others.
+        In a row, ``task`` is the index of the task that had it. If the number of tasks has shrunk, the rows of the tasks that
+        are gone are shared out among the others.
         """
         tasks = len(self._plan.components[spout.component.id].tasks)
         for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
@@ -120,9 +121,10 @@ class BatchState:
                     yield task, key, value
 
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
-        """Write what batch ``txid`` has changed, or return the changed rows for the driver to write.
+        """Write the changes of batch ``txid`` to a file, and return its description.
 
-        Returns None if nothing changed, or if a task raised.
+        If only the driver reaches the table, nothing is written, and the changed rows are returned. Returns None if nothing has
+        changed, or if the batch can't be prepared. In the last case one task has the reason (`Task.aborts`).
         """
         reached("worker.before_prepare")
         changes: list[TaskChanges] = []
@@ -155,14 +157,14 @@ class BatchState:
                     storage_options=access.storage_options,
                 )
             except (CheckpointError, OSError) as error:
-                # Storage will be back, and then the batch runs again. So this is no reason to stop the topology.
+                # This is no reason to stop the topology: the batch runs again, and by then the storage may be back.
                 [*self._tasks, *self._sources][0].abort(f"{type(error).__name__}: {error}", outside=True)
                 return None
         reached("worker.written")
         return file
 
     def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
-        """Iterate over the changes, with all state that has moved from one task to another."""
+        """Iterate over the changes, together with all state that has moved from one task to another."""
         for name, dealt in self._dealt.items():
             own = {one.task: one.items for one in changes if one.component == name}
             for index, items in moves(dealt, own):
@@ -170,7 +172,7 @@ class BatchState:
         yield from (one for one in changes if one.component not in self._dealt)
 
     def _entered(self) -> Iterator[Task]:
-        """Iterate over the tasks; call ``enter`` for each, and with None at the end."""
+        """Iterate over the tasks. Call ``enter`` with each task before it is returned, and with None at the end."""
         for task in self._tasks:
             self._enter(task)
             yield task
@@ -186,7 +188,10 @@ class BatchState:
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """Return all tasks to batch ``txid``, because the batch after it runs again. `committed` must have been called for it."""
+        """Take all tasks back to the state of batch ``txid``, because the batch after it runs again.
+
+        `committed` must have been called for batch ``txid`` before.
+        """
         reached("worker.before_rollback")
         for task in self._entered():
             task.roll_back_state(txid)

@@ -1,13 +1,14 @@
 """The state of one task, and the calls by which its component takes part (C35, C42).
 
-Three kinds of components use the same store: a `StatefulBolt`, a `StatefulComponent`, and a component that knows nothing of
-state, whose attributes are stored (``topology.state.pickle``). The calls, in order:
+Three kinds of components use the same store. `StatefulBolt` is Storm's kind, and `StatefulComponent` is Heron's. The third kind
+knows nothing of state, and its attributes are stored (``topology.state.pickle``). These calls are made, in this order:
 
-    storm     prepare, init_state, execute ..., [pre_prepare, pre_commit] per batch; pre_rollback before a batch runs again
-    heron     init_state, open or prepare, ..., [pre_save] per batch, [post_save] once it is committed; pre_restore likewise
-    pickle    open or prepare, then its attributes are restored
+    storm     prepare, init_state, execute ...; per batch: pre_prepare, pre_commit; before a batch runs again: pre_rollback
+    heron     init_state, open or prepare, execute ...; per batch: pre_save, and post_save once it is committed;
+              before a batch runs again: pre_restore
+    pickle    open or prepare; then the attributes are restored; per batch: the attributes are stored
 
-The content of a windowed bolt's windows has a store of its own, and is committed with the other one (C41).
+The windows of a windowed bolt are kept in a second store, which is committed together with the first one (C41).
 
 After ``pre_rollback`` or ``pre_restore`` a new instance begins, so that no attribute keeps anything of the failed batch.
 """
@@ -41,7 +42,7 @@ _ATTRIBUTES = "attributes"
 
 
 class TaskState:
-    """The state of ``task``, which messages call ``name``. It outlives the instances of the task."""
+    """The state of ``task``. ``name`` is what error messages call the task. The state outlives the task's instances."""
 
     def __init__(self, component: ComponentPlan, task: TaskPlan, name: str, cache_bytes: int) -> None:
         self._component, self._task, self._name = component, task.id, name
@@ -54,7 +55,7 @@ class TaskState:
         #: Objects that belong to the process and not to the state, by name: collector, context, configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # the pickled attributes that are in the store
-        #: The batch that is prepared, and not known to be committed.
+        #: The batch that is prepared and not known to be committed; None if there is no such batch.
         self.prepared: int | None = None
 
     def load(self, rows: Iterable[pa.RecordBatch], windows: Iterable[pa.RecordBatch] = ()) -> None:
@@ -65,12 +66,12 @@ class TaskState:
             self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
-        """Call ``init_state``, if that comes before an instance is opened or prepared."""
+        """Call ``init_state``, if this kind of component gets that call before ``open`` or ``prepare``."""
         if self._kind == "heron":
             _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
-        """Call ``init_state`` or restore attributes, if that comes after an instance was opened or prepared.
+        """Call ``init_state`` or restore the attributes, if that comes after ``open`` or ``prepare`` for this kind of component.
 
         ``surroundings`` are the context, the collector and the configuration.
         """
@@ -84,7 +85,7 @@ class TaskState:
                 _Unpickler(self._saved, surroundings).load_into(_of_user(instance))
 
     def prepare(self, instance: Any, txid: int) -> list[TaskChanges]:
-        """Prepare the batch, whose tuples are all done, and return what the task has changed in it.
+        """Prepare the batch, whose tuples are all done, and return the changes that the task has made in it.
 
         Raises any error of the component's own methods, and `SerializationError` for a value or an attribute that can't be
         pickled.
@@ -96,7 +97,7 @@ class TaskState:
             user.pre_save(txid)
         elif (
             user is not None and self._kind == "pickle"
-        ):  # a spout that was never active is not open yet (B2)
+        ):  # user is None for a spout that was never active: it is not open yet (B2)
             attributes = self._pickled(user)
             if attributes != self._saved:
                 self.store.put(_ATTRIBUTES, attributes)
@@ -113,9 +114,9 @@ class TaskState:
         return changes
 
     def take_over(self, txid: int) -> bool:
-        """Make the prepared changes of batch ``txid`` final, because it is committed; false if it was not prepared here.
+        """Make the prepared changes of batch ``txid`` final, because the batch is committed.
 
-        A worker that can't do this must end, and begin anew with the state in the table.
+        Returns false, and changes nothing, if the batch was not prepared here.
         """
         if self.prepared != txid:
             return False
@@ -134,11 +135,11 @@ class TaskState:
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Return whether the component is a sink, which itself tries again what failed in ``post_save``."""
+        """Return whether the component is a sink, which retries by itself whatever failed in ``post_save``."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """Return the stores to batch ``txid``, because the batch after it runs again, with a new instance.
+        """Take the stores back to batch ``txid``, because the batch after it runs again, with a new instance.
 
         Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
         """
@@ -162,7 +163,8 @@ class TaskState:
             culprits = ", ".join(map(repr, self._culprits(attributes))) or "its attributes"
             msg = (
                 f"{self._component.place}, task {self._task} ({self._name}): topology.state.pickle can't keep {culprits}: "
-                f"{error}; leave it out in __getstate__ and make it again in __setstate__, or make the component a StatefulBolt"
+                f"{error}; leave such attributes out in __getstate__ and make them again in __setstate__, or make the component "
+                f"a StatefulBolt"
             )
             raise SerializationError(msg) from error
 
@@ -187,13 +189,13 @@ def _of_user(instance: Any) -> Any:
 
 
 def _attributes_of(instance: Any) -> Any:
-    """Return the component's attributes, or what its own ``__getstate__`` returns, if it has one."""
+    """Return the component's attributes; if it has a ``__getstate__`` of its own, return the result of that."""
     own: Any = type(instance).__getstate__
     return vars(instance) if own is object.__getstate__ else instance.__getstate__()
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-    """A pickler that includes classes of notebooks and scripts, and stores only the names of ``surroundings``."""
+    """A pickler for classes of notebooks and scripts, too. Of the objects in ``surroundings`` it stores only the names."""
 
     def __init__(self, sink: io.BytesIO, surroundings: Mapping[str, Any]) -> None:
         super().__init__(sink, 5)

@@ -1,13 +1,14 @@
-"""The windows of a windowed bolt's task, as its state, where batches are transactions (C41).
+"""The windows of a windowed bolt's task, kept as state if batches are transactions (C41).
 
-They are in a store of their own, of kind ``window`` in the table, beside the bolt's own state. Its keys:
+The windows have a store of their own, beside the one of the bolt's own state. Its rows in the state table have the kind
+``window``. Its keys are:
 
     n            page n of the tuples, pickled whole: their origins, their times, their values
-    "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, the trigger's next time
+    "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, when the timer is due
 
-A batch writes the page that is being filled and the pages that it has begun. It deletes pages of which nothing is left, and
-writes the progress if that has changed. Tasks are named by their index, because the ids of tasks change when other components
-are added or removed (A18).
+Each batch writes the page that is being filled and the pages that were begun in the batch. It deletes pages of which nothing is
+left, and writes the progress if that has changed. The store names a task by its index, because the ids of tasks change when
+other components are added or removed (A18).
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from stormspark.windowing import PagedItems, Rows
 __all__ = ["WindowState"]
 
 _PROGRESS: Final = "progress"
-#: A page of this many bytes is not filled any more, because each batch writes the whole page that is being filled.
+#: Once a page has this many bytes, a new page is begun, because each batch writes the whole page that is being filled.
 _PAGE_BYTES: Final = 32 << 10
 
 
 class _Source(NamedTuple):
-    """The origin of a tuple: a stream of a task, by the task's index."""
+    """The origin of a tuple: a stream of a task. The task is named by its index."""
 
     component: str
     stream: str
@@ -40,9 +41,9 @@ class _Source(NamedTuple):
 
 
 class WindowState:
-    """The stored windows of one task, for one instance of its bolt. They are in ``store``; messages call the task ``name``.
+    """The stored windows of one task, for one instance of its bolt. They are kept in ``store``.
 
-    ``abort`` aborts the batch.
+    ``name`` is what error messages call the task. ``abort`` aborts the batch for the given reason.
     """
 
     def __init__(self, store: KeyValueStore, name: str, abort: Callable[[str], None]) -> None:
@@ -53,7 +54,7 @@ class WindowState:
         self._progress: Mapping[str, Any] | None = store.get(_PROGRESS)
 
     def begin(self, context: TopologyContext) -> None:
-        """Take over the ``context``, whose tasks are the origins of tuples."""
+        """Take over the ``context``, which knows the tasks that tuples come from."""
         self._context = context
 
     @property
@@ -94,7 +95,7 @@ class WindowState:
         page = [tuple(one) for one in sources], places, rows.times, rows.numbers, values
         try:
             return pickle.dumps(page, 5)
-        except Exception:  # pickle can't find classes of a notebook or a script in a module
+        except Exception:  # pickle finds no class that was defined in a notebook or a script
             try:
                 return bytes(cloudpickle.dumps(page, 5))
             except Exception as error:

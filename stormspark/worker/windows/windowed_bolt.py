@@ -1,12 +1,12 @@
-"""The bolt around a user's windowed bolt (A4). It holds tuples for windows, executes the windows, and acks tuples that have left.
+"""The bolt around a user's windowed bolt (A4). It holds tuples, executes windows of them, and acks tuples that have left.
 
 There is one verdict per tuple (W14). A tuple is acked when it leaves its last window, failed when the execution of a window
-with it fails, and acked at once when it is late. Until then the executor holds it strongly, so that a restart of the task
+with it fails, and acked at once when it is late. Until then the executor keeps the tuple alive, so that a restart of the task
 finds it and fails it.
 
 If batches are transactions, the windows are the task's state (C41, `WindowState`). Then a tuple is acked as soon as it is held,
-because its batch stands for it. Tuples that windows emit belong to the batch in which the windows fire, and to no tree. A
-failure aborts the batch.
+because the commit of its batch also commits the windows that hold it. Tuples that windows emit belong to the batch in which the
+windows are executed, and to no tree. A failure aborts the batch.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class WindowCollector:
         self._collector.emit_direct(task, values, stream, self._window() if anchors is None else anchors)
 
     def _window(self) -> Tuple | tuple[()]:
-        """Return one anchor for all tuples of the window, so that their trees are joined once per window, not once per emit."""
+        """Return one anchor for all tuples of the window, so that their trees are collected once per window, not per emit."""
         if not self._tuples:
             return ()
         if self._anchor is None:
@@ -106,12 +106,12 @@ class WindowCollector:
         return self._anchor
 
     def ack(self, tup: Tuple) -> None:
-        """Ack a tuple early, before it leaves its last window. With a state it is acked already, and nothing happens."""
+        """Ack a tuple early, before it leaves its last window. If windows are state, it is acked already: nothing happens."""
         if self._state is None:
             self._collector.ack(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail one tuple of the window, which stays in its windows. If batches are transactions, abort the batch instead."""
+        """Fail one tuple; it stays in its windows. If batches are transactions, abort the batch instead."""
         if self._state is None:
             self._collector.fail(tup, reason)
         else:
@@ -130,7 +130,7 @@ class WindowCollector:
 
 
 class WindowedBoltExecutor(Bolt):
-    """An ordinary bolt that executes ``bolt`` with windows. If batches are transactions, ``state`` keeps the windows."""
+    """An ordinary bolt that calls the user's ``bolt`` with windows. If batches are transactions, ``state`` keeps the windows."""
 
     def __init__(self, bolt: WindowedBolt, state: WindowState | None = None) -> None:
         self.bolt = bolt
@@ -143,7 +143,7 @@ class WindowedBoltExecutor(Bolt):
         return self._anchoring
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Prepare the user's bolt, then start the time of its windows, or resume it.
+        """Prepare the user's bolt, then start or restore its windows.
 
         Raises `InvalidTopologyError` for a bolt without a window (C26), and for stored windows in the other kind of time.
         """
@@ -156,7 +156,7 @@ class WindowedBoltExecutor(Bolt):
         self._late_stream = settings.late_stream
         self._late = 0
         self._by_event: EventTimeWindows[Tuple] | None = None
-        self._due: int | None = None  # when the windows' trigger goes off next, if that is state
+        self._due: int | None = None  # when the next window is due in processing time, if windows are state
         self._message_ids = _MessageIds(conf.get(MESSAGE_ID_FIELD))
         if self._state is not None:
             self._state.begin(context)
@@ -180,7 +180,7 @@ class WindowedBoltExecutor(Bolt):
                 self._begin_trigger(self._by_arrival.period)
 
     def execute(self, tup: Tuple) -> None:
-        """Hold the tuple, unless it is late; execute the window that it completes."""
+        """Hold the tuple, unless it is late. Execute the window that the tuple completes, if there is one."""
         if tup.is_tick:
             self._collector.ack(tup)  # in Storm, ticks get into windows, and are an error in event time
             return
@@ -198,13 +198,13 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Before its window is executed: an error there is no more the fault of this tuple than of any other in the window.
+            # Acked before its window is executed: an error there is not the fault of this tuple more than of any other.
             self._collector.ack(tup)
             if due:
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt. Tuples that windows still hold are state, or are not acked and will be replayed."""
+        """Clean up the user's bolt. Tuples that windows still hold are state, or are not acked and can be replayed."""
         self.bolt.cleanup()
 
     def save(self) -> None:
@@ -249,7 +249,7 @@ class WindowedBoltExecutor(Bolt):
             self._by_arrival.restore(progress["windows"])
 
     def _begin_trigger(self, period: int) -> None:
-        """Start the trigger. Its rhythm is state, like the windows: a task that restarts often must not delay them each time."""
+        """Start the windows' timer. Its rhythm is state, too, so that a task that restarts often does not delay its windows."""
         first = period
         if self._state is not None:
             now = self._now_ms()
@@ -259,12 +259,12 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """Return the time. If this host's clock is behind that of the previous host, time goes on from where it was."""
+        """Return the time. If the clock of this host is behind that of the previous host, time goes on from where it was."""
         self._now = self._context.now_ms() + self._ahead
         return self._now
 
     def _held(self, tup: Tuple) -> Tuple:
-        """Return the tuple to hold. With a state it needs no trees, because it is acked at once."""
+        """Return the tuple to hold. If windows are state, the tuple needs no trees, because it is acked at once."""
         return tup if self._state is None else tup.detached()
 
     def _window_due(self) -> None:
@@ -358,10 +358,9 @@ class WindowedBoltExecutor(Bolt):
 
 
 class _MessageIds:
-    """A memory of the tuples that windows have had already, by a field that grows in each stream of each task (C41).
+    """A memory of which tuples the windows have had already, by a field whose values grow in each stream of each task (C41).
 
-    It is used after a task has restarted, for each stream until the first tuple that windows have not had. Without a field it
-    knows no tuples.
+    After a restart it recognises such tuples of a stream, until the first tuple that is new. Without a field it recognises none.
     """
 
     def __init__(self, field: str | None) -> None:

@@ -216,7 +216,7 @@ def test_a_dead_letter_that_cannot_be_written_is_written_later(
     assert (
         len(list(task.source.rows.open_ids())) == 2 and task.fatal is None and task.counters.dead_letters == 0
     )
-    assert any("can't be written, it comes again: [Errno 28]" in error for error in rig.errors)
+    assert any("can't be written, so the row comes again: [Errno 28]" in error for error in rig.errors)
     full[0] = False
     for _ in range(5):
         rig.advance(10.0)
