@@ -34,7 +34,7 @@ __all__ = [
 LATE_TUPLE_FIELD: Final = "late_tuple"
 #: The setting of `WindowedBolt.with_message_id_field`.
 MESSAGE_ID_FIELD: Final = "topology.bolts.message.id.field.name"
-#: The default of how many tuples of a persistent window are in memory at most, as in Storm.
+#: How many tuples of a persistent window are in memory at most, if the bolt does not say it. The number is Storm's.
 _MAX_EVENTS_IN_MEMORY: Final = 1_000_000
 
 S = TypeVar("S", bound=State)
@@ -109,7 +109,7 @@ _NOT_KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class WindowTime:
-    """The time that a windowed bolt uses.
+    """Which time a windowed bolt uses: event time or processing time.
 
     ``event`` is false for processing time. ``field`` is the field of the timestamps, if there is one.
     """
