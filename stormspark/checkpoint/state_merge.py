@@ -5,8 +5,8 @@ newest first. All batches of a stream are older than those of the streams before
 newest first after a stable sort by key. The **horizon** decides which of them are needed: all rows that are newer than the
 horizon, and the newest one that is not. Every batch from the horizon on can still be restored from these rows.
 
-Rows pass through Arrow a few thousand at a time. For each stream some rows are in memory. The merge takes all keys that lie
-before the smallest key at which one of these parts ends. That key itself waits, because more of its rows may come.
+Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. The merge takes all keys that
+lie before the smallest key at which one of these parts ends. That key itself waits, because more of its rows may come.
 """
 
 from __future__ import annotations
