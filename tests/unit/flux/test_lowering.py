@@ -122,7 +122,10 @@ def test_a_bolt_without_a_stream_is_left_out_with_a_warning(load, caplog):
             )
         )
     assert list(topology.components) == ["words", "count"]
-    assert "topology.yaml:3: bolt 'alone' is left out, because no stream leads to it (no stream with `to: alone`) (K16)" in caplog.text
+    assert (
+        "topology.yaml:3: bolt 'alone' is left out, because no stream leads to it (no stream with `to: alone`) (K16)"
+        in caplog.text
+    )
 
 
 def test_a_second_stream_replaces_the_first_with_a_warning(load, caplog):
