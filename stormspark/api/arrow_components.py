@@ -101,7 +101,7 @@ class ArrowOutputCollector(Protocol):
 class ArrowBolt(Component, ABC):
     """A bolt that receives its tuples as batches of rows. All rows of a batch are acked when ``execute_batch`` returns.
 
-    It handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
+    The bolt handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
     the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch is not promised: the engine puts
     together the tuples that wait for a task. All rows of a batch come from one stream of one component, and the order
     of tuples is kept (E31).

@@ -204,8 +204,8 @@ class WindowedBolt(Component, ABC):
     def with_late_tuple_stream(self, stream: str) -> Self:
         """Emit the late tuples of event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
-        Its value is a copy of the late tuple that belongs to no tree. The emitted tuple is anchored to the late tuple,
-        which is acked. Without such a stream, late tuples are logged and acked.
+        The field's value is a copy of the late tuple, and the copy belongs to no tree. The emitted tuple is anchored to the
+        late tuple, which is acked. Without such a stream, late tuples are logged and acked.
         """
         if not isinstance(stream, str) or not stream:
             msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a string that is not empty, got {stream!r}"
@@ -224,8 +224,8 @@ class WindowedBolt(Component, ABC):
     def with_message_id_field(self, name: str) -> Self:
         """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
 
-        It matters where windows are state, after a task has begun anew. A tuple is then acked and left out if its id is
-        not greater than one that the windows have already received. A spout without state may emit such a tuple if its
+        The field matters where windows are state, after a new instance has taken a task over. A tuple is then acked and
+        left out if its id is not greater than one that the windows have already received. A spout without state may emit such a tuple if its
         worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:

@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. It is the counterpart of `Restore` for a table."""
+    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. The counterpart for a table is `Restore`."""
 
     source: str | bytes
     wanted: Wanted

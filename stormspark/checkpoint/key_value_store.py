@@ -49,7 +49,7 @@ _UNKNOWN: Final = object()
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
-#: How many rows an iteration reads at once. It holds nothing open in between, so the state may change meanwhile.
+#: How many rows an iteration reads at once. The iteration holds nothing open in between, so the state may change meanwhile.
 _ROWS_AT_ONCE: Final = 1000
 
 _PRAGMAS: Final = (

@@ -11,7 +11,8 @@ that the commit would have made. If that entry is ours, all is well. If somebody
 none, this object refuses to write until `open` begins again from what the log says.
 
 **Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
-tuples again. `announce` stores what that takes before they act. Its rows belong to the batch, and only `announced` reads them.
+tuples again. Before they act, `announce` stores what later attempts need for that. Its rows belong to the batch, and only
+`announced` reads them.
 
 **One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other gets a
@@ -129,7 +130,7 @@ class _Found:
 
 
 class WrittenBySparkError(CheckpointError):
-    """The table is one that Spark writes (``stormspark.state.table``). It has the same rows, but other files."""
+    """The table is one that Spark writes (``stormspark.state.table``), with the same rows, but other files."""
 
 
 class StateTable:
@@ -233,7 +234,7 @@ class StateTable:
     ) -> Iterator[pa.RecordBatch]:
         """The newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
 
-        It holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
+        The restore holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
         `plan_restore`, and if a file is missing or damaged.
         """
         return self.plan_restore(component, task, as_of, kind).batches()

@@ -165,7 +165,7 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def time_to_report(self) -> AckerTime:
-        """The acker's `time`, for workers that are about to report changes. It finds out first how the last commit ended."""
+        """The acker's `time`, for workers that are about to report changes. First this finds out how the last commit ended."""
         self._writer.settle()
         return self.time
 

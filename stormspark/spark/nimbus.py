@@ -127,7 +127,7 @@ class _Gathering:
     def complete(self) -> bool:
         """Whether nimbus waits no longer.
 
-        That is also so if all tasks have offered, but two of them ran on one Spark executor and none ran on another.
+        Nimbus stops waiting, too, if all tasks have offered, but two of them ran on one Spark executor and none ran on another.
         """
         return self.reached or self.offered >= self.tasks
 

@@ -89,7 +89,7 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """Called with functions that find the task's streams and that ack tuples. They hold until the next call.
+        """Called with functions that find the task's streams and that ack tuples. They hold until the next call of this method.
 
         See `AutoAckBolt.connected`.
         """

@@ -62,7 +62,7 @@ class Patience(Generic[_K]):
         )
 
     def lowest(self, about: _K) -> int:
-        """Return the lowest end that Kafka has reported. Whatever was written after it has not been read."""
+        """Return the lowest end that Kafka has reported. Messages that were written after it have not been read."""
         return self._reported[about].lowest
 
     def forget(self, about: _K) -> None:
@@ -132,7 +132,7 @@ class Doubts:
         }
         self._partitions.keep(lower)
         sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=counts[p])]
-        # Without both ids, a topic that was made again can't be recognised. That ids are missing in one answer means nothing.
+        # Without both ids, a topic that was made again can't be recognised. One answer without ids proves nothing.
         nameless = {
             partition.topic
             for partition in lower
