@@ -22,7 +22,7 @@ __all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout
 
 
 class Routed(NamedTuple):
-    """The result of a translator for a tuple on a stream that may be another one than the default stream (K7)."""
+    """A result of a translator that also names the stream, which need not be the default stream (K7)."""
 
     values: Sequence[Any]
     stream: str
@@ -94,7 +94,6 @@ class SourceSpout(Component, ABC):
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound of a batch of its rows; None if there is no bound that the topology could change.
     #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
     #: With ``per_trigger``, the value that `stream` has to give to its option.

@@ -61,8 +61,8 @@ class KeyValueState(State, MutableMapping[K, V]):
     ([('storm', 2)], False, 1, 1)
 
     The state may hold more keys than fit into memory, so values are written out and read back. **Put a value again after
-    you have changed it in place.** If you append to a list and do not put it again, the table keeps its old contents,
     you have changed it in place.** If you append to a list and do not put it again, the state table keeps its old contents,
+    and the result of `get` depends on whether the list was still in memory.
     """
 
     @abstractmethod

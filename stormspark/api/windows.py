@@ -225,8 +225,8 @@ class WindowedBolt(Component, ABC):
         """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
 
         The field matters where windows are state, after a new instance has taken a task over. A tuple is then acked and
-        left out if its id is not greater than one that the windows have already received. A spout without state may emit such a tuple if its
-        worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
+        left out if its id is not greater than one that the windows have already received. A spout without state may emit such
+        a tuple if its worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"
