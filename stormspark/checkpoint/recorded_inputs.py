@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class Unpicklable(NamedTuple):
-    """Stands for a value that could not be recorded."""
+    """A placeholder for a value that could not be recorded."""
 
     shown: str
 
@@ -79,7 +79,7 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
         return pickle.dumps(pairs, 5)
     except (
         Exception
-    ):  # classes of a notebook, a lock, a generator: whatever stays in its worker need not be picklable
+    ):  # classes of a notebook, a lock, a generator: a value that stays in its worker need not be picklable
         return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
 
 

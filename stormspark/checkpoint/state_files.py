@@ -82,7 +82,7 @@ class TaskChanges:
     """The changes of one task in a batch: pairs of key and value. The value is None if the key was deleted.
 
     If a key comes more than once, its last pair counts. ``kind`` is ``state``, ``window``, ``rows``, ``spout``, ``outbox``,
-    ``metadata`` or ``announced``.
+    ``inputs``, ``metadata`` or ``announced``.
     """
 
     component: str
@@ -494,7 +494,7 @@ def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows a reader wants. None means that any value is wanted."""
+    """The rows that a reader wants, by the values of their columns. None means that any value is wanted."""
 
     component: str | None = None
     task: int | None = None
@@ -524,7 +524,7 @@ class Wanted:
         )
 
     def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The wanted ones of these rows."""
+        """The rows among these that are wanted."""
         for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
             column = rows[name]
             if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():

@@ -62,7 +62,7 @@ ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "loc
 
 
 def run_topology(run: Run) -> int:
-    """Run a topology to its end; returns the exit code: 0 it ended well, 1 with an error, 130 it was killed.
+    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed, 130 if a second Ctrl-C killed it.
 
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.

@@ -165,7 +165,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Note that batches are transactions: the engine calls this only then."""
+        """Remember that batches are transactions: the engine calls this method only then."""
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:

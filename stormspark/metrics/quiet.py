@@ -28,7 +28,7 @@ class Quiet:
         self.waits = False
 
     def reached(self, now: TopologyStatistics) -> bool:
-        """Note one more snapshot; return true once there is nothing left to do."""
+        """Take one more snapshot. Return true once there is nothing left to do."""
         work = tuple(now.total(name) for name in _WORK)
         left = now.total("pending") + now.backlog
         self.waits = work == self._seen and left > 0

@@ -1,9 +1,9 @@
-"""The durable acker (tier 3): keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
+"""The durable acker: it keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
 
 Only these rows reach it. A tree that ends within its batch never does, and a topology without such rows has neither a
 journal nor an acker query.
 
-    workers' change sets -> the acker's journal, one file a batch, before Spark commits the batch
+    workers' change sets -> the acker's journal, one file per batch, before Spark commits the batch
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
@@ -165,7 +165,7 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def time_to_report(self) -> AckerTime:
-        """The acker's `time`, for workers that are about to report changes. It finds out first how the last commit ended."""
+        """The acker's `time`, for workers that are about to report changes. First this finds out how the last commit ended."""
         self._writer.settle()
         return self.time
 

@@ -40,7 +40,7 @@ class GateOpenedError(Exception):
 
 
 class Gate:
-    """The gate of one run of a query. Its thread sets `reached`; the supervisor sets `opened` before it stops the query."""
+    """The gate of one run of a query. The query's thread sets `reached`; the supervisor sets `opened` and stops the query."""
 
     def __init__(self, session: SparkSession) -> None:
         self._thread = session.sparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]

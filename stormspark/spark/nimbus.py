@@ -108,7 +108,7 @@ class _Gathering:
 
     expected: int
     tasks: int
-    #: Counted from the first offer, because before that there may be no Spark executor at all.
+    #: How long nimbus waits after the first offer. Before that there may be no Spark executor at all.
     patience_secs: float
     again: bool  # whether the driver sends the tasks again if they have not reached all Spark executors
     deadline: float = 0.0
@@ -125,9 +125,9 @@ class _Gathering:
 
     @property
     def complete(self) -> bool:
-        """Whether to wait for nobody else.
+        """Whether nimbus waits no longer.
 
-        That is also so if all tasks have offered, but two of them ran on one Spark executor and none on another.
+        Nimbus stops waiting, too, if all tasks have offered, but two of them ran on one Spark executor and none ran on another.
         """
         return self.reached or self.offered >= self.tasks
 

@@ -113,13 +113,13 @@ class TriggerLimits:
         return {name: limit.units for name, limit in self._limits.items()}
 
     def begin(self) -> None:
-        """Note that a query starts."""
+        """Forget the figures of the last batches, because a query starts."""
         self._fresh = True
         for limit in self._limits.values():
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """Learn from a batch that is done, and return the limits that should change. ``first``: it is the checkpoint's first."""
+        """Learn from a batch that is done. Return the limits that should change. ``first``: it is a checkpoint's first batch."""
         # Spark plans a batch before it runs, so the first batch of a query may have been planned with the previous limits.
         skip, self._fresh = self._fresh and not first, False
         if skip:
