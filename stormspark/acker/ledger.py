@@ -1,7 +1,7 @@
-"""The XOR ledger of one worker (E1-E18, tiers 1 and 2).
+"""The XOR ledger of one worker (E1-E18).
 
 In Storm every edge of a tuple tree has 64 random bits. An acker XORs them when the edge is made, and again when it is
-acked: zero means that nothing is open. One message per edge is expensive, and most edges begin and end in one worker.
+acked: zero means that no edge is open. One message per edge is expensive, and most edges begin and end in one worker.
 So here:
 
 1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
@@ -12,18 +12,18 @@ So here:
    is zero.
 
 Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a
-worker whose count is not zero still holds back a value. Hence at home, count = 0 and value = 0 if and only if every edge
-is acked (but for a chance of 2^-64). This holds in whatever order parts arrive, even before the home knows of the edges
-(E7). A part or frame that is lost or delivered twice would break the invariant. Frames are never delivered twice,
-because replies are remembered per request. When some may be lost together with a worker, `abandon` fails every tree
-with something outside, since its value is not zero.
+worker whose count is not zero still holds back its value. Hence at home, count = 0 and value = 0 if and only if every
+edge is acked (but for a chance of 2^-64). This holds in whatever order parts arrive, even before the home knows of the
+edges (E7). A part or frame that is lost or delivered twice would break the invariant. Frames are never delivered twice,
+because replies are remembered per request. If frames may be lost together with a worker, `abandon` fails every tree
+whose value is not zero, because such a tree has edges outside of its home.
 
 Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation
-that times trees out can also forget parts (E8). A bolt that drops its tuples without ack leaves nothing behind, and a
-forgotten part that still has open edges goes home by itself when they are closed.
+that times trees out can also forget parts (E8). Therefore a bolt that drops its tuples without ack leaves nothing behind
+for good, and a forgotten part that still has open edges goes home by itself when these edges are closed.
 
-Storm does one thing differently: an acker task keeps the record and informs the spout. Here the spout's own worker keeps
-it, as Heron's stream manager does (E19), so a verdict needs no further message.
+Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
+worker keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
 
 The root ids of traced trees (`TracedTree`, `TracedPart`) are even, and all others are odd.
 """
@@ -49,7 +49,7 @@ from stormspark.acker.verdict import ACKED, Outcome, Verdict
 __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
 
 _FORGOTTEN = Verdict(Outcome.WORKER_LOST, "its spout's task began anew and knows nothing of it (B10, E35)")
-#: Returns why trees have timed out, as far as that is known.
+#: A function that returns why trees have timed out, as far as that is known.
 Explain = Callable[[Sequence[Tree]], Mapping[Tree, str]]
 
 
@@ -85,9 +85,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class LedgerStatistics:
-    """Sizes of a ledger's tables.
+    """The sizes of a ledger's tables.
 
-    They hold open trees, trees with edges elsewhere, parts of other workers' trees, and parts to send.
+    The tables hold open trees, own trees that other workers know, parts of other workers' trees, and parts to send.
     """
 
     open: int
@@ -122,13 +122,13 @@ class Ledger:
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees by when they began. All trees of a closed bucket began before it was closed, and time out a timeout later.
+        # Open trees, in buckets. The trees of a closed bucket began before it was closed, and time out one timeout after that.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = deque()  # with times, oldest first
         self._period = math.inf if timeout is None else timeout / (buckets - 1)
         self._rotated_at = self._parts_rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
-        # Parts of other workers' trees, by root id: those since the last rotation, and those since the one before it.
+        # Parts of other workers' trees, by root id: new ones since the last rotation, and those that are one rotation older.
         self._parts: dict[int, Part] = {}
         self._older_parts: dict[int, Part] = {}
         self._forgotten_parts: dict[int, Part] = {}  # forgotten by the last rotation; for stories only
@@ -136,7 +136,7 @@ class Ledger:
     # -- at home ---------------------------------------------------------------------------------------------
 
     def begin(self, tree: Tree) -> None:
-        """Keep the tree of a reliable emit, whose copies are already on its ``count`` (B6)."""
+        """Keep the tree of a reliable emit. Its ``count`` already has the copies of the emitted tuple (B6)."""
         tree.bucket = bucket = self._newest
         bucket[tree] = None
         tree.account.pending += 1
@@ -204,7 +204,7 @@ class Ledger:
             self._parts_for(branch.home).resets.add(branch.root_id)
 
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
-        """Time out trees that have been open for too long on the running clock (E10); return how many they are.
+        """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
         ``explain`` may return the reasons. It is called before the trees end, and once per timeout in any case.
 
@@ -235,7 +235,7 @@ class Ledger:
         return len(expired)
 
     def abandon(self, reason: str) -> int:
-        """Fail the trees that have something outside, because frames and parts under way are lost (module docstring)."""
+        """Fail the trees that have edges outside, because frames and parts under way are lost (see the module's docstring)."""
         lost = [tree for tree in self._outside.values() if tree.value]
         for tree in lost:
             self._end(tree, Verdict(Outcome.WORKER_LOST, reason))
@@ -320,7 +320,7 @@ class Ledger:
         return RemoteEdges(all_homes, all_roots, all_edges, array("L", counts))
 
     def receive(self, edges: RemoteEdges) -> list[Branch]:
-        """Take over the trees of a frame; return a list parallel to ``edges`` and to the frame's references."""
+        """Take over the trees of a frame; return their branches, in the order of ``edges``."""
         here, parts, older, outside = self.worker, self._parts, self._older_parts, self._outside
         self.moving = 1
         branches: list[Branch] = []

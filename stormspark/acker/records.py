@@ -1,12 +1,12 @@
-"""The durable acker's knowledge of source rows that are open at the end of a batch (tier 3).
+"""The durable acker's knowledge of source rows that are open at the end of a batch.
 
-A record is one edge. Its ``value`` is XORed into its root when the row's task opens it, and again when the task closes
-it, so a root whose XOR is zero is done (E2). While a task lives, its ledger decides verdicts. When it has died, its
-records are still open, and their rows are emitted again.
+A record is like one edge of a tree. Its ``value`` is XORed into its root when the row's task opens the record, and again when
+the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's ledger decides verdicts. When
+the task has died, its records are still open, and their rows are emitted again.
 
 The acker's time is not the time of a clock. It advances only by commits, and from one commit to the next by at most a
-quarter of the watermark's delay (`AckerTime`). So nothing that is written is ever late, however long the pause between
-two commits.
+quarter of the watermark's delay (`AckerTime`). So no record that is written is late for the watermark, however long the
+pause between two commits is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Change(NamedTuple):
 class AckerTime:
     """The acker's time at the next commit in microseconds, and the bounds that follow from it.
 
-    ``delay`` is the watermark's, in seconds. The acker query reports records that are older than that and still open.
+    ``delay`` is the watermark's delay in seconds. The acker's query reports records that are older than that and still open.
 
     >>> time = AckerTime(delay=90.0, at=10_000_000)
     >>> time.committed(5.0); time.at

@@ -8,12 +8,12 @@ __all__ = ["RunningClock"]
 
 
 class RunningClock:
-    """Counts the seconds that a topology was running.
+    """A clock that counts the seconds in which a topology was running.
 
     Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds, because planning a batch takes
     about that long. A longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on
-    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. While a single call of user
-    code runs, a worker can't inform the others which tuples merely wait.
+    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. Such a limit is needed
+    because a worker can't inform the others which tuples merely wait while a single call of user code runs.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -36,7 +36,7 @@ class RunningClock:
 
     def begin_batch(self, now: float) -> None:
         """Begin a batch at ``now`` (monotonic seconds)."""
-        # An attempt that never ended, because its worker was lost, was followed by a restart of the query. That is a gap, too.
+        # If the batch before did not end, because a worker was lost, the query was restarted since. That is a gap, too.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now

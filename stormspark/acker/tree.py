@@ -18,7 +18,7 @@ __all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "Tr
 
 
 class SpoutAccount:
-    """The trees of one spout task: how many are open, and those that ended and wait for ``ack`` or ``fail``.
+    """The trees of one spout task: how many are open, and the trees that have ended and wait for ``ack`` or ``fail``.
 
     ``attempt`` counts the attempts at batches, if these are transactions. Each tree has the number of its attempt.
     """
@@ -159,7 +159,7 @@ class TracedTree(_Traced, Tree):
 
 
 class TracedPart(_Traced, Part):
-    """The part of a traced tree."""
+    """A worker's part of a traced tree."""
 
     __slots__ = ("trace",)
 

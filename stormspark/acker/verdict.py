@@ -1,4 +1,4 @@
-"""How a tuple tree ended, and why (W4)."""
+"""The verdict on a tuple tree: how the tree ended, and why (W4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ACKED", "Outcome", "Verdict"]
 
 
 class Outcome(Enum):
-    """How a tree ended. All outcomes but the first call the spout's ``fail``.
+    """The way in which a tree ended. After all outcomes but the first, the spout's ``fail`` is called.
 
     A tree that was taken back may have gone well itself: another tree of its batch did not (C44).
     """
@@ -23,9 +23,9 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """How and why a tree ended.
+    """The verdict on one tree: how it ended, and why.
 
-    If a bolt failed it, ``component`` and ``task`` name that bolt. ``root`` is the key of its story.
+    If a bolt failed the tree, ``component`` and ``task`` name that bolt. ``root`` is the key of the tree's story.
 
     >>> str(Verdict(Outcome.FAILED, "KeyError: 'price'", "parse", 7))
     "failed by a bolt: parse[7]: KeyError: 'price'"

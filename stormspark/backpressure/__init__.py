@@ -1,4 +1,4 @@
-"""Backpressure: whether a spout may emit, and for how long.
+"""Backpressure: how many tuples spouts may emit, and for how long spouts are called.
 
 The package is pure: time and levels are arguments.
 """

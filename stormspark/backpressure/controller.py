@@ -1,32 +1,32 @@
-"""The controller, which computes from each round's cost how many tuples spouts may emit in the next one.
+"""The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
 
-The invariant: **spouts emit in a round what the bolts can work off in about one target, and less while more than that
-waits.** So the bolts' own speed, whatever it is, bounds the queues, and with them memory and the age of tuples.
+The invariant: **spouts emit in a round as many tuples as the bolts can process in about one target, and fewer while more
+tuples than that wait.** So the bolts' own speed, whatever it is, bounds the queues, and with them memory and the age of tuples.
 
 Why it holds. A round is a closed experiment: a known number of tuples came in, and their processing took, or will take, a
 known time. That gives the present time per tuple, for a bolt that sleeps as for one that computes, including all
 overhead (`_learn`). The limit is the available time divided by the time per tuple. Spark's own rate estimator for
-DStreams does the same with the signs of a PID: the rate that was processed, minus a share of the backlog.
+DStreams, a PID controller, is similar: it takes the rate that was processed, minus a share of the backlog.
 
 What could break it, and why it does not:
 
 - *Overshoot*. The cost of a small round is mostly overhead, so its prediction per tuple is too high and never too low. A
   limit grows by at most target / overhead per round, some ten times.
-- *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once, and
-  one that is wrong by a half when that has lasted.
-- *A spiral*. If rounds are long for other reasons, fewer tuples per round make it worse. So a limit falls only if bolts
-  are at fault, and a round is never planned shorter than three times its unavoidable overhead (`_longest`).
-- *A permanent stall* (W1). Everything is computed anew from each round's figures. There is no message "go on" that could be
-  lost, and a spout that is held keeps at least one tuple per round and task, so that there always are figures. A round
-  that works off earlier tuples shows how fast the bolts are now, which is all that is needed to raise the limit again.
+- *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A
+  limit that is wrong by a half is corrected once that has lasted for several rounds.
+- *A spiral*. If rounds are long for other reasons, a lower limit would cost throughput and not make them shorter. So a limit
+  falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead (`_longest`).
+- *A permanent stall* (W1). All limits are computed anew from each round's figures. There is no message "go on" that could be
+  lost, and a spout that is held may still emit one tuple per round and task, so that there always are figures. A round
+  that processes earlier tuples shows how fast the bolts are now, which is all that is needed to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
 (F13). Heron slows all spouts (F10). None of the slowed spouts gets less than an even share if it can use it. A bolt is at
-fault if it is above a water mark (F9: bytes; F7: tuples), or if its work, on its busiest worker, makes the round long. A
-long round without such a bolt is caused by Spark or the exchange, and the spouts' quantum follows it.
+fault if it is above a water mark (F9: bytes; F7: tuples), or if its work, on its busiest worker, makes the round long. If a
+round is long without such a bolt, Spark or the exchange is the cause, and only the spouts' quantum adapts to it.
 
 When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
-next ones grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named.
+next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ __all__ = [
     "SpoutPressure",
 ]
 
-#: Named as the cause if bolts hold more tuples, in windows or joins, than a spout may have open.
+#: The cause that is named if bolts hold more tuples, in windows or joins, than a spout may have open.
 OPEN_TREES = "open trees"
 
 #: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
 #: Bolts are at fault for a round if their work is at least this share of it.
 _SHARE = 0.5
-#: A named bolt stays named while its work is at least this share of the worst bolt's.
+#: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
 #: While a bolt is at fault, a round may be longer than the target until its overhead is this share of it.
 _OVERHEAD_SHARE = 0.05
@@ -78,12 +78,12 @@ _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
-#: Only rounds of at least this length, in targets, count for that: the spout's own share of time ends shorter ones.
+#: Only rounds of at least this length, in targets, count for that: a shorter round was ended by the spout's share of time.
 _ENDED_BY_TIME = 0.5
-#: The bolt is named once that has lasted for more than this many targets, in more than one round. Time also stops a
-#: spout that had just one burst and emitted all of it, and only the next round shows that.
+#: The bolt is named once it has taken the time for more than this many targets, in more than one round. One round is not
+#: enough: time also stops a spout that had just one burst and emitted all of it, and only the next round shows that.
 _BURST = 2.0
-#: How many rounds are remembered to find the overhead, which a round has in any case.
+#: How many rounds are remembered to find the overhead that every round has.
 _OVERHEADS = 1000
 #: How many of the last rounds show the present overhead.
 _LATELY = 15
@@ -112,7 +112,7 @@ class _Bolt:
     queued_bytes: int = 0
     #: Seconds per tuple, by task.
     cost: dict[int, float] = field(default_factory=dict)
-    #: Seconds of the work done, of the waiting work, and of all the work that came in this round.
+    #: Seconds, by worker: of the work done, of the work that waits, and of all work that came in this round.
     busy: dict[int, float] = field(default_factory=dict)
     left: dict[int, float] = field(default_factory=dict)
     came: dict[int, float] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class _Bolt:
 
     @property
     def work(self) -> float:
-        """Seconds of its work: done and waiting, on its busiest worker."""
+        """The seconds of its work, done and waiting, on its busiest worker."""
         return max((busy + self.left[worker] for worker, busy in self.busy.items()), default=0.0)
 
     def observe(self, loads: Mapping[int, TaskLoad], worker_of: Mapping[int, int]) -> None:
@@ -152,7 +152,7 @@ class _Bolt:
     def in_turns(self, seconds: Mapping[int, float]) -> float:
         """Return how long its workers need for these seconds of work.
 
-        Workers that host its spouts have their tuples at once. The other workers begin when those have finished.
+        Workers that host its spouts have their tuples at once. The other workers begin when these workers have finished.
         """
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():
@@ -160,7 +160,7 @@ class _Bolt:
         return sum(turns.values())
 
     def time_for(self, tuples: Mapping[int, int], worker_of: Mapping[int, int]) -> Mapping[int, float]:
-        """Return the seconds that these numbers of tuples by task would take, by worker."""
+        """Return, by worker, how many seconds the bolt would need for these numbers of tuples. ``tuples`` is by task."""
         seconds = dict.fromkeys(self.came, 0.0)
         for task in self.tasks:
             seconds[worker_of[task]] += tuples.get(task, 0) * self.cost.get(task, 0.0)
@@ -240,9 +240,9 @@ class _Round:
         self._most = max((bolt.work for bolt in bolts), default=0.0)
 
     def is_because_of(self, bolt: _Bolt) -> bool:
-        """Whether the bolt is at fault.
+        """Return whether the bolt is at fault.
 
-        It is above a mark, or bolts made the round long, by work done or left, and this one is among the worst of them.
+        It is, if it is above a mark, or if bolts made the round long, by work done or left, and it is among the worst of them.
         """
         whole = self.seconds + max(self._left.values(), default=0.0)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -257,12 +257,12 @@ class _Round:
 
 
 class Controller:
-    """Computes the spouts' limits. It is not thread-safe.
+    """The controller of one topology, which computes the spouts' limits. It is not thread-safe.
 
-    ``spouts`` and ``bolts`` are task ids by component. ``upstream`` are the spouts whose tuples reach each bolt.
-    ``worker_of`` maps tasks to workers; without it each task counts as having its own. Marks are high and low, in tuples and
-    in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees, because tuples that bolts hold in
-    windows and joins wait in no queue. All times are in seconds.
+    ``spouts`` and ``bolts`` are task ids by component. ``upstream`` has for each bolt the spouts whose tuples reach it.
+    ``worker_of`` maps tasks to workers; without it each task counts as having a worker of its own. Marks are pairs of a high
+    and a low mark, in tuples and in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees,
+    because tuples that bolts hold in windows and joins wait in no queue. All times are in seconds.
 
     >>> controller = Controller({"words": [1]}, {"count": [2]}, {"count": {"words"}}, target=1.0)
     >>> controller.limits
@@ -314,7 +314,7 @@ class Controller:
         self.begin()
 
     def begin(self) -> None:
-        """Begin without knowledge of the speed: the topology begins, or begins anew with new workers."""
+        """Begin without any knowledge of the speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
         #: The least overhead since the beginning. At full speed overhead grows with the work, and looks like work.
         self._least_overhead = 0.0
@@ -340,11 +340,11 @@ class Controller:
         filled: float = 0.0,
         whole: bool = True,
     ) -> None:
-        """Learn from a round that took ``seconds``, and from what each task did in it.
+        """Learn from a round that took ``seconds``, and from the loads of the tasks in it.
 
         ``pause`` is the time before the round that belongs to no round. ``filled`` is the time in which workers had nothing of
-        the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` are only
-        the workers' own, because the rest of the round was unusual.
+        the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` is only
+        the time in which workers were at work, because the rest of the round was unusual.
         """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
@@ -379,9 +379,9 @@ class Controller:
             self._set(name, None)
 
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
-        """Check whether a bolt takes the time of a spout that no limit stops; return the seconds for which it was held.
+        """Check whether a bolt takes the time of a spout that no limit stops; return for how many seconds the spout was held.
 
-        Once that is sure, the rounds in which it was not yet sure count, too.
+        Once that is sure, the rounds in which it was not yet sure are counted, too.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -425,16 +425,16 @@ class Controller:
             }
             return whole / tuples
         if spout.arrived and this.is_because_of(bolt):
-            # The round worked off earlier tuples. It shows nothing about the new ones, but how fast bolts are now. So estimate
-            # how long the remembered round would take at this speed.
+            # The round processed earlier tuples. It shows nothing about the new tuples, but it shows how fast bolts are now. So
+            # the cost is estimated: how long would the remembered round take at this speed?
             work = _by_worker(one.time_for(spout.arrived, self._worker_of) for one in self._bolts.values())
             busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
             return (min(self._overheads) + busiest) / spout.tuples
-        # Little work came in, so this is mostly overhead. The cost is too high, and never too low.
+        # Little work came in, so the round is mostly overhead. The cost is too high, and never too low.
         return min(spout.cost, whole / tuples)
 
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
-        """Explore the speed of a topology that began: raise the limit until a bolt is at fault, or the limit stops no spout."""
+        """Explore the speed of a new topology: raise the limit until a bolt is at fault, or until it does not stop the spout."""
         assert spout.limit is not None
         if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
@@ -442,7 +442,7 @@ class Controller:
             grown = max(2.0 * spout.emitted, wanted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
-        elif wanted >= 2.0 * spout.limit:  # not reached yet, and a later burst need not reach it
+        elif wanted >= 2.0 * spout.limit:  # the limit is not reached, and a later burst should not reach it
             self._set(name, wanted)
 
     def _correct(
@@ -453,7 +453,7 @@ class Controller:
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # judged by its emits, which may be too many and are never too few
+        else:  # a spout without a limit is judged by its emits, which may be too many and are never too few
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -499,7 +499,7 @@ class Controller:
     def _longest(self, name: str, bolt: _Bolt) -> float:
         """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
-        It is not longer than the target if spouts without a limit would have to wait for a bolt that their tuples do not reach.
+        It is no longer than the target if spouts without a limit would have to wait for a bolt that their tuples do not reach.
         """
         overhead = min(self._overheads, default=0.0)
         others = any(
@@ -530,7 +530,7 @@ class Controller:
             else 2 * spout.loads[task].emitted + 1
             for task in spout.tasks
         }
-        # Begin with the tasks that want least. What one leaves of its even share is for those after it.
+        # Begin with the tasks that want least. The rest of a task's even share is for the tasks after it.
         order = sorted(wants, key=lambda task: (wants[task] is None, wants[task] or 0, task))
         left, by_task = spout.allowed or 0, {}
         for others, task in zip(range(len(order), 0, -1), order, strict=True):
@@ -556,7 +556,7 @@ class Controller:
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
-            # Spouts have little of such a round, so time that is not the bolts' work is not work, and counts as it is.
+            # Spouts have little time in such a round, so all time that is not the bolts' work is overhead.
             overhead, share = median(islice(reversed(self._overheads), _LATELY)), _OVERHEAD_SHARE
         return min(max(self.target, overhead / share), _LONGEST * self.target)
 
@@ -565,11 +565,11 @@ class Controller:
         return self._spouts[spout].allowed
 
     def is_behind(self, spout: str) -> bool:
-        """Whether so much waits between a source and the end of its topology that no more should be read now."""
+        """Return whether so much waits behind a source that no more of its rows should be read now."""
         return self._spouts[spout].behind.closed
 
     def pressure(self) -> Pressure:
-        """Return a frozen snapshot."""
+        """Return a frozen snapshot of all spouts and bolts, and of the last changes of limits."""
         return Pressure(
             spouts={
                 name: SpoutPressure(
@@ -596,7 +596,7 @@ class Controller:
 
 
 def _by_worker(seconds: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return the sum over all bolts for each worker, because a worker does one thing at a time."""
+    """Return the sum of all bolts' seconds for each worker, because a worker does one thing at a time."""
     total: dict[int, float] = defaultdict(float)
     for of_bolt in seconds:
         for worker, one in of_bolt.items():

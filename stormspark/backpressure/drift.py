@@ -1,17 +1,17 @@
-"""Telling a change from noise, by Page's CUSUM test on both sides."""
+"""A test that distinguishes a change from noise: Page's CUSUM test, in both directions."""
 
 from __future__ import annotations
 
 __all__ = ["Drift"]
 
-#: A distance from zero that is never taken for a change.
+#: The greatest distance from zero that is never taken for a change.
 _ALLOWED = 0.3
-#: The sum over rounds of what exceeds that distance, above which it is a change.
+#: If distances exceed that one by more than this in sum, over several rounds, it is a change.
 _ENOUGH = 1.4
 
 
 class Drift:
-    """Watches the logarithm of a ratio that should be 1, and returns by how much it is off once that is sure.
+    """A watch over the logarithm of a ratio that should be 1. It returns by how much the logarithm is off, once that is sure.
 
     A factor of 5.5 is accepted at once, of 2 after four rounds, of 1.5 after fourteen. A factor of 1.3 is never accepted.
     Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once in some ten thousand rounds.
@@ -31,7 +31,7 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """Note the next value; return the mean since it began to be off, or None while that is not sure."""
+        """Note the next value. Return the mean of the values since they began to be off, or None while that is not sure."""
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:

@@ -12,7 +12,7 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 class LimitChange(NamedTuple):
     """A change of a spout's limit, which is for all its tasks together; None means no limit.
 
-    ``seconds`` are those of the topology at the change.
+    ``seconds`` is for how long the topology had run when the limit changed.
     """
 
     seconds: float
@@ -26,7 +26,8 @@ class LimitChange(NamedTuple):
 class SpoutPressure:
     """A spout as the controller sees it.
 
-    ``limit`` is per round, for all of its tasks. ``throttled_ms`` is by bolt (F6, F11).
+    ``limit`` is per round, for all of its tasks. ``throttled_by`` is the bolt that limits it now, and ``throttled_ms`` is for
+    how long each bolt has limited it (F6, F11).
     """
 
     limit: int | None
@@ -55,5 +56,5 @@ class Pressure:
     bolts: Mapping[str, BoltPressure]
     #: How many times a limit was set, changed or removed.
     limit_changes: int
-    #: The last changes.
+    #: The last changes of limits.
     history: Sequence[LimitChange]

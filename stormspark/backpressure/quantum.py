@@ -6,12 +6,12 @@ __all__ = ["SpoutQuantum"]
 
 
 class SpoutQuantum:
-    """Adjusts the time that spouts get so that a whole round lasts about ``target`` seconds.
+    """The quantum of one worker's spouts. It is adjusted so that a whole round lasts about ``target`` seconds.
 
-    A round costs more than its spouts' time: exchanges, the supersteps of other workers, commits. The quantum follows the
-    measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
+    A round takes more time than the quantum: for exchanges, the supersteps of other workers, and commits. The quantum follows
+    the measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
 
-    In this example a round costs 200 ms in any case, and twice the quantum besides:
+    In this example a round takes 200 ms in any case, and twice the quantum in addition:
 
     >>> quantum = SpoutQuantum(target=1.0)
     >>> quantum.seconds

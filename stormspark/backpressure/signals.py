@@ -1,4 +1,4 @@
-"""The controller's input from one round, and its output for the next one.
+"""The controller's input from one round, and its output for the next round.
 
 A *round* is one run of all supersteps. A micro-batch is one round, or several if it is prolonged.
 """
@@ -17,9 +17,9 @@ Limits = Mapping[int, int]
 class SpoutLoad(NamedTuple):
     """A spout task's report of one round."""
 
-    #: How many tuples it emitted.
+    #: How many tuples the task emitted.
     emitted: int
-    #: Whether it would have emitted more: its limit, its time, or a queue above its mark stopped it.
+    #: Whether the task had more to emit when its limit, its time, or a queue above its mark stopped it.
     hungry: bool
     #: Whether its limit stopped it.
     limited: bool

@@ -1,8 +1,8 @@
-"""A simulated topology for tests of a controller: a few lines of arithmetic, without Spark, threads or waiting.
+"""A simulated topology for tests of a controller: it is arithmetic only, without Spark, threads or waiting.
 
-It models everything that matters: workers that each do one thing at a time, supersteps that wait for the slowest worker
-and end at a deadline, leftover tuples ahead of new ones, the spouts' quantum, and the overhead of each round. Events such
-as slow bolts, stalls and bursts are functions of time in a `Scenario`.
+It models all facts that matter to a controller: each worker does one thing at a time, a superstep waits for the slowest worker
+and ends at a deadline, tuples that are left are executed before new ones, spouts have a quantum, and each round has overhead.
+Events such as slow bolts, stalls and bursts are functions of time in a `Scenario`.
 
 Any object that has ``observe`` and ``limits`` can be tested. Besides `Controller` there are, for comparison, a limit that
 never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
@@ -10,7 +10,7 @@ never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Stor
 >>> slow = Scenario([SimulatedSpout("words")], [SimulatedBolt("count", {"words": 1}, cost=lambda seconds: 1e-3)])
 >>> simulation = Simulation(slow, our_controller(slow), Random(1))
 >>> executed = sum(one.executed["count"] for one in simulation.run(60))
->>> round(executed / simulation.now)  # a bolt that could do 1000 a second
+>>> round(executed / simulation.now)  # the bolt could execute 1000 tuples per second
 946
 """
 
@@ -46,7 +46,7 @@ _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
 #: About how many turns a spout's task has in its quantum. A worker has more, of 64 calls each.
 _TURNS = 16
-#: The size of a tuple in bytes from which on a worker's marks matter within such a turn.
+#: If a tuple has more bytes than this, a worker's marks matter within such a turn.
 _LARGE = 1000
 #: How many times per target a bolt reads the clock.
 _LOOKS = 50
@@ -58,7 +58,7 @@ def _endless(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class SimulatedSpout:
-    """A spout. All its tasks could have emitted ``supply(t)`` tuples until time t; one emit takes ``seconds``."""
+    """A simulated spout. Until time t its tasks together can emit ``supply(t)`` tuples. One emit takes ``seconds``."""
 
     name: str
     workers: Sequence[int] = (0,)  #: of each task
@@ -68,7 +68,7 @@ class SimulatedSpout:
 
 @dataclass(frozen=True)
 class SimulatedBolt:
-    """A bolt. It receives ``inputs`` tuples per tuple of a component; a tuple at time t costs ``cost(t)`` seconds."""
+    """A simulated bolt. Per tuple of a component it receives ``inputs`` tuples. A tuple takes ``cost(t)`` seconds at time t."""
 
     name: str
     inputs: Mapping[str, float]
@@ -81,12 +81,15 @@ class SimulatedBolt:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Components in the order in which tuples pass them. Times are in seconds, and ``deadline`` is per superstep."""
+    """A simulated topology and its surroundings. Components are in the order in which tuples pass them.
+
+    Times are in seconds, and ``deadline`` is per superstep.
+    """
 
     spouts: Sequence[SimulatedSpout]
     bolts: Sequence[SimulatedBolt]
     target: float = 1.0
-    overhead: float = 0.1  #: what a round takes in any case
+    overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
     pauses: Mapping[float, float] = field(default_factory=dict)  #: of no bolt's fault: when, and how long
@@ -140,7 +143,7 @@ class Steers(Protocol):
 
 @dataclass(frozen=True)
 class Round:
-    """The events of a round, by component. ``limits`` are for all tasks of a spout; None if there is no limit."""
+    """The figures of a round, by component. ``limits`` are for all tasks of a spout; None if there is no limit."""
 
     began: float
     seconds: float
@@ -263,7 +266,7 @@ class Simulation:
         self.now = max(ends)
 
     def _ask(self, worker: int) -> float:
-        """Run the spouts of a worker, in turn with its bolts, until they have nothing or their time is up."""
+        """Run the spouts of a worker, in turn with its bolts, until they have no more tuples or their time is up."""
         spouts = [task for task in self._spouts if task.worker == worker]
         quantum = self._quanta[worker].seconds
         now, until = self.now, self.now + quantum
@@ -362,7 +365,7 @@ class FixedLimit:
 
 
 class Pid:
-    """Spark's rate estimator for DStreams, with its default parameters. One of its batches is a round."""
+    """Spark's rate estimator for DStreams, with its default parameters. A round stands for one batch of DStreams."""
 
     def __init__(
         self, scenario: Scenario, proportional: float = 1.0, integral: float = 0.2, least: float = 100.0
@@ -380,7 +383,8 @@ class Pid:
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return
-        # A batch of DStreams ends when all of it is done, and later tuples wait. So tuples left here belong to a batch there.
+        # A batch of DStreams ends when all its tuples are done, and later tuples wait. So tuples that are left here would still
+        # belong to the batch there.
         left = max((_backlog(load) for load in loads.values()), default=0.0)
         rate = emitted / (seconds + max(0.0, left - self._backlog))
         self._backlog = left
@@ -394,7 +398,7 @@ class Pid:
 
 
 class HeronGate:
-    """Heron's gate: from above the high mark until below the low one, no spout of the topology emits (F9, F10)."""
+    """Heron's gate: from the time a queue is above the high mark until it is below the low mark, no spout emits (F9, F10)."""
 
     def __init__(self, scenario: Scenario, marks: tuple[int, int] = _BYTE_MARKS) -> None:
         tasks = scenario.tasks()

@@ -1,4 +1,4 @@
-"""High and low marks with hysteresis, as Heron's stream manager has them (F9, F10)."""
+"""A gate with a high and a low mark, as in Heron's stream manager (F9, F10)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["WaterMarks"]
 
 
 class WaterMarks:
-    """A gate that closes above ``high`` and opens again below ``low``. Between the two it stays as it is.
+    """A gate that closes above ``high`` and opens again below ``low``. Between the two marks it stays as it is.
 
     Raises ValueError unless the low mark is below the high mark.
 

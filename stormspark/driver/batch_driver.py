@@ -26,7 +26,7 @@ class BatchEngine(Protocol):
         """Run every superstep once, and return the report of each worker."""
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Store durably what another attempt at the batch has to know, because committers act on it in the next round."""
+        """Store ``announcement`` durably for another attempt at the batch, because committers act on it in the next round."""
 
     def round_ended(self, transaction: Transaction) -> None:
         """Note that a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""
@@ -36,7 +36,7 @@ class BatchEngine(Protocol):
 
 
 class BatchDriver:
-    """Drives the batches of one topology, one attempt after another; ``engine`` runs their rounds."""
+    """The driver of one topology's transactions, one attempt after another. ``engine`` runs the rounds."""
 
     def __init__(self, plan: PhysicalPlan, engine: BatchEngine, failed_rows: FailedRows) -> None:
         self._plan, self._engine, self._failed_rows = plan, engine, failed_rows

@@ -11,9 +11,9 @@ __all__ = ["FailedRows"]
 
 
 class FailedRows:
-    """The rows of sources whose trees failed in attempts at the current batch, and how often.
+    """The rows of sources whose trees failed in attempts at the current batch, and how often each has failed.
 
-    A row is given up after ``most`` failed attempts; 0: never.
+    A row is given up after ``most`` failed attempts. If ``most`` is 0, no row is given up.
     """
 
     def __init__(self, most: int) -> None:
@@ -29,7 +29,7 @@ class FailedRows:
         self._attempts.update((task, comparable(row)) for task, of_task in rows.items() for row in of_task)
 
     def forget(self, committed: int) -> None:
-        """Drop the rows of batch ``committed`` and all earlier ones, because they don't come again.
+        """Drop the rows of batch ``committed`` and of earlier batches, because these rows don't come again.
 
         >>> rows = FailedRows(1)
         >>> rows.add(7, {3: ["a"]}); rows.forget(7); rows.given_up(7)

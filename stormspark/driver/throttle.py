@@ -14,7 +14,7 @@ __all__ = ["Throttle", "upstream_spouts"]
 
 
 class Throttle:
-    """The controller of one topology's spouts. Thread-safe."""
+    """The throttle of one topology: the controller that sets its spouts' limits, made thread-safe."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         settings = plan.settings
@@ -33,7 +33,7 @@ class Throttle:
         )
 
     def begin(self) -> None:
-        """Begin with new workers, of which nothing is known yet about how fast they are."""
+        """Begin with new workers, whose speed is not known yet."""
         with self._lock:
             self._controller.begin()
 
@@ -53,7 +53,7 @@ class Throttle:
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of the spouts in the next round; None: there are none."""
+        """The limits of the spouts in the next round; None if the topology does not slow down spouts."""
         with self._lock:
             return self._controller.limits if self._slows else None
 
@@ -64,7 +64,7 @@ class Throttle:
             return self._controller.round_target
 
     def limit_of(self, spout: str) -> int | None:
-        """Return the limit of all tasks of a spout together; None: there is none."""
+        """Return the limit of all tasks of a spout together; None if there is no limit."""
         with self._lock:
             return self._controller.limit_of(spout) if self._slows else None
 

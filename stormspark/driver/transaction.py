@@ -1,14 +1,16 @@
 """A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
 
-A round carries tuples as far as they go. It is the last one if nothing waits anywhere and nothing has failed. The workers find
-that out themselves, within the round: each one that has work left in superstep S sends all others a frame, so either all of
-them prepare in the superstep after it, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
-Loops that cross workers, sources with more rows than a round takes, and rounds that a deadline cut short need more.
+A round carries tuples as far as they go. It is the last one if no tuple waits anywhere and none has failed. The workers find
+that out themselves, within the round: each worker that has work left in superstep S sends a frame to all others. So either all
+workers prepare in the superstep after it, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
+More rounds are needed for loops that cross workers, for sources with more rows than a round takes, and if a deadline cut a
+round short.
 
-Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the
-rounds that end it begin once nothing waits any more. The first is for all such bolts but committers. The second is for
-committers, and does not begin before all others have ended well. Before it, the driver stores the announcements, so that
-committers of a later attempt act on the same ones.
+Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the rounds
+that end the batch begin once no tuple waits any more. The first of these rounds is for all such bolts except committers. A
+*committer* is a bolt that is called only after all other bolts have ended the batch well, because it makes the batch's effects
+final (`stormspark.spi.COMMIT`). The second round is for committers. Before it, the driver stores the announcements of tasks, so
+that the committers of a later attempt act on the same announcements.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ class TransactionState(Enum):
 
     #: The batch can't be over yet, so no worker prepares in the next round.
     WORKING = "working"
-    #: Nothing waits. In the next round bolts end their batch; in the last such round workers prepare, too.
+    #: No tuple waits. In the next round bolts end their batch; in the last such round workers prepare, too.
     ENDING = "ending"
-    #: In the next round the workers prepare, if nothing is left then. Most batches begin so and need no other round.
+    #: In the next round the workers prepare, if no tuple is left then. Most batches begin in this state, and need one round.
     PREPARING = "preparing"
     #: Every worker has prepared.
     PREPARED = "prepared"
@@ -51,7 +53,7 @@ _PREPARED, _COMMITTED, _ABORTED = (
     TransactionState.ABORTED,
 )
 
-#: Which states may follow a state. A round that changes nothing leads from a state to itself.
+#: Which states may follow a state. After a round the state may also stay the same.
 TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     # Not to PREPARED: no worker was ordered to prepare.
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
@@ -82,15 +84,15 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats``: committers may have acted in an earlier attempt, so this one has to repeat what that one announced.
+    ``repeats``: committers may have acted in an earlier attempt, so this attempt has to repeat what the earlier one announced.
 
     `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before it has done so. If no edge crosses between workers,
-        # they know nothing of each other, so the driver has to find out first whether the batch has rounds that end it.
+        # A batch that has to repeat an announcement can't be over before it has repeated it. If no edge crosses between workers,
+        # the workers know nothing of each other, so the driver has to find out first whether bolts have to end the batch.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
         #: The states so far, each with the number of the round that came next.
@@ -127,8 +129,8 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round, and until they have repeated what was announced. Otherwise the batch would be committed
-        without the tuples that committers have acted on.
+        They may in the first round, and until they have repeated what was announced. Without these tuples the batch would be
+        committed although committers have acted on them.
         """
         return not self.rounds or (self._repeats and not self._begun)
 

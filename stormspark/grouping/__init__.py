@@ -1,23 +1,24 @@
 """Storm's stream groupings, as frozen values: each decides which tasks receive a tuple (D1-D17).
 
-A `Grouping` has two sides. For one sender task it makes a function from a tuple's values to target tasks
-(`Grouping.chooser`): the hot path. For a whole DataFrame it makes the `Repartitioning` that puts the rows of target
-task i in partition i. Both come from one definition, so both sides agree.
+A `Grouping` has two sides. For one sender task it makes a chooser (`Grouping.chooser`): the function from a tuple's values to
+the target tasks, which is called for each tuple. For a whole DataFrame it makes the `Repartitioning` that puts the rows of
+target task i in partition i. Both come from one definition, so both sides agree.
 
-The package is pure: no clock, no IO, and no randomness but the `random.Random` of the context.
+The package is pure: it knows no clock, no IO, and no randomness but the `random.Random` of the context.
 
     base            the base class of groupings, and a sender's knowledge
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
     load_aware, local_first     one grouping each, which follows load
-    key             the fields of a key, found in a stream
+    key             a chooser that looks up a key, and checks of its fields
     key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values
     java_hash       hashCode of the Java classes that such values had in Storm
-    java_time       the same for dates and times
+    java_time       hashCode of Java's dates and times
     java_random     java.util.Random, which partial key grouping draws from
-    columns         the same index for whole columns, in numpy
-    repartitioning  the Spark side, as values; stormspark.spark carries them out
+    columns         Storm's task index for whole columns, in numpy
+    text_index      Storm's task index of one string, for compiled code
+    repartitioning  layouts of DataFrames, as values; stormspark.spark.repartition turns them into operations of Spark
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ __all__ = ["AllGrouping"]
 
 @dataclass(frozen=True)
 class AllGrouping(Grouping):
-    """Send each tuple to every task (D9); the copies are separate edges of its tree.
+    """The grouping that sends each tuple to every task (D9). The copies are separate edges of the tuple's tree.
 
     >>> from random import Random
     >>> context = GroupingContext("rules", "default", ("rule",), 1, (4, 5, 6), (), Random(7))
@@ -31,5 +31,5 @@ class AllGrouping(Grouping):
         return lambda _values: targets
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> CopyToEach:
-        """Return one partition per task, each with every row."""
+        """Return a layout with one partition per task. Each partition has every row."""
         return CopyToEach(len(targets))

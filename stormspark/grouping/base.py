@@ -15,15 +15,16 @@ __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
 @dataclass(frozen=True)
 class GroupingContext:
-    """One sender task's knowledge of one subscription to its stream: Storm's arguments of ``prepare`` (D13).
+    """One sender task's knowledge of one subscription to its stream: the arguments of ``prepare`` in Storm (D13).
 
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
-    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` those of them in the sender's worker, both
-    ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated. ``ints`` names
-    the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the subscribing
-    component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration; both are
-    empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets: at
-    the higher one a grouping that follows load leaves them, and at the lower one it returns (D6).
+    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are those of them that are in the sender's
+    worker; both are ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
+    ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
+    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
+    both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.
+    Above the higher bound a grouping that follows load also uses the other targets, and below the lower bound it returns
+    to the local ones (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
     it.
@@ -71,9 +72,9 @@ class Grouping(ABC):
     Subclasses are frozen dataclasses: values that can be pickled, compared, hashed and printed. The state that changes
     from tuple to tuple (a position, counts, loads) is in the chooser, which belongs to one sender task (D5, D12).
 
-    A grouping that may pick many tasks or none (custom, D13) has ``single`` False. One that counts the tuples it sent
-    (partial key, D12) counts in its closure. The chooser of one that follows load (D6) is a `LoadFollower`. A direct
-    grouping (D11) chooses nothing: the producer names the task, and the engine checks it against `candidates` (B9).
+    A grouping that may choose many tasks or none, like a custom one (D13), has ``single`` False. The chooser of a grouping
+    that follows load (D6) is a `LoadFollower`. A direct grouping (D11) chooses nothing: the producer names the task, and
+    the outlet checks that the task subscribes by a direct grouping (B9).
     """
 
     #: The name of the rule, in `describe`, in plans and in metrics.
@@ -92,9 +93,10 @@ class Grouping(ABC):
         return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the tasks that one sender may ever choose, ascending. An edge crosses workers only to reach these.
+        """Return the tasks that one sender may ever choose, ascending.
 
-        ``targets`` and ``local_targets`` are as in `GroupingContext`.
+        The plan needs an exchange only if some of these tasks are in another worker than the sender. ``targets`` and
+        ``local_targets`` are as in `GroupingContext`.
         """
         return targets
 
@@ -107,11 +109,11 @@ class Grouping(ABC):
 
     @abstractmethod
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Repartitioning:
-        """Return the layout of a DataFrame on this edge, which puts the rows for ``targets[i]`` in partition i.
+        """Return the layout of a DataFrame for this grouping, which puts the rows for ``targets[i]`` in partition i.
 
         ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
         """
 
     def describe(self) -> str:
-        """Return the grouping as ``stormspark explain`` shows it: ``shuffle``, ``fields(word)``."""
+        """Return the grouping as ``stormspark explain`` shows it, for example ``shuffle`` or ``fields(word)``."""
         return self.kind

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16
 def task_indices(columns: Sequence[Hashes], tasks: int) -> NDArray[np.int32]:
     """Return each row's task index, given the columns of hashes of the key's fields, in order (D1).
 
-    Raises `ValueError` without columns, because a key has at least one field.
+    Raises `ValueError` if there are no columns, because a key has at least one field.
 
     >>> task_indices([ascii_hashes(np.frombuffer(b"stormspark", np.uint8), np.array([0, 5, 10]))], 4)
     array([0, 0], dtype=int32)

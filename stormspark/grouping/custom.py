@@ -51,10 +51,10 @@ class CustomStreamGrouping(ABC):
 
 @dataclass(frozen=True, init=False)
 class CustomGrouping(Grouping):
-    """Send each tuple to the tasks that a `CustomStreamGrouping` returns: many, one or none (D13).
+    """The grouping that sends each tuple to the tasks that a `CustomStreamGrouping` returns: many, one or none (D13).
 
     ``grouping`` is pickled at once, as components are (A3). Any object with the two methods will do. A chooser raises
-    `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Nothing of that emit is sent then.
+    `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
 
     Raises `InvalidTopologyError` for an object without these methods, and `SerializationError` for one that can't be
     pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
@@ -94,11 +94,11 @@ class CustomGrouping(Grouping):
         return self.load_aware
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Sequence[int]]:
-        """Call a copy of the user's object, and check its results."""
+        """Return a function that calls a copy of the user's object, and checks its results."""
         return (_LoadAwareCustom if self.load_aware else _Custom)(self, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Call a copy of the user's object for each row."""
+        """Return a layout for which a copy of the user's object is called for each row."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
@@ -107,7 +107,7 @@ class CustomGrouping(Grouping):
 
 
 class _Custom:
-    """The chooser of one sender."""
+    """The chooser of one sender: a copy of the user's object, whose results are checked."""
 
     def __init__(self, grouping: CustomGrouping, context: GroupingContext) -> None:
         self._place = (

@@ -15,7 +15,7 @@ __all__ = ["DirectGrouping"]
 
 @dataclass(frozen=True)
 class DirectGrouping(Grouping):
-    """Send a tuple to the task that its producer names by ``emit_direct``, on direct streams (D11, B9).
+    """The grouping that sends a tuple to the task that the producer names in ``emit_direct``, on direct streams (D11, B9).
 
     >>> DirectGrouping().describe()
     'direct'
@@ -37,5 +37,5 @@ class DirectGrouping(Grouping):
         return refuse
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByTask:
-        """Put each row in the partition of the task that its column ``task`` names."""
+        """Return a layout that puts each row in the partition of the task that its column ``task`` names."""
         return ByTask("task", targets)

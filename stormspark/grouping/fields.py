@@ -20,11 +20,11 @@ _GLOBAL: Final = GlobalGrouping()
 
 @dataclass(frozen=True, init=False)
 class FieldsGrouping(Grouping):
-    """Send tuples with equal values in ``fields`` to the same task: the one that Storm sends them to (D1-D3).
+    """The grouping that sends tuples with equal values in ``fields`` to the same task, the one that Storm chooses (D1-D3).
 
-    The task is number `fields_task_index` among the targets, so it stays the same while their number does (D17). Values
-    are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one name, or several in the order
-    in which their values are hashed. Without fields, this is the global grouping (A7).
+    The task is the one at position `fields_task_index` among the targets, so it stays the same as long as the number of
+    targets does (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one
+    name, or several in the order in which their values are hashed. Without fields, this is the global grouping (A7).
 
     Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises it for a field that
     the source stream doesn't declare. The chosen function raises `ValueNotHashableError` for a value without a stable
@@ -54,14 +54,14 @@ class FieldsGrouping(Grouping):
         return targets if self.fields else _GLOBAL.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose the target at Storm's index of the key; the tasks of earlier keys are remembered."""
+        """Return a chooser of the target at Storm's index of the key. It remembers the tasks of earlier keys."""
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
         return MemoLookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
-        """Put each row in the partition of its key's index, or all rows in one if there are no fields (A7)."""
+        """Return a layout that puts each row in the partition at its key's index; all in one if there are no fields (A7)."""
         if not self.fields:
             return _GLOBAL.repartitioning(targets, ints)
         return ById(self.fields, len(targets), ints)

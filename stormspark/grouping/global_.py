@@ -14,7 +14,7 @@ __all__ = ["GlobalGrouping"]
 
 @dataclass(frozen=True)
 class GlobalGrouping(Grouping):
-    """Send each tuple to the task with the lowest id (D10).
+    """The grouping that sends each tuple to the task with the lowest id (D10).
 
     >>> from random import Random
     >>> context = GroupingContext("counts", "default", ("word", "n"), 1, (4, 5, 6), (), Random(7))
@@ -35,5 +35,5 @@ class GlobalGrouping(Grouping):
         return lambda _values: lowest
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> SinglePartition:
-        """Put all rows in one partition, which is the lowest task's."""
+        """Return a layout with all rows in one partition, that of the lowest task."""
         return SinglePartition()

@@ -1,7 +1,7 @@
 """Storm's task index for a fields grouping: the hash of a key whose values were Java objects (D1-D3).
 
-Storm computes Java's ``Arrays.deepHashCode`` of the selected values, so a key of one value v gives 31 + hash(v). A value's
-hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, equal in Python, are three keys here, as in Storm.
+Storm computes Java's ``Arrays.deepHashCode`` of the key's values, so a key of one value v gives 31 + hash(v). A value's hash
+depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys here, as in Storm.
 The classes are::
 
     None -> null          bool -> Boolean       int, float -> see below     str -> String
@@ -14,9 +14,9 @@ The classes are::
 The types of numbers are an argument, because they differ between versions of Storm (D3):
 
 - ``"long"``: an int is a Long, beyond 64 bits a BigInteger; a float is a Double. Java components with long keys
-  work this way, and multilang components up to Storm 2.5.
-- ``"integer"``: an int is an Integer if 32 bits hold it; otherwise as above. Java components with int keys work this
-  way.
+  work this way, and so do multilang components up to Storm 2.5.
+- ``"integer"``: an int is an Integer if 32 bits hold it; all else is as with ``"long"``. Java components with int keys work
+  this way.
 - ``"json"``: the types of a multilang component's values in Storm from 2.6 on. Ints are as with ``"integer"``. A float
   whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, and NaN a Float. A dict's
   keys are Strings.
@@ -51,9 +51,10 @@ Hasher = Callable[[Any], int]
 
 
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
-    """Return which of ``tasks`` tasks receives a tuple with these key values, from 0, as in Storm (D1).
+    """Return which of ``tasks`` tasks receives a tuple with these key values, counted from 0, as in Storm (D1).
 
-    ``values`` are those of the grouping's fields, in its order. The index counts the consumer's task ids from the lowest.
+    ``values`` are the values of the grouping's fields, in the grouping's order. The index counts the consumer's task ids
+    from the lowest.
     ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
     Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.

@@ -1,4 +1,4 @@
-"""``hashCode`` of Java's classes, computed from the Python values that stand for them (D2).
+"""``hashCode`` of Java's classes, computed from the Python values that stand for Java's objects (D2).
 
 Java's hashes are signed 32-bit numbers and wrap. A function here returns an int whose low 32 bits are Java's hash. Sums,
 products and XORs of such ints keep that property, so only a final result has to be folded, by `to_int32`.
@@ -39,7 +39,7 @@ _BLOCK = 4096
 #: 31**i, modulo 2**32. The array descends, so that its last n entries are the weights of n units.
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(_BLOCK + 1))
 _POWER_ARRAY = np.array(_POWERS[_BLOCK - 1 :: -1], dtype=np.uint32)
-#: Up to this many units, summing in Python takes less than numpy's fixed cost of about 2 us.
+#: Up to this many units, a sum in Python takes less time than numpy's fixed cost of about 2 us.
 _SHORT = 32
 #: The weights of the bytes of big-endian UTF-16, read from the end. With these no unit has to be assembled.
 _BYTE_WEIGHTS = tuple(weight * power for power in _POWERS[:_SHORT] for weight in (1, 256))
@@ -117,7 +117,7 @@ def double_hash(number: float) -> int:
 
 
 def list_hash(hashes: Iterable[int]) -> int:
-    """Hash a List or an array, given its elements' hashes: start with 1, then 31 * total + hash for each element.
+    """Hash a List or an array, given its elements' hashes. The total is 1 at first, then 31 * total + hash per element.
 
     >>> to_int32(list_hash([])), to_int32(list_hash([7]))
     (1, 38)

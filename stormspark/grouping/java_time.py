@@ -23,7 +23,7 @@ def date_hash(day: date) -> int:
 
 
 def time_hash(moment: time) -> int:
-    """Hash a LocalTime: nanoseconds of the day, folded like a Long's. OffsetTime: that XOR the offset's seconds."""
+    """Hash a LocalTime: nanoseconds of the day, folded like a Long's. For an OffsetTime, XOR that with the offset's seconds."""
     seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
     local = long_hash((seconds * 1_000_000 + moment.microsecond) * 1000)
     offset = moment.utcoffset()
@@ -46,7 +46,7 @@ def datetime_hash(moment: datetime) -> int:
     return timedelta_hash(moment - _EPOCH)
 
 
-#: The function for each type.
+#: The function that hashes the values of each type.
 HASHERS: dict[type, Callable[[Any], int]] = {
     date: date_hash,
     datetime: datetime_hash,

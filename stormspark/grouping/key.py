@@ -1,4 +1,4 @@
-"""The key of a grouping: its fields, found in a stream, and errors that name them (D1, D12)."""
+"""The key of a grouping: checks of its fields, and a chooser that looks up a key, with errors that name the field (D1, D12)."""
 
 # key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles it. When you
 # add, rename or retype one of them, change both files and check with `make compiled`.
@@ -20,7 +20,9 @@ __all__ = ["MemoLookup", "checked_names"]
 
 
 def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
-    """Return the fields of a grouping, given as one name or several; raise `InvalidTopologyError`.
+    """Return the fields of a grouping, given as one name or several.
+
+    Raises `InvalidTopologyError` for a field that is named twice or is not a string.
 
     >>> checked_names("word", "fields"), checked_names(["word", "n"], "fields")
     (('word',), ('word', 'n'))
@@ -39,8 +41,8 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
 class MemoLookup:
     """A chooser that looks up the key of a tuple in a memo, and returns the memo's entry.
 
-    Raises `InvalidTopologyError` for a field that the stream doesn't declare. The call raises `ValueNotHashableError`,
-    naming the field.
+    Raises `InvalidTopologyError` for a field that the stream doesn't declare. A call raises `ValueNotHashableError` for a
+    value without a stable hash, and names the field.
     """
 
     def __init__(
@@ -49,8 +51,8 @@ class MemoLookup:
         positions = [_position(field, kind, context) for field in fields]
         self._memo, self._fields, self._context = memo, fields, context
         self._key_of = itemgetter(*positions)
-        #: The position of the one value that is the key, or -1 for a key of several values; and the remembered places
-        #: of such keys. An outlet looks there first, without a call.
+        #: The position of the one value that is the key, or -1 if the key has several values; and the remembered places
+        #: of keys. An outlet looks there first, without a call.
         self.position = positions[0] if len(positions) == 1 else -1
         self.known: dict[Any, Any] = memo.known
         #: See `KeyMemo.tasks_of_texts`.
@@ -60,7 +62,7 @@ class MemoLookup:
         """Return the place of the tuple: its task, or its two tasks."""
         try:
             return self._memo[self._key_of(values)]
-        except TypeError:  # The key holds a list, which dicts can't look up, or an unstable hash.
+        except TypeError:  # The key holds a list or the like, or a value with an unstable hash.
             return self._compute(values)
 
     def _compute(self, values: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
-"""The memo of each key's place, with which a fields grouping costs one dict look-up per tuple (D1).
+"""A memo that remembers the place of each key, so that a fields grouping costs one dict look-up per tuple (D1).
 
-The subclass decides what a place is: a task here, two tasks for a partial key grouping (D12).
+A subclass of `KeyMemo` decides what a place is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
 Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So a look-up
 by the bare key may only find strings, which equal nothing but strings. Other keys are looked up together with their
@@ -19,10 +19,11 @@ from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 
 __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 
-#: How many keys are remembered. At the next one all are forgotten, and the keys in use are soon remembered again. The
-#: limit holds a dictionary of words. With a lower one every second look-up would be computed, at thirty times the cost.
+#: How many keys are remembered. At the next key all are forgotten, and the keys in use are soon remembered again. The
+#: limit is large enough for a dictionary of words. With a lower limit every second look-up would be computed, at thirty
+#: times the cost.
 MOST_KEYS = 500_000
-#: Longer keys (bytes of memory, roughly) are not remembered, so that a memo can't grow beyond some 140 MB.
+#: Keys of more bytes than this, roughly, are not remembered, so that a memo can't grow beyond some 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -32,20 +33,20 @@ _T = TypeVar("_T")
 
 
 class KeyMemo(Generic[_T]):
-    """Maps the key of a tuple to its place, and computes the place if it is not remembered.
+    """A memo that maps the key of a tuple to its place, and computes the place if it is not remembered.
 
-    With one field the key is its value, with more it is the tuple of their values. ``memo[key]`` raises `TypeError` if the
-    key holds a list, dict or set, which dicts can't look up; call `compute` then. Both raise `ValueNotHashableError`,
-    which is a `TypeError` too.
+    If there is one field, the key is its value; else the key is the tuple of the fields' values. ``memo[key]`` raises
+    `TypeError` if the key holds a list, dict or set, which dicts can't look up; call `compute` then. Both raise
+    `ValueNotHashableError`, which is a `TypeError`, too.
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
         self._targets = targets
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
-        #: Places of keys that consist of strings only. A key that is found here needs no further look-up.
+        #: The places of keys that consist of strings only. A key that is found here needs no further look-up.
         self.known: dict[Any, _T] = {}
-        #: Places of all other keys, by types and key.
+        #: The places of all other keys, by the types of the key's values and the key.
         self._typed: dict[tuple[Any, Any], _T] = {}
 
     def place(self, hashes: Iterable[int]) -> _T:
@@ -58,7 +59,7 @@ class KeyMemo(Generic[_T]):
 
     @property
     def tasks_of_texts(self) -> tuple[int, ...]:
-        """The tasks that `text_index` of a key of one string is an index into; () if the place is found in another way."""
+        """The tasks among which `text_index` finds the task of a one-string key; () if places are found in another way."""
         return ()
 
     def __len__(self) -> int:
@@ -101,7 +102,7 @@ class KeyMemo(Generic[_T]):
 
 
 class TaskMemo(KeyMemo[int]):
-    """Maps the key of a tuple to its task: the target at `fields_task_index` of its values (D1).
+    """A memo that maps the key of a tuple to its task: the target at `fields_task_index` of the key's values (D1).
 
     >>> memo = TaskMemo((4, 5, 6), "long", fields=1)
     >>> memo["storm"], memo[4], memo[4.0], memo[True]
@@ -110,7 +111,7 @@ class TaskMemo(KeyMemo[int]):
 
     @property
     def tasks_of_texts(self) -> tuple[int, ...]:
-        """The targets."""
+        """See `KeyMemo.tasks_of_texts`: all targets, if the key has one field."""
         return self._targets if self._single else ()
 
     def place(self, hashes: Iterable[int]) -> int:

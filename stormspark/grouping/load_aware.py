@@ -24,13 +24,14 @@ _SLOTS_A_TASK = 5
 
 @dataclass(frozen=True)
 class LoadAwareShuffleGrouping(Grouping):
-    """Prefer the targets in the sender's worker, and among the targets in use those with less load (D6).
+    """The grouping that prefers targets in the sender's worker, and among the targets in use those with less load (D6).
 
     Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above
     it all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2).
-    The targets in use occupy a ring of max(1000, 5n) slots, in proportion to their weights. At each refresh of the loads
-    the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for any other. Storm has
-    two more scopes between these, the targets of a host and those of a rack; here each worker is its own host.
+    The targets in use occupy a ring of max(1000, 5n) slots for n targets, in proportion to their weights. At each refresh of
+    the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for any other.
+    Between the local targets and all targets Storm has two more scopes: the targets of a host and those of a rack. Here each
+    worker is its own host.
 
     With ``stay_local``, remote targets are used only if there is no local one. That is Storm's load-aware form of a
     local-or-shuffle grouping (D7).
@@ -63,7 +64,7 @@ class LoadAwareShuffleGrouping(Grouping):
         return _Ring(self.candidates(context.targets, context.local_targets), context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows. No partition is local, and none has a load."""
+        """Return a layout that runs the chooser over the rows. No target is local, and none has a load."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
@@ -111,7 +112,7 @@ class _Ring:
             weight = max(0, before - _LOSS) if spare else min(_MOST_WEIGHT, before + _GAIN)
             self._weights[task] = weight
             changed |= weight != before
-        # Storm shuffles the same ring again each second. A ring that just goes on turning is as even, and costs nothing.
+        # Storm shuffles the same ring again each second. A ring that just goes on is as even, and costs nothing.
         if changed:
             self._lay_out()
 
@@ -126,7 +127,7 @@ class _Ring:
 
     def _lay_out(self) -> None:
         slots = 1 if len(self._targets) == 1 else max(_LEAST_SLOTS, _SLOTS_A_TASK * len(self._targets))
-        # The total is never 0: the least loaded target has just gained weight, and all start with some.
+        # The total is never 0: the least loaded target has just gained weight, and all targets start with some weight.
         total = sum(self._weights[task] for task in self._in_use)
         ring: list[int] = []
         for task in self._in_use:

@@ -16,10 +16,11 @@ __all__ = ["LocalFirstGrouping"]
 
 @dataclass(frozen=True)
 class LocalFirstGrouping(Grouping):
-    """Deal to the targets in the sender's worker while their mean load is below a bound, else to all (D7).
+    """The grouping that uses the targets in the sender's worker, in turn, while their mean load is below a bound (D7).
 
-    The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle, this grouping is even among
-    the targets in use, and returns to the local ones as soon as their load is below the bound.
+    Otherwise it uses all targets in turn. The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware
+    shuffle, this grouping gives all targets in use the same share, and returns to the local targets as soon as their load is
+    below the bound.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
@@ -40,16 +41,16 @@ class LocalFirstGrouping(Grouping):
         return True
 
     def chooser(self, context: GroupingContext) -> _LocalFirst:
-        """Choose the local targets in turn, or all targets in turn."""
+        """Return a chooser that takes the local targets in turn, or all targets in turn."""
         return _LocalFirst(context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows. No partition is local, so all targets are chosen in turn."""
+        """Return a layout that runs the chooser over the rows. No target is local, so all targets are chosen in turn."""
         return ByChooser(self, targets, ints)
 
 
 class _LocalFirst:
-    """The chooser of one sender."""
+    """The chooser of one sender: a round robin over its local targets, and another one over all targets."""
 
     def __init__(self, context: GroupingContext) -> None:
         self._local = context.local_targets

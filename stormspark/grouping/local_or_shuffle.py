@@ -15,9 +15,9 @@ __all__ = ["LocalOrShuffleGrouping"]
 
 @dataclass(frozen=True)
 class LocalOrShuffleGrouping(Grouping):
-    """Shuffle among the targets in the sender's worker, or among all targets if it has none (D7).
+    """The grouping that shuffles among the targets in the sender's worker, or among all targets if none is there (D7).
 
-    On the Spark side there is no exchange: a row may stay where it is.
+    For a DataFrame there is no exchange: each row stays in its partition.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
@@ -34,9 +34,9 @@ class LocalOrShuffleGrouping(Grouping):
         return local_targets or targets
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Shuffle the candidates with ``context.random`` and choose them in turn."""
+        """Return a chooser that takes the candidates in turn, in an order that is shuffled once with ``context.random``."""
         return round_robin(self.candidates(context.targets, context.local_targets), context.random)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Stay:
-        """Leave every row in its partition."""
+        """Return the layout that leaves every row in its partition."""
         return Stay()

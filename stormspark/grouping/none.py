@@ -14,10 +14,10 @@ __all__ = ["NoneGrouping"]
 
 @dataclass(frozen=True)
 class NoneGrouping(Grouping):
-    """Send each tuple to a task drawn at random, each as likely as any other (D8).
+    """The grouping that sends each tuple to a task drawn at random, each task as likely as any other (D8).
 
-    Storm does this; Heron shuffles. The shares are even only on average, whereas `ShuffleGrouping` is even to within one
-    tuple.
+    Storm does the same; Heron shuffles. The shares of tasks are even only on average. With `ShuffleGrouping` they differ by at
+    most one tuple per sender.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
@@ -30,10 +30,10 @@ class NoneGrouping(Grouping):
     single: ClassVar[bool] = True
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Draw a target with ``context.random``."""
+        """Return a chooser that draws a target with ``context.random``."""
         targets, number, draw = context.targets, len(context.targets), context.random.random
         return lambda _values: targets[int(draw() * number)]
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Draw a partition for each row."""
+        """Return a layout that draws a partition for each row."""
         return ByChooser(self, targets, ints)

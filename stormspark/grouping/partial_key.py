@@ -19,12 +19,12 @@ __all__ = ["PartialKeyGrouping", "two_tasks"]
 
 @dataclass(frozen=True, init=False)
 class PartialKeyGrouping(Grouping):
-    """Send tuples with equal values in ``fields`` to one of the key's two tasks: the one sent fewer so far (D12).
+    """The grouping with two tasks per key: a tuple goes to the one that was sent fewer tuples so far (D12).
 
-    So two tasks share a frequent key's load, and all tasks receive nearly the same share. The two tasks are those of Storm
-    2 and 3: `two_tasks` of the Java hashes of the key's values, which are the hashes of a fields grouping. Each sender
-    counts only its own tuples, and the first task wins if both counts are equal. To replace either rule by your own, write
-    a `CustomStreamGrouping`.
+    The key is the values in ``fields``. Two tasks share a frequent key's load, so all tasks receive nearly the same share. The
+    two tasks are those of Storm 2 and 3: `two_tasks` of the Java hashes of the key's values, which are the hashes of a fields
+    grouping. Each sender counts only its own tuples, and the first task wins if both counts are equal. If you want other rules,
+    write a `CustomStreamGrouping`.
 
     Without fields, the key is the first value as a string. That value must be a str, an int or a bool.
 
@@ -50,7 +50,7 @@ class PartialKeyGrouping(Grouping):
         return self.fields
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose between the key's two tasks; the tasks of earlier keys are remembered."""
+        """Return a chooser between the key's two tasks. It remembers the tasks of earlier keys."""
         tasks_of: Callable[[Sequence[Any]], tuple[int, int]]
         if self.fields:
             memo = shared_memo(_TwoTasksMemo, context.targets, context.ints, len(self.fields))
@@ -68,7 +68,7 @@ class PartialKeyGrouping(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows, because its choice depends on the tuples it sent before."""
+        """Return a layout that runs the chooser over the rows, because each choice depends on the choices before it."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
@@ -95,14 +95,14 @@ def two_tasks(targets: Sequence[int], key: bytes) -> tuple[int, int]:
 
 
 class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
-    """Maps the key of a tuple to its two tasks."""
+    """A memo that maps the key of a tuple to its two tasks."""
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
         super().__init__(targets, ints, fields)
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}  # one object for all keys of a pair
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """Return the two tasks of the key whose bytes are those of the hashes, high bytes first."""
+        """Return the two tasks of a key. Its bytes are the bytes of the hashes, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 

@@ -1,8 +1,8 @@
-"""The Spark side of a grouping, as plain values: the layout of a whole DataFrame for the consumer's tasks.
+"""Layouts of a whole DataFrame for the consumer's tasks, as plain values: the Spark side of groupings.
 
-Partition i is target task i, counted from the lowest task id. This module does not depend on Spark.
-`stormspark.spark.repartition` turns each value into an operation of Spark, and mypy checks that it has a case for each class of
-`Repartitioning`.
+Partition i has the rows of target task i, counted from the lowest task id. This module does not depend on Spark.
+`stormspark.spark.repartition` turns each value into an operation of Spark, and mypy checks that it has a case for each class
+of `Repartitioning`.
 
 >>> from stormspark.grouping import FieldsGrouping, ShuffleGrouping
 >>> ShuffleGrouping().repartitioning((4, 5, 6))
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """A layout in which the rows are dealt out evenly (D5). ``partitions`` is the number of target tasks."""
+    """The layout that deals the rows out evenly (D5). ``partitions`` is the number of target tasks."""
 
     partitions: int
 
@@ -43,7 +43,7 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class ById:
-    """A layout in which the values of a row's ``fields`` decide its partition: the task that Storm would choose (D1).
+    """The layout that puts a row in the partition whose number is Storm's task index of its ``fields`` (D1).
 
     ``fields`` are column names in the grouping's order; ``ints`` is as in `fields_task_index`.
     """
@@ -58,7 +58,7 @@ class ById:
 
 @dataclass(frozen=True)
 class ByTask:
-    """A layout in which each row is in the partition of the task that its column ``column`` names (D11).
+    """The layout that puts a row in the partition of the task that its column ``column`` names (D11).
 
     ``targets`` are the consumer's task ids, ascending. A row that names no such task is dropped, as in Storm (B9).
     """
@@ -72,11 +72,11 @@ class ByTask:
 
 @dataclass(frozen=True)
 class ByChooser:
-    """A layout in which a chooser of ``grouping`` names the tasks whose partitions get a row: one, several or none.
+    """The layout that puts a row in the partitions of the tasks that a chooser of ``grouping`` returns: one, several or none.
 
-    Groupings use it if they depend on more than the row: on counts (D12), on chance (D8, D6) or on a user's code (D13). Each
-    partition of the DataFrame acts as a sender task. It has its own chooser, which sees the partition's rows in their
-    order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
+    A grouping uses it if its choice depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code
+    (D13). Each partition of the DataFrame acts as a sender task. It has its own chooser, which gets the partition's rows in
+    their order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
     """
 
     grouping: Grouping
@@ -89,7 +89,7 @@ class ByChooser:
 
 @dataclass(frozen=True)
 class CopyToEach:
-    """A layout in which each of ``partitions`` partitions has a copy of every row (D9)."""
+    """The layout that puts a copy of every row in each of ``partitions`` partitions (D9)."""
 
     partitions: int
 
@@ -99,12 +99,12 @@ class CopyToEach:
 
 @dataclass(frozen=True)
 class SinglePartition:
-    """A layout in which a single partition, that of the lowest task, has every row. The other tasks have no partition (D10)."""
+    """The layout with every row in a single partition, that of the lowest task. The other tasks have no partition (D10)."""
 
 
 @dataclass(frozen=True)
 class Stay:
-    """A layout in which every row stays where it is, without an exchange (D7)."""
+    """The layout that leaves every row in its partition, without an exchange (D7)."""
 
 
 Repartitioning: TypeAlias = RoundRobin | ById | ByTask | ByChooser | CopyToEach | SinglePartition | Stay

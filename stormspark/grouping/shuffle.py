@@ -15,7 +15,7 @@ __all__ = ["ShuffleGrouping", "round_robin"]
 
 
 def round_robin(tasks: tuple[int, ...], random: Random) -> Callable[[Sequence[Any]], int]:
-    """Choose ``tasks`` in turn, in an order that is shuffled once, whatever the values are (D5).
+    """Return a chooser that takes ``tasks`` in turn, in an order that is shuffled once, whatever the values are (D5).
 
     >>> choose = round_robin((4, 5, 6), Random(1))
     >>> sorted(choose(()) for _ in range(6))
@@ -30,11 +30,12 @@ def round_robin(tasks: tuple[int, ...], random: Random) -> Callable[[Sequence[An
 
 @dataclass(frozen=True)
 class ShuffleGrouping(Grouping):
-    """Use a round robin over the tasks, in an order that each sender shuffles once (D5).
+    """The grouping that sends tuples to all tasks in turn, in an order that each sender shuffles once (D5).
 
-    Each sender spreads its tuples evenly, to within one, as Storm does with ``topology.disable.loadaware.messaging``.
-    Storm's default instead follows load and prefers local tasks (`LoadAwareShuffleGrouping`, D6). Heron takes the ids in
-    order, from an arbitrary one on, which is as even (D14). The Spark side is ``repartition(n)``.
+    The numbers of tuples that one sender gives to its tasks differ by at most one. Storm does the same with
+    ``topology.disable.loadaware.messaging``. Storm's default instead follows load and prefers local tasks
+    (`LoadAwareShuffleGrouping`, D6). Heron takes the task ids in ascending order, from an arbitrary one on, which is as even
+    (D14). The layout of a DataFrame is ``repartition(n)``.
 
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
     >>> choose = ShuffleGrouping().chooser(context)
@@ -46,9 +47,9 @@ class ShuffleGrouping(Grouping):
     single: ClassVar[bool] = True
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Shuffle the targets with ``context.random`` and choose them in turn."""
+        """Return a chooser that takes the targets in turn, in an order that is shuffled once with ``context.random``."""
         return round_robin(context.targets, context.random)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> RoundRobin:
-        """Return one partition per task, with the rows in turn."""
+        """Return a layout with one partition per task. The rows are dealt to them in turn."""
         return RoundRobin(len(targets))

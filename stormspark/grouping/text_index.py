@@ -1,7 +1,8 @@
 """The task index of a key that is one string, computed without a memo: for the compiled tuple path.
 
-In Python, a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of this loop. When compiled, the loop
-takes less time than the look-up, which reads two places in memory that are in no cache.
+In plain Python, a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of the loop in this module. When the
+loop is compiled, it takes less time than the look-up, which reads two places in memory that are in none of the processor's
+caches.
 """
 
 # text_index.pxd beside this module gives the function and its variables their C types, with which Cython compiles it.

@@ -28,9 +28,10 @@ _ATTRIBUTES = "attributes"
 def compare_emits(
     kind: str, then: list[Emitted], now: list[Emitted], numbers: list[int] | None
 ) -> Iterator[str]:
-    """Describe the first difference between recorded emits and those of now, because most others follow from it.
+    """Describe the first difference between the recorded emits, ``then``, and those of the replay, ``now``.
 
-    ``kind`` names the emits in the description. ``numbers`` has the number of the input for each emit of now.
+    Most other differences follow from the first. ``kind`` names the emits in the description. ``numbers`` has the number of the
+    input for each emit in ``now``.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:
@@ -48,7 +49,7 @@ def compare_emits(
 def compare_states(
     done: Replay, component: ComponentPlan, table: StateTable, changed: dict[bytes, bytes | None]
 ) -> None:
-    """Note which keys have changed now, and where that differs from the table.
+    """Note in ``done`` which keys the replay has changed, and where its result differs from the state table.
 
     The versions of a row are 0: before the batch, 1: after the recorded batch, 2: after the replay.
     """
@@ -77,7 +78,7 @@ def compare_states(
 def _taken_apart(
     component: ComponentPlan, key: bytes, *pickled: bytes | None
 ) -> Iterable[tuple[Any, Any, Any, Any]]:
-    """Return a key with its values; if these are pickled attributes, return each attribute instead."""
+    """Return a key with its values. If the values are pickled attributes, return each attribute with its values instead."""
     name = decode_key(key)
     values = [MISSING if one is None else _loaded(one) for one in pickled]
     if component.kind_of_state == "pickle" and name == _ATTRIBUTES:
@@ -94,7 +95,7 @@ def _taken_apart(
 
 
 class _Surrounding(str):
-    """A stand-in for an object that belongs to the process and is no state."""
+    """A stand-in for an object that belongs to the process and not to the state."""
 
     __slots__ = ()
 

@@ -32,7 +32,7 @@ class BatchBegins(NamedTuple):
 
 
 class BatchEnds(NamedTuple):
-    """The event that its ``end_batch`` was called, because all tuples of the attempt have come."""
+    """The event that ``end_batch`` of such a bolt was called, because all tuples of the attempt have come."""
 
 
 class InputRecording:
@@ -42,19 +42,19 @@ class InputRecording:
         self._files, self._generation, self._worker = files, generation, worker
         self._batch: int | None = None
         self._file: InputFile | None = None
-        #: The closed files of this batch. There may be several, because a worker prepares again if a round was not the last.
+        #: The closed files of this batch. There may be several, because a worker may prepare the batch more than once.
         self._closed: list[InputFile] = []
         self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
 
     def begin(self, batch: int) -> None:
-        """Begin an attempt at a batch, and give up the file that `end` did not close."""
+        """Begin an attempt at a batch. Remove the file of the attempt before, if `end` did not close it."""
         self._give_up()
         self._batch, self._closed = batch, []
         for task in self.tasks.values():
             task.forget()
 
     def end(self) -> TaskChanges:
-        """Close the batch's file; return the changes that name its files in the commit."""
+        """Close the batch's file. Return the changes by which the commit names the files of the batch."""
         for task in self.tasks.values():
             task.flush()
         if self._file is not None:
@@ -106,7 +106,7 @@ class TaskInputs:
         self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
 
     def ended(self, executed: int) -> None:
-        """Record the chunk, of which this many tuples were executed."""
+        """Record the chunk. The first ``executed`` of its tuples were executed."""
         self._add(executed, self._inputs)
 
     def note(self, event: BatchBegins | BatchEnds) -> None:
@@ -115,7 +115,7 @@ class TaskInputs:
         self._add(0, dump_pairs([None], [event]))
 
     def flush(self) -> None:
-        """Record emits since the last chunk, which did not come from ``execute``."""
+        """Record the emits since the last chunk. They did not come from ``execute``."""
         if self._emits:
             self._add(0, b"")
 

@@ -1,11 +1,11 @@
-"""The replay of one batch of a bolt's task, in this process. It starts from the state before, and takes the recorded inputs.
+"""The replay of one batch of a bolt's task, in this process.
 
-The replay compares what the bolt does now with what it did then. A deterministic bolt does the same. A bolt is not
-deterministic if it draws random numbers, uses a clock or a service, or remembers something outside of its state. Then it does
-something else, and the `Replay` lists the differences.
+The replay starts from the state before the batch, executes the recorded inputs, and compares the bolt's emits and state with the
+recorded ones. A deterministic bolt does the same as then. A bolt is not deterministic if it draws random numbers, uses a clock
+or a service, or remembers something outside of its state. Such a bolt may do something else now, and the `Replay` lists the
+differences.
 
-Timers, except for ticks, and threads of the bolt's own are not replayed. Their emits are missing, and are listed as a
-difference.
+Timers, except for ticks, and the bolt's own threads are not replayed. Their emits are missing, and are listed as a difference.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
 def replay(
     plan: PhysicalPlan, location: str, component: str, index: int, batch: int, debugger: Pdb | None = None
 ) -> Replay:
-    """Run ``batch`` of task ``index`` of a bolt again; ``location`` is the state table's.
+    """Run ``batch`` of task ``index`` of a bolt again. ``location`` is the place of the state table.
 
     A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if the batch was not recorded or its state is not
     retained, and `ComponentError` for an error in ``prepare``.
@@ -210,7 +210,7 @@ class _Watch(TaskHook):
         self._replay = replay
         self.current: Executed | None = None
         self._bolt: Any = None
-        #: All tuples that the bolt was given, because it may ack one much later.
+        #: All tuples that the bolt was given, because the bolt may ack a tuple much later.
         self._given: dict[int, tuple[Tuple, Executed]] = {}
 
     def begin(self, source: str, values: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The result of a replay: what the bolt did with each input, how its state changed, and how that differs from the recording."""
+"""The result of a replay: the bolt's emits, acks and fails for each input, the changes of its state, and all differences."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 __all__ = ["MISSING", "Change", "Emitted", "Executed", "Replay"]
 
-#: Stands for no value of a key.
+#: Stands for the value of a key that has none.
 MISSING = object()
 
 
 class Emitted(NamedTuple):
-    """A tuple that the bolt emitted, and the ids of the tasks that it went to, which a recording does not have."""
+    """A tuple that the bolt emitted. ``tasks`` are the ids of the tasks that it went to; they are not recorded."""
 
     stream: str
     values: tuple[Any, ...]
@@ -20,7 +20,7 @@ class Emitted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of one key of the state; `missing` stands for no value."""
+    """The change of one key of the state. `missing` stands for the value of a key that has none."""
 
     key: Any
     before: Any
@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
     @staticmethod
     def missing() -> Any:
-        """Return the object that stands for no value."""
+        """Return the object that stands for the value of a key that has none."""
         return MISSING
 
 
@@ -42,13 +42,13 @@ class Executed:
     emitted: list[Emitted] = field(default_factory=list)
     acked: bool = False
     failed: bool = False
-    #: The traceback of the error in ``execute``, where the replay ends; None without an error.
+    #: The traceback of the error in ``execute``, with which the replay ends; None without an error.
     raised: str | None = None
 
 
 @dataclass
 class Replay:
-    """The result of a replay: what the task did, and how it differs from the recording. ``differences`` are sentences."""
+    """The result of a replay of one task. ``differences`` are sentences that say where it differs from the recording."""
 
     component: str
     task: int

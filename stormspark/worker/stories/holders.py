@@ -2,7 +2,8 @@
 
 The search runs after a tree has failed, and needs no earlier recording. Waiting tuples are in an inbox or a lane, and a
 bolt's task knows which tuples the bolt holds and since when (`BoltTask.held`). If an edge is open and its tuple is in none of
-these places, a bolt has dropped the tuple. The search looks once at each tuple that waits or is held in the worker.
+these places, a bolt has dropped the tuple without ack or fail. The search looks once at each tuple that waits or is held in the
+worker.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def find_holders(
 ) -> dict[Hashable, list[Holder]]:
     """Find the holders of tuples of some trees.
 
-    The keys of ``wanted`` are the trees themselves, or the root ids of parts; its values are names for them, which are the
+    The keys of ``wanted`` are the trees themselves, or the root ids of parts. Its values are names for the trees, and are the
     keys of the result. ``names`` has the name of each task, by id.
     """
     found: dict[Hashable, list[Holder]] = defaultdict(list)

@@ -1,9 +1,9 @@
 """The recording of a traced tree: the events of the tree in one worker, recorded while they happen.
 
-A traced branch calls its `Recording` when its count changes, and passes only by how much. The tuple path passes nothing more,
-because that would slow down the trees that are not traced. The recording finds the rest. The actor is the task that the
-worker is in. The receiver of a tuple shows at the ends of the inboxes that this task can send to: the tuple is the last one
-in one of them.
+A traced branch (a tree at home, or another worker's part of it) calls its `Recording` when its count changes, and passes only by
+how much. The tuple path passes nothing more, because that would slow down the trees that are not traced. The recording finds the
+rest by itself. The actor is the task whose code the worker runs. The receiver of a tuple is one of the tasks that the actor can
+send to: the one in whose inbox the tuple is the last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_EVENTS = 200
 
 
 class Inbox(NamedTuple):
-    """An inbox that a task can send to: the task that it belongs to, and whether that lives in this worker."""
+    """An inbox that a task can send to: the task that the inbox belongs to, and whether that task lives in this worker."""
 
     task: str
     deliveries: list[Delivery]
@@ -39,7 +39,7 @@ class _Seen(NamedTuple):
 
 
 class Scene:
-    """The view of a worker that its recordings share.
+    """The part of a worker that its recordings look at, and share.
 
     ``at`` returns the task whose code runs, and since when. ``inboxes`` finds the inboxes that a task can send to.
     """
@@ -56,7 +56,7 @@ class Scene:
         self.ledger: Ledger
         #: The other worker, while a frame goes to it or comes from it.
         self.peer = -1
-        #: Traced branches of the frame that is being unpacked.
+        #: The traced branches of the frame that is being unpacked.
         self.arriving: list[Branch] = []
         #: Recordings that are to be written.
         self.done: dict[Recording, None] = {}
@@ -90,7 +90,7 @@ class Scene:
         return None
 
     def tidy_up(self) -> None:
-        """Let go of tuples that have been executed."""
+        """Forget tuples that have been executed."""
         if self._seen:
             self._seen = {
                 key: seen
@@ -100,14 +100,14 @@ class Scene:
 
 
 class Recording:
-    """The trace (`stormspark.acker.Trace`) of one tree."""
+    """The recording of one tree in this worker. It is the trace (`stormspark.acker.Trace`) of the tree or of its part here."""
 
     __slots__ = ("_failing", "_scene", "ended_at", "events", "home", "omitted", "open", "root_id")
 
     def __init__(self, scene: Scene, root_id: int, home: dict[str, Any] | None = None) -> None:
         self._scene = scene
         self.root_id = root_id
-        #: The home worker's facts about the tree; None for a part.
+        #: The facts that only the tree's home knows, like its spout; None for a part.
         self.home = home
         self.events: list[list[Any]] = []
         self.omitted = 0

@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["SpoutStories"]
 
-#: How many failed message ids each task keeps, to trace their next emit, and for how long. If that many ids expire without
-#: another emit, the spout seems to replay nothing, and no more ids are kept.
+#: How many failed message ids each task keeps, to trace the next emit of each, and for how many seconds. If that many ids expire
+#: without another emit, the spout seems to replay nothing, and no more ids are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: Up to this sample, the distance between two samples is exact. Above it, no turn of `next_tuple` calls is cut short for it.
+#: If one tree in this many, or more, is traced, the distance between two samples is exact. If fewer are traced, a sample is the
+#: first tree of a turn of `next_tuple` calls, so that the other turns cost nothing extra.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
 
 
 class SpoutStories:
-    """The choice of one spout's task: which of its emits are traced."""
+    """The choice of the trees of one spout's task that are traced."""
 
     def __init__(self, stories: Stories, spout: SpoutTask) -> None:
         self._stories, self._spout = stories, spout
@@ -42,7 +43,7 @@ class SpoutStories:
         self._next_sample = self._stories.sample
 
     def maker(self, now: float) -> MakeTree:
-        """Return the function that makes the trees of the next turn: `Tree` itself if none is to be traced, at no extra cost."""
+        """Return the function that makes the trees of the next turn: `Tree` itself, which costs nothing, if none is traced."""
         failed = self._failed
         while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
             del failed[next(iter(failed))]
@@ -57,7 +58,7 @@ class SpoutStories:
         if self._failed:
             try:
                 failed = self._failed.pop(message_id, None)
-            except Exception:  # an id without a usable hash does no harm elsewhere, so not here either
+            except Exception:  # an id without a usable hash is allowed, and must do no harm here either
                 failed = None
             if failed is not None:
                 self._in_vain = 0

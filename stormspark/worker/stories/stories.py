@@ -1,12 +1,13 @@
-"""The stories of a worker: which trees get one, and where it is written.
+"""The stories of a worker: which trees get a story, and where stories are written.
 
-*Every tree that fails* gets a story, up to a number per second; the others are only counted. If the tree was not traced, its
-story names the task that failed it, or the places where its tuples were when it timed out. That needs no earlier recording.
+*Every tree that fails* gets a story, up to a number per second; further failures are only counted. If the tree was not traced,
+its story names the task that failed it, or the places where its tuples were when it timed out. That needs no earlier recording.
 The next emit of the same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
 
-A story is noted when its tree ends, and written at the end of the superstep. It goes to the files ``stories-<worker>.jsonl``
-(failures) and ``stories-<worker>-sampled.jsonl`` in the log folder, which are rotated; without a log folder it is kept in memory.
-If other workers know the failed tree, its home asks them, and each of them writes what it knows.
+A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
+``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``; both are rotated. Without a
+log folder stories are kept in memory. If other workers know the failed tree, its home asks them, and each of them writes what it
+knows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _KEPT_PARTS = 1000
 
 
 class _PerSecond:
-    """A limiter that lets ``most`` pass per second of the worker's clock."""
+    """A limiter of stories: at most ``most`` may be written per second of the worker's clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -78,7 +79,7 @@ class Stories:
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
         self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # lines to write, and whether of a failure
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # is it a failure, and the line to write
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)
@@ -149,7 +150,7 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Find the holders of trees that are about to time out; also report if a spout's timeout is too short (W3)."""
+        """Find the holders of trees that are about to time out. Also report for each spout which setting would help (W3)."""
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():
@@ -173,7 +174,7 @@ class Stories:
     def _missing(
         self, holders: Sequence[Holder], count: int, recording: object, spout: SpoutTask | None = None
     ) -> list[Holder]:
-        """Explain open edges without a tuple: a bolt has dropped the tuple, or a group of emits has not ended (X68)."""
+        """Explain open edges whose tuples were not found: a bolt has dropped them, or a group of emits is open (X68)."""
         missing = count - sum(holder.tuples for holder in holders)
         if missing <= 0:
             return []
@@ -210,7 +211,7 @@ class Stories:
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
-        """Write the story of a failure of which the spout is about to learn; return the verdict with the story's root in it."""
+        """Note the story of a failed tree before the spout hears of it. Return the verdict with the story's root in it."""
         now = self._clock()
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None
@@ -247,7 +248,7 @@ class Stories:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def end_superstep(self) -> None:
-        """Answer the questions of other workers, and write all noted stories."""
+        """Answer other workers that have asked for stories of failed trees, and write all noted stories."""
         if self._ledger.wanted_stories:
             self._answer()
         if self.scene.done:

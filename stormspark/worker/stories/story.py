@@ -45,11 +45,12 @@ class StoryEvent:
 
 @dataclass(frozen=True)
 class Holder:
-    """A place where tuples of the tree were when it had failed.
+    """A place where tuples of the tree were when the tree had failed.
 
     ``state`` is ``held`` (executed, neither acked nor failed), ``waiting`` (in an inbox), ``leaving`` (in a lane to another
-    worker), ``dropped`` (executed, neither acked nor failed, and nobody holds it any more), ``emitting`` (its group of emits
-    has not ended), or ``elsewhere`` (other workers know more). ``seconds`` is for how long a task has held the oldest tuple.
+    worker), ``dropped`` (executed, neither acked nor failed, and the bolt does not hold it any more), ``emitting`` (the spout's
+    group of emits has not ended), or ``elsewhere`` (other workers know more). ``seconds`` is how long the task has held the
+    oldest of these tuples.
     """
 
     task: str
@@ -101,7 +102,7 @@ class Story:
     spout: str | None = None
     message_id: str | None = None
     seconds: float | None = None
-    ended: float = 0.0  # when it ended, or the last time that is known, in seconds since 1970
+    ended: float = 0.0  # when the tree ended, or the last time that is known of it, in seconds since 1970
     traced: bool = False
     replay_of: str | None = None
     events: tuple[StoryEvent, ...] = ()
@@ -119,7 +120,7 @@ class Story:
 
     @property
     def failed(self) -> bool:
-        """Whether its spout's ``fail`` was called."""
+        """Whether the tree failed, so that its spout's ``fail`` was called."""
         return self.outcome not in (None, "acked")
 
     def __str__(self) -> str:
@@ -141,9 +142,9 @@ def root_text(root: int) -> str:
 
 
 def read_stories(folder: str | Path) -> list[Story]:
-    """Read the stories in a topology's log folder, newest first. Workers on other hosts write to the folders there.
+    """Read the stories in a topology's log folder, newest first. Workers on other hosts write to folders on their own hosts.
 
-    A line is left out if it was cut short, because a worker was killed while it wrote.
+    A line is left out if it is incomplete, because a worker was killed while it wrote the line.
     """
     lines: list[Mapping[str, Any]] = []
     for path in Path(folder).glob("stories-*.jsonl*"):
@@ -174,8 +175,8 @@ def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
     by_root: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
     for line in sorted(lines, key=lambda line: line["epoch"] + line["at"]):
         place = by_root[line["root"]].setdefault((line["host"], line["worker"]), {})
-        # A worker's later lines replace its earlier ones: it writes when its part of a tree is done, and again when it is
-        # asked.
+        # A worker's later lines replace its earlier ones: it writes when its part of a tree is done, and again when the tree's
+        # home asks for more.
         keep = {key: place[key] for key in ("events", "holders") if place.get(key) and not line.get(key)}
         place.update(line)
         place.update(keep)

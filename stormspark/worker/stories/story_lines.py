@@ -1,4 +1,4 @@
-"""The lines in which a worker writes what it knows of trees: a rotated file, or the last of them in memory."""
+"""The lines in which a worker writes what it knows of trees, in a rotated file or in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormspark.private_files import PrivateLogFile
 
 __all__ = ["StoryLines"]
 
-#: How many lines are kept in memory if there is no log folder: this number of failures, and the same of samples.
+#: How many lines are kept in memory if there is no log folder: this number of lines of failures, and as many of samples.
 _KEPT = 1000
 
 
@@ -35,7 +35,7 @@ class StoryLines:
     def add(self, line: dict[str, Any]) -> None:
         """Write a line, or keep it."""
         if self._file is None:
-            # A copy, because events are still added to a line after it was kept.
+            # The line is copied, because events are still added to it after it was kept.
             self.kept.append(json.loads(json.dumps(line)))
         else:
             self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

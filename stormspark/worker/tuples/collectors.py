@@ -142,14 +142,14 @@ class BoltCollector:
         task = self._task
         if (
             reason is not None and type(reason) is not str
-        ):  # perhaps an exception, which may not survive the way to the home worker
+        ):  # it may be an exception, which may not be picklable on its way to the home worker
             reason = error_text(reason)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
             task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Return whether the tuple must not be closed: it is closed already, or another task has it. Either is reported."""
+        """Return whether the call must have no effect: the tuple is closed already, or another task has it. Report both."""
         try:
             state = tup.state
         except AttributeError:
@@ -182,7 +182,7 @@ class BoltCollector:
             reset_timeouts(self._ledger, tup.roots)
 
     def flush(self) -> None:
-        """Nothing to do: tuples leave with the superstep (C2)."""
+        """Do nothing: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error (C4)."""
@@ -190,7 +190,7 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """The collector of one task of a `BasicBolt`. ``roots`` are the trees of the current tuple, the anchor of every emit (C5)."""
+    """The collector of one task of a `BasicBolt`. ``roots`` are the trees of the current tuple, which anchors all emits (C5)."""
 
     __slots__ = ("_guarded", "_ledger", "_outlets", "_task", "_usual", "_width", "roots")
 

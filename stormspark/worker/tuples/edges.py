@@ -1,7 +1,7 @@
-"""What bolts and workers do to all trees of a delivery: close its edges, fail the trees, or reset their timeouts.
+"""Operations on all trees of a delivery: its edges are closed, the trees fail, or their timeouts are reset.
 
 Compiled modules use the C function of edges.pxd in place of `close_edges`; this module itself is never compiled. When you change
-one of the two functions, change the other.
+one of these two functions, change the other, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["close_edges", "fail_roots", "reset_timeouts"]
 
 
 def close_edges(ledger: Ledger, roots: Any) -> None:
-    """Close one edge of every tree in ``roots``: take it off the tree's count, and tell the ledger if that was the last one."""
+    """Close one edge of every tree in ``roots``: subtract it from the tree's count, and tell the ledger if none is left."""
     if type(roots) is tuple:  # plain Python does this faster than isinstance
         for branch in roots:
             branch.count -= 1
@@ -27,7 +27,7 @@ def close_edges(ledger: Ledger, roots: Any) -> None:
 
 
 def fail_roots(ledger: Ledger, roots: Roots, verdict: Verdict) -> None:
-    """Fail every tree in ``roots`` and close the failed tuple's edge."""
+    """Fail every tree in ``roots``, and close the failed tuple's edge in each."""
     for branch in roots if isinstance(roots, tuple) else (roots,):
         if branch is not None:
             ledger.fail(branch, verdict)

@@ -3,8 +3,8 @@
 This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
 Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
 only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
-``current``) and lets the error out. A tuple object that the user did not keep, by its reference count, is reused for the next
-tuple: that costs half as much as one new object per tuple.
+``current``) and lets the error out. If the user did not keep a tuple object, which its reference count shows, the object is
+reused for the next tuple: that costs half as much as one new object per tuple.
 """
 
 # execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def _unshared_count() -> int:
-    """Return the `refcount` of an object that only one local variable holds. It differs between Pythons and compilers."""
+    """Return the `refcount` of an object that only one local variable holds. The number depends on Python and the compiler."""
     tup = object()
     return recycling.refcount(tup)
 
@@ -63,7 +63,7 @@ def ask_for_tuples(
     most_pending: int,
     calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``calls.most`` times, until it emits nothing; return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing; return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
@@ -108,7 +108,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept it. It is acked, so nobody may ack it again or anchor to it.
+                # The user has kept the tuple. It is acked, so nobody may ack it again or anchor to it.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
@@ -145,7 +145,7 @@ def execute_plain(
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
-    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun`` as the time since when.
+    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun`` as the time since when it is held.
     """
     unshared = _UNSHARED
     values, source, roots = batch[0]
@@ -198,7 +198,7 @@ def execute_outside(
 
 
 def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner: Runner) -> int:
-    """Execute a chunk with a `KeepsOutside`, which takes deliveries as they are. Nobody may remove anything from ``batch``."""
+    """Execute a chunk with a `KeepsOutside`, which takes deliveries without `Tuple` objects. ``batch`` must not change."""
     taken = 0
     try:
         while taken < len(batch):

@@ -1,6 +1,6 @@
 """The layout of a frame of tuples, which `lanes` packs and `unpacking` reads: a table of trees, and blocks of columns.
 
-A frame's bytes are the length of the pickled table, the pickled `Trees`, and a pickle of the blocks with their orders.
+A frame's bytes are three parts: the length of the second part, the pickled `Trees`, and a pickle of the blocks and `Orders`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stormspark.worker.tuples.columns import Column
 
 __all__ = ["LENGTH", "Block", "Orders", "Trees"]
 
-#: The length of the pickled table.
+#: The format of the first part: the length of the pickled table.
 LENGTH = struct.Struct("<Q")
 
 
@@ -31,9 +31,9 @@ class Block(NamedTuple):
 class Trees(NamedTuple):
     """The trees of a frame, and which of them each tuple belongs to.
 
-    ``keys``: the distinct values that a tuple's roots have in this frame: None, the number of a tree, or several numbers. It is
-    None itself if every tuple has one tree; then a key is the number of a tree. ``references``: for each block, the positions
-    of its tuples' keys; None if the frame has no trees at all.
+    ``keys`` are the distinct values that a tuple's roots have in this frame: None, the number of a tree, or several numbers.
+    ``references`` has for each block the positions in ``keys`` for its tuples; None if the frame has no trees at all. If every
+    tuple has exactly one tree, ``keys`` is None, and ``references`` has the numbers of the trees themselves.
     """
 
     edges: RemoteEdges
@@ -41,6 +41,6 @@ class Trees(NamedTuple):
     references: list[array[int] | None]
 
 
-#: For a lane with several streams, by the number of its first block: how many blocks it has, and the block of each tuple in
-#: order.
+#: The order of tuples in lanes with several streams. The key is the number of the lane's first block. The value is how many
+#: blocks the lane has, and the block of each tuple in their order.
 Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"

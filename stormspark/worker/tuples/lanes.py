@@ -4,8 +4,8 @@ A lane holds the tuples from one task to one task of another worker, in order, s
 same as emitting within this one. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees
 in which each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
-Frames are bounded in bytes. The bytes that wait are an estimate, from the weight of some tuples and from the weight of the last
-frames. A frame that turns out too heavy is packed again, as several frames that each have a table of their own.
+Frames are bounded in bytes. The bytes that wait are estimated from the weight of some tuples and from the weight of the last
+frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
 """
 
 # lanes.pxd beside this module gives the attributes of `Lanes` and some variables their C types, with which Cython
@@ -39,7 +39,7 @@ __all__ = ["Lanes"]
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
-#: A frame of more than this many times its intended bytes is packed again, as several.
+#: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
 #: The learned weight of a tuple decays with each frame of lighter tuples, by one part in this number.
 _FORGOTTEN = 4
@@ -75,7 +75,7 @@ class Lanes:
         self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
-        """Return the lane from task ``sender`` to task ``target``, for one more stream."""
+        """Return the lane from task ``sender`` to task ``target``. It is called once for each stream between them."""
         self._streams[sender, target] += 1
         lane = self._lanes.get((sender, target))
         if lane is None:
@@ -86,8 +86,8 @@ class Lanes:
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
         """Return whether at least ``tuples`` tuples wait now, or about ``size`` bytes.
 
-        Only the lanes of task ``sender`` are counted anew, or all lanes if it is None. Bytes are an estimate: by the shallow
-        size of the newest tuple of each lane, by the full weight of one such tuple, and by the last frames.
+        Only the lanes of task ``sender`` are counted anew; all lanes if it is None. The bytes are estimated from the shallow
+        size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
         """
         self._looks += 1
         for task in self._of_sender if sender is None else (sender,):
@@ -146,7 +146,7 @@ class Lanes:
         taken = self._take()
         if not taken:
             return []
-        # Edges leave last: by then the tuples that could not be sent have closed theirs.
+        # Edges leave last: by then the edges of tuples that can't be sent are closed.
         if not known_heavy:
             frame = self._pickled(taken)
             if frame is None:
@@ -212,7 +212,7 @@ class Lanes:
         return exact(delivery[0] for _, _, lane in taken for delivery in lane)
 
     def _by_stream(self, taken: list[Taken]) -> tuple[list[Taken], Orders]:
-        """Split lanes with several streams into one run per stream; also return in which order these were mixed (E31)."""
+        """Split lanes with several streams into one run per stream; also return the order of the tuples in them (E31)."""
         runs: list[Taken] = []
         orders: Orders = {}
         for sender, target, lane in taken:
@@ -251,9 +251,9 @@ class Lanes:
         return self._trees_of_ones(runs) or self._trees_of_any(runs)
 
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
-        """Make the table of trees if every tuple has exactly one tree, as nearly always; else return None, and hand out no edge.
+        """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None: no edge is used.
 
-        Each branch is marked with the frame and its place in it, which saves looking up some 4,000 branches per frame.
+        Each branch is marked with the frame and with its place in it. That saves looking up some 4,000 branches per frame.
         """
         ledger = self._ledger
         ledger.frames += 1
@@ -304,7 +304,7 @@ def _columns(run: list[Delivery]) -> list[Column]:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Count tuples by tree, where some belong to no tree or to several; also return which trees each key stands for."""
+    """Count tuples by tree if some belong to no tree or to several trees; also return which trees each key stands for."""
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():
         for tree in key if isinstance(key, tuple) else (key,):

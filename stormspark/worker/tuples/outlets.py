@@ -1,8 +1,8 @@
-"""Outlets: the objects that emit, one per stream of a task. Each one has its subscribers' choosers and inboxes.
+"""Outlets: the objects that emit, one per stream of a task. Each outlet has its subscribers' choosers and inboxes.
 
-This is the hottest code of the worker: it runs once per emit. So each common shape of a stream has a class of its own (one
-subscriber that gets one copy; all others), which never looks up anything that does not change. An outlet sends a plain
-`Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: a task's own in this
+This is the hottest code of the worker: it runs once per emit. So there are two classes, one for a stream with one subscriber
+that gets one copy, and one for all other streams. Neither looks up anything that does not change. An outlet sends a plain
+`Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: that of a task in this
 worker, or a lane to another worker. The sender does not know the difference, and the ledger counts the edge here until the
 lane's frame leaves.
 """
@@ -43,7 +43,7 @@ __all__ = [
     "outlet_of",
 ]
 
-#: A tuple on its way: values, source, and the trees it belongs to. It is a plain tuple because Python makes those fastest.
+#: A tuple on its way: values, source, and its trees. It is a plain tuple, because Python makes plain tuples fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
 #: A function that sends: it takes the values and the trees they belong to, and returns the task ids.
 Send = Callable[[tuple[Any, ...], Roots], list[int]]
@@ -79,7 +79,7 @@ class Outlet:
         raise NotImplementedError
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        """Send to one task (D11); return how many copies that were. Raises `EmitError`, before anything is sent."""
+        """Send to one task (D11); return how many copies were sent, 1 or 0. Raises `EmitError`, before anything is sent."""
         if type(task) is not int:
             msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
             raise EmitError(msg)
@@ -155,8 +155,8 @@ class _OneCopy(Outlet):
             self._tasks = choose.tasks_of_texts
         self._by_text = COMPILED and bool(self._tasks)
         self._inboxes_by_index = [self._inboxes[task] for task in self._tasks]
-        #: The list that was returned last, reused if the user did not keep it. None in plain Python, where a new list is
-        #: faster.
+        #: The list that was returned last. It is reused if the user did not keep it. None in plain Python, where a new list
+        #: is faster.
         self._returned: list[int] | None = [0] if COMPILED else None
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
@@ -206,7 +206,7 @@ class _OneCopy(Outlet):
 
 
 class _AllCopies(Outlet):
-    """The outlet for any other subscribers. Each one's grouping is applied on its own, and the chosen tasks are joined (D15)."""
+    """The outlet of any other stream. Each subscriber's grouping is applied alone, and the chosen tasks are joined (D15)."""
 
     __slots__ = ("_parts",)
 
@@ -238,7 +238,7 @@ class _AllCopies(Outlet):
 
 
 class WrappedOutlet(Outlet):
-    """An outlet around another one. It sends through that one, and has the same counts."""
+    """An outlet around another outlet. It sends through the other outlet, and returns the counts of that."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet

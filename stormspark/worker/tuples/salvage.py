@@ -1,14 +1,14 @@
-"""A reader for pickles in which some values can't be unpickled: it reads the others.
+"""A reader for pickles in which some values can't be unpickled: it reads all other values.
 
 A frame is one pickle of some 500 tuples, because one call for all of them is cheap. If one value raises while it is unpickled,
-nothing of the frame would arrive. So this module reads the same bytes once more, with the unpickler that Python has in
-Python. It catches the errors of each step that runs code of a value's class, and a `Damaged` stands for the object that the
-step would have made.
+no tuple of the frame would arrive. So this module reads the same bytes once more, with the standard library's unpickler that is
+written in Python. It catches the errors of each step that runs code of a value's class, and puts a `Damaged` in place of the
+object that the step would have made.
 
 Values share parts: a pickle has each object once. So this reader remembers which object contains which. An object that contains
 a damaged object is damaged itself, in whatever order the objects were made, and even if they refer to each other.
 
-Nothing of this runs, or costs anything, as long as all values can be read.
+As long as all values can be read, this module is not used and costs nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MOST = 500
 
 
 class Damaged:
-    """Stands for an object that could not be made. ``kind``: its class, or the function that should have made it.
+    """A stand-in for an object that could not be made. ``kind`` is its class, or the function that should have made it.
 
-    ``meant_for``: if the failed call should have filled another object, that object.
+    If the failed call should have filled another object, ``meant_for`` is that object.
     """
 
     def __init__(self, kind: str, meant_for: Any = None) -> None:
@@ -42,10 +42,10 @@ class Salvage:
     def __init__(self, whole: Any, damage: dict[int, str], alive: list[Any]) -> None:
         self.whole = whole
         self._damage = damage
-        self._alive = alive  # keeps the objects, so that no other one gets the id of a damaged one
+        self._alive = alive  # keeps the objects alive, so that no other object gets the id of a damaged one
 
     def damage_of(self, value: Any) -> str | None:
-        """Return why this part of the result differs from what was pickled; None if it does not.
+        """Return why this part of the result differs from the pickled object; None if it does not differ.
 
         >>> read = salvage(pickle.dumps(["fine", range(2)]))
         >>> read.whole, read.damage_of(read.whole)

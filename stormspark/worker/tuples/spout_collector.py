@@ -32,8 +32,8 @@ __all__ = ["SpoutCollector", "SpoutGroup"]
 class SpoutCollector:
     """The collector of one spout task.
 
-    ``now`` is the time that emits are stamped with. ``emitted`` counts emits, and when it reaches ``pause_at`` the task
-    pauses the spout.
+    ``now`` is the time that emits are stamped with. ``emitted`` counts emits. When the count has reached ``pause_at``, the next
+    emit lets the task suspend the spout's call.
     """
 
     __slots__ = (
@@ -135,7 +135,7 @@ class SpoutCollector:
         return SpoutGroup(self, message_id)
 
     def flush(self) -> None:
-        """Nothing to do: tuples leave with the superstep (B5)."""
+        """Do nothing: tuples leave with the superstep (B5)."""
 
     def outlet(self, stream: str) -> Outlet:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
@@ -180,7 +180,7 @@ class SpoutCollector:
 
 
 class SpoutGroup:
-    """One message of several tuples (X68): a single tree, which holds an edge of its own until the group ends."""
+    """One message of several tuples (X68). It is a single tree, which has one more open edge until the group ends."""
 
     __slots__ = ("_collector", "_message_id", "_open", "_tree")
 

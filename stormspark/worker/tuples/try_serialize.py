@@ -1,8 +1,8 @@
 """The setting ``topology.testing.always.try.serialize``: every tuple is pickled, even if it stays in its worker (C8).
 
-Inside a worker, tuples travel as they are. So a value that can't be pickled, or that changes on the way, shows only if its
-receiver happens to be in another worker. With this setting each emit sends a copy that has been through pickle, as if it had
-come from another worker.
+Inside a worker, tuples are not copied. So nobody notices that a value can't be pickled, or that pickle changes it, until a
+receiver happens to be in another worker. With this setting each emit sends a copy that was pickled and unpickled, as if it came
+from another worker.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from stormspark.worker.tuples.salvage import Damaged, error_text, salvage
 
 __all__ = ["Refuse", "unpack"]
 
-#: Fails a tuple that can't be unpickled. Takes the task that it was for, its roots, and the reason. The task is None if it
-#: is unknown; then the trees have failed already.
+#: A function that fails a tuple that can't be unpickled. It takes the task that should have received the tuple, the tuple's
+#: roots, and the reason. The task is None if it is unknown; then the trees have failed already.
 Refuse = Callable[["int | None", Roots, str], None]
 
 
@@ -161,7 +161,7 @@ def _fail(ledger: Ledger, target: int | None, roots: Roots, reason: str) -> None
 def _fail_all(
     branches: list[Branch], edges: RemoteEdges, ledger: Ledger, refuse: Refuse, error: BaseException
 ) -> None:
-    """Fail the trees of a frame that can't be read, and close its edges: nobody knows which tuples were in it."""
+    """Fail the trees of a frame that can't be read, and close its edges, because the tuples in the frame are unknown."""
     reason = f"a frame of tuples from another worker can't be read: {error_text(error)}"
     for branch, count in zip(branches, edges.counts, strict=True):
         for _ in range(count):

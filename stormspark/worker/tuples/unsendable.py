@@ -1,6 +1,6 @@
 """Tuples that can't be sent to another worker: they are taken out of their frame, and fail with a reason.
 
-Nothing of this runs as long as all tuples can be sent.
+As long as all tuples can be sent, this module is not used.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["FailUnsent", "Taken", "too_large", "unpicklable", "without"]
 
 #: The content of a lane: its sender, its target and its deliveries.
 Taken: TypeAlias = tuple[int, int, list[Delivery]]
-#: Fails tuples that can't be sent. Takes the id of the sending task, the roots of each tuple, and the reason.
+#: A function that fails tuples that can't be sent. It takes the id of the sending task, the roots of each tuple, and the reason.
 FailUnsent = Callable[[int, Iterable[Roots], str], None]
 
 
 def without(taken: list[Taken], problem: Callable[[Delivery], str | None], fail: FailUnsent) -> list[Taken]:
-    """Return the taken tuples without those that have a ``problem``; these fail, with that reason."""
+    """Return the taken tuples without those for which ``problem`` returns a reason. These tuples fail with their reason."""
     sendable = []
     for sender, target, lane in taken:
         kept = []
@@ -53,7 +53,7 @@ def unpicklable(delivery: Delivery) -> str | None:
 
 
 def too_large(delivery: Delivery, size: int, most_bytes: int) -> str | None:
-    """Return that a tuple of ``size`` bytes is too large; None if it is not."""
+    """Return the reason if a tuple of ``size`` bytes is too large to be sent; None if it is not too large."""
     source = delivery[1]
     if size <= most_bytes:
         return None

@@ -22,10 +22,10 @@ def deliver_acks(
     now: float,
     latencies: list[float],
 ) -> int:
-    """Call ``ack`` for up to ``most`` trees from number ``begin`` on, up to the first that was not acked (B7).
+    """Call ``ack`` for up to ``most`` trees from position ``begin`` on, and stop at the first one that was not acked (B7).
 
-    Returns the number of the tree after the last one. ``latencies`` gets the seconds that each of these trees took until ``now``,
-    including the one whose ``ack`` raised.
+    Returns the position after the last of these trees. The seconds that each of them took until ``now`` are appended to
+    ``latencies``, also for a tree whose ``ack`` raises.
     """
     place = begin
     end = min(len(ended), begin + most)

@@ -1,8 +1,8 @@
 """The weight of a tuple: about how many bytes its values take, in memory and in a frame.
 
-`sys.getsizeof` of a dict is the size of its table, whatever the dict holds, so it weighs only flat values correctly. Containers
-are walked, but only through a few of their items: weights are needed while tuples are emitted, and an estimate is enough there.
-`exact` weighs tuples that are about to leave, by pickling them.
+`sys.getsizeof` of a dict is the size of the dict's table, without the objects in it. So it is correct only for flat values. For
+a container, `weight` looks at a few items and estimates the rest, because it is called while tuples are emitted and has to be
+fast. `exact` pickles tuples that are about to leave, and returns their real size.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _inside(value: Any, depth: int) -> int:
         return _items(list(islice(value, _ITEMS[depth])), len(value), depth, _walk)
     attributes = getattr(value, "__dict__", None)
     if type(attributes) is dict and not isinstance(value, type):
-        # More than of a container's items, because attributes are not alike.
+        # More attributes are weighed than items of a container, because attributes are not alike.
         return sum(_walk(one, depth + 1) for one in islice(attributes.values(), 4 * _ITEMS[depth]))
     return 0
 

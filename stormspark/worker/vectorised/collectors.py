@@ -59,13 +59,13 @@ def _call_emit_hooks(
 
 
 class ArrowCollector:
-    """The collector of one task of an `ArrowBolt`. `begin` sets the record batch at hand."""
+    """The collector of one task of an `ArrowBolt`. `begin` sets the current record batch."""
 
     def __init__(self, task: ArrowBoltTask) -> None:
         self._task = task
         self.source_component = self.source_stream = ""
         self._roots, self._count = UNTRACKED, 0
-        #: Which rows of the record batch at hand have failed, as one bool per row; None if none has.
+        #: Which rows of the current record batch have failed, as one bool per row; None if none has failed.
         self.failed: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     def begin(self, component: str, stream: str, roots: BatchRoots, count: int) -> None:
@@ -97,7 +97,7 @@ class ArrowCollector:
             _call_emit_hooks(task, stream, batch, routed)
 
     def fail(self, rows: Any, reason: str | None = None) -> None:
-        """Fail some rows of the record batch at hand (E5)."""
+        """Fail some rows of the current record batch (E5)."""
         task = self._task
         place = f"component {task.component.id!r}, task {task.id}: fail"
         positions = np.unique(positions_of(rows, self._count, place))
@@ -111,7 +111,7 @@ class ArrowCollector:
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 
     def reset_timeout(self) -> None:
-        """Give the trees of the record batch at hand another timeout (C11)."""
+        """Give the trees of the current record batch another timeout (C11)."""
         reset_timeouts(self._task.ledger, tuple(self._roots.branches(self._count)))
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
@@ -168,7 +168,7 @@ class ArrowSpoutCollector(SpoutCollector):
         account, now = self._account, self.now
         if self.new_tree is Tree:
             return [None if one is None else Tree(account, one, now) for one in ids]
-        # One by one, as if each were an emit: while some trees are to be traced, ``new_tree`` may change after each.
+        # Trees are made one by one, as if each were an emit: while some trees are traced, ``new_tree`` may change after each.
         after = self.emitted
         trees: list[Tree | None] = []
         for place, one in enumerate(ids, before + 1):
@@ -181,7 +181,7 @@ class ArrowSpoutCollector(SpoutCollector):
         if message_ids is None:
             return [] if message_id is None else [message_id]
         if message_id is not None:
-            msg = f"{place}: emit_batch takes a message_id for all rows or message_ids, one a row, not both (B6)"
+            msg = f"{place}: emit_batch takes one message_id for all rows, or message_ids with one per row, not both (B6)"
             raise EmitError(msg)
         ids = (
             message_ids.to_pylist()

@@ -1,7 +1,7 @@
-"""Lanes of record batches to other workers. They are like `stormspark.worker.tuples.lanes`, for rows that leave as Arrow.
+"""Lanes of record batches to other workers. They are like the lanes of `stormspark.worker.tuples.lanes`, but carry Arrow data.
 
-A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A
-block has a record batch's receiver, its sender, one number per row for the trees that the row belongs to, and its columns as
+A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A block
+has the receiver and the sender of a record batch, one number per row for the trees that the row belongs to, and the columns as
 an Arrow IPC message. Both ends know the schema from the plan, so it does not travel. Only if a schema has dictionaries, the
 block is a whole IPC stream.
 """
@@ -97,7 +97,7 @@ class BatchLanes:
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
         """Iterate over the waiting rows as deliveries without values, by the task that they are for.
 
-        For one ``sender`` there is nothing, because these are not lists that it appends to.
+        If a ``sender`` is given, nothing is returned, because a sender does not append to lists here.
         """
         for one in self._waiting if sender is None else ():
             roots = one.roots.each()
@@ -145,7 +145,7 @@ class BatchLanes:
         reason = (
             f"{'a row' if one.batch.num_rows == 1 else 'a batch with dictionaries'} on stream {source.stream!r} of "
             f"{source.component!r} has {one.batch.nbytes:,} bytes, and what goes to another worker in one piece may have "
-            f"{self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or where to find it"
+            f"{self._most_bytes:,} (stormspark.tuple.max.bytes): emit it in parts, or emit a reference to it"
         )
         self._fail(source.task, islice(one.roots.each(), one.batch.num_rows), reason)
 

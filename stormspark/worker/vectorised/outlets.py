@@ -1,8 +1,8 @@
 """Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
 
 Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
-first row leaves, and each row that goes to a task is one edge there. A receiver is a function `Receive`. It belongs to a
-vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
+first row leaves, and each row that goes to a task is one edge. The rows are given to a function of type `Receive`. It belongs
+to a vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task; ``name`` is the task's, and ``here`` whether it lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name, and ``here`` says whether it lives in this worker."""
 
     receive: Receive
     name: str
@@ -39,7 +39,7 @@ class BatchReceiver(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchSubscription:
-    """One consumer of a stream: the route that shares out rows, and its tasks."""
+    """One consumer of a stream: the route that shares out rows, and the receivers of the consumer's tasks."""
 
     consumer: str
     route: Route
@@ -70,7 +70,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
 
 
 class BatchOutlet:
-    """The sending end of one stream of a vectorised task."""
+    """The sending end of one stream of a vectorised task. It checks record batches, and sends them to all subscribers."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class BatchOutlet:
             return
         roots = roots.take(rows)
         if roots.tracked:
-            # The recording of a traced tree reads here where its tuples go; see `Recording`.
+            # The recording of a traced tree finds the receiver of its rows in `Scene.sending`.
             self._scene.sending = Inbox(to.name, [], to.here)
             roots.open_edges(count)
             self._scene.sending = None

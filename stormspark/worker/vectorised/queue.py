@@ -1,8 +1,8 @@
 """The queue of a vectorised bolt's task.
 
-It is two queues. One is the inbox that any bolt has, for tuples; they become record batches when they are executed. The other is
-for record batches. All that one sender sends goes into one of them, in order. Small record batches of one stream are joined,
-because each call has a fixed cost, whatever its number of rows.
+It consists of two queues. One is the inbox that any bolt has, for tuples, which become record batches when they are executed.
+The other one is for record batches. All tuples or rows of one sender go into the same queue, in order. Small record batches of
+one stream are joined, because each call has a fixed cost, however many rows it gets.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RowQueue(TupleQueue):
     # -- out -------------------------------------------------------------------------------------------------
 
     def take_run(self) -> list[Delivery]:
-        """Take the oldest tuples of the inbox out, as long as they are of one stream."""
+        """Take the oldest tuples out of the inbox, up to the first one of another stream."""
         if self._next >= len(self._taken):
             self._taken, self._next = self.inbox[:], 0
             self.inbox.clear()  # not a new list, because senders hold this one
@@ -126,7 +126,7 @@ class RowQueue(TupleQueue):
         return bool(self._batches)
 
     def take_batch(self) -> RowBatch | None:
-        """Take the oldest record batch out, joined with small ones after it; None is a tick."""
+        """Take the oldest record batch out, joined with small ones after it. None stands for a tick."""
         one = self._batches.popleft()
         if one is None:
             self.ticks -= 1

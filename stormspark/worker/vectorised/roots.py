@@ -1,8 +1,8 @@
 """The trees that the rows of a record batch belong to: one column of numbers instead of one `Roots` per row.
 
 Equal roots of many rows are one *key*, and ``rows`` has the number of each row's key. Edges are counted by key. If the whole
-record batch has one key, that is one addition, however many rows it has; else it is one `np.bincount`. The counts are the
-same as on the tuple path: one edge per row and copy (see `stormspark.acker.ledger`).
+record batch has one key, the count takes one addition, however many rows there are; else it takes one `np.bincount`. The counts
+are the same as on the tuple path: one edge per row and copy (see `stormspark.acker.ledger`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Positions = NDArray[np.intp]
 class BatchRoots:
     """The roots of the rows of a record batch.
 
-    ``keys`` are roots, in any order. ``rows`` is the position of each row's roots in ``keys``; None if there is one key for
-    all.
+    ``keys`` are roots, in any order. ``rows`` has the position of each row's roots in ``keys``; it is None if all rows have the
+    same roots.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -65,13 +65,13 @@ class BatchRoots:
         return BatchRoots(keys, np.concatenate(columns))
 
     def take(self, positions: Positions | None) -> BatchRoots:
-        """Return the roots of the rows at these positions; of all rows without ``positions``."""
+        """Return the roots of the rows at these positions; those of all rows if ``positions`` is None."""
         if positions is None or self.rows is None:
             return self
         return BatchRoots(self.keys, self.rows[positions])
 
     def each(self) -> Iterator[Roots]:
-        """Iterate over the roots of each row; endless if all rows have the same."""
+        """Iterate over the roots of each row. If all rows have the same roots, the iteration never ends."""
         if self.rows is None:
             return repeat(self.keys[0])
         return map(self.keys.__getitem__, self.rows.tolist())

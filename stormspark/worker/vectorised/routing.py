@@ -1,7 +1,8 @@
 """Routes: the groupings for whole record batches (D1-D13).
 
-Each row goes where the tuple path would send it. A fields grouping computes the same hashes for whole columns, and a shuffle
-keeps its turn. Any other grouping's chooser is called row by row, with the row's values if it may look at them.
+Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes for whole columns,
+and a shuffle goes on with the task whose turn it is. Any other grouping's chooser is called row by row. It gets the row's values
+if its choice may depend on them.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from stormspark.worker.vectorised.rows import rows_of
 
 __all__ = ["Route", "Share", "make_route"]
 
-#: A task, and the positions of the rows that it gets, ascending; None: all rows.
+#: A task, and the positions of the rows that it gets, ascending; None means all rows.
 Share: TypeAlias = tuple[int, NDArray[np.intp] | None]
-#: A function that takes a record batch and returns its shares; each task is in one of them.
+#: A function that takes a record batch and returns its shares. No task is in more than one of them.
 Route: TypeAlias = Callable[[pa.RecordBatch], list[Share]]
 
 #: Groupings that choose without a look at the values.

@@ -1,4 +1,4 @@
-"""Conversions between tuples and record batches, for the edges between vectorised components and others.
+"""Conversions between tuples and record batches, for streams between vectorised components and others.
 
 Values keep their meaning and their hash: an int64 becomes an int, null becomes None, and a struct or map becomes a dict.
 """
@@ -28,7 +28,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
-    """Iterate over rows as `rows_of` does, but value by value. A row that Python can't hold is a string with the reason.
+    """Iterate over rows as `rows_of` does, but value by value. In place of a row that Python can't hold there is the reason.
 
     >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
     >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS

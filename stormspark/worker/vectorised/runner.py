@@ -15,10 +15,10 @@ __all__ = ["ArrowRunner"]
 
 
 class ArrowRunner(Runner):
-    """Prepares a vectorised bolt, whose task executes its record batches itself.
+    """The runner of a vectorised bolt. It only prepares the bolt, because the task itself executes the record batches.
 
-    The bolt holds no rows: all of them are acked or failed when ``execute_batch`` returns. Its collector looks up outlets when it
-    needs them, and checks the thread at each emit, so there is nothing to connect or to guard.
+    The bolt holds no rows: all of them are acked or failed when ``execute_batch`` returns. The bolt's collector looks up outlets
+    when it needs them, and checks the thread at each emit, so there is nothing to connect or to guard.
     """
 
     def __init__(self, task: ArrowBoltTask, bolt: ArrowBolt) -> None:

@@ -31,7 +31,7 @@ from stormspark.worker.vectorised.runner import ArrowRunner
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: A spout is called once per turn if one call emits this many rows, else as often as that takes.
+#: About how many rows a spout should emit per turn. The spout is called as often as that takes, and at least once.
 _ROWS_A_TURN = 4096
 
 
@@ -43,7 +43,7 @@ class ArrowBoltTask(BoltTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The outlets by stream, which the worker makes.
+        #: The outlets by stream. The worker's wiring puts them in.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._collects = ArrowCollector(self)
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
@@ -79,7 +79,7 @@ class ArrowBoltTask(BoltTask):
     # -- execution ---------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return how many tuples that were."""
+        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return how many tuples it had."""
         tuples = self.queue.take_run()
         if tuples:
             return self._run_tuples(tuples)
@@ -147,7 +147,7 @@ class ArrowBoltTask(BoltTask):
             self._raised_in_row = 0
 
     def _run_batch(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> int:
-        """Execute a record batch. Its rows are acked or failed when this returns."""
+        """Execute a record batch, and ack or fail all of its rows; return their number."""
         collector, counters, count = self._collects, self.counters, int(batch.num_rows)
         began = self._clock()
         collector.begin(source.component, source.stream, roots, count)
@@ -176,7 +176,7 @@ class ArrowBoltTask(BoltTask):
         roots.close_edges(self._ledger, count)
         if self.hooks:
             self._call_hooks(batch, source, failed, took / count * 1000, raised is None)
-        # The collector lets go of the record batch, so that it keeps neither its memory nor its trees.
+        # The collector forgets the record batch, so that it keeps neither its memory nor its trees alive.
         collector.begin("", "", UNTRACKED, 0)
         if raised is None:
             self._raised_in_row = 0
@@ -209,7 +209,7 @@ class ArrowSpoutTask(SpoutTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The outlets by stream, which the worker makes.
+        #: The outlets by stream. The worker's wiring puts them in.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._rows_a_call = float(_ROWS_A_TURN)
 
