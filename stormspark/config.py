@@ -304,7 +304,10 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """The longest time of a superstep, in milliseconds. Waiting tuples can be spared their timeout only after it (W2)."""
+        """The longest time of a superstep, in milliseconds.
+
+        It is bounded, because waiting tuples can be kept from timing out only between two supersteps (W2).
+        """
         if self.superstep_deadline is not None:
             return self.superstep_deadline
         quarter = 250 * self.message_timeout_secs if self.enable_message_timeouts else math.inf

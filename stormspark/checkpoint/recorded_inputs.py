@@ -200,7 +200,7 @@ class InputFiles:
                 raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> None:
-        """Delete the inputs of the batches up to this one, and old plans of which no inputs are left. Raises OSError."""
+        """Delete the inputs of the batches up to this one, and old plans that no inputs belong to any more. Raises OSError."""
         kept, plans = set(), {}
         for path in self.folder.list("inputs"):
             if found := _INPUTS.fullmatch(path):

@@ -357,7 +357,7 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
+        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:
@@ -699,7 +699,7 @@ class StateTable:
         return True
 
     def _begin_merge(self, found: _Found) -> None:
-        """Begin a merge that is worth while, if it is smaller than all that are under way, so that only few are."""
+        """Begin a merge that is worth while, if it is smaller than all merges under way, so that few are under way at once."""
         self._seen = found.files
         busy = {file.path for merge in self._merges for file in merge.inputs}
         # The announcement of an uncommitted batch waits for the other files of its batch, because runs must never overlap.

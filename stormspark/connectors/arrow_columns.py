@@ -115,7 +115,7 @@ class _Place:
 
 
 class Fit:
-    """Checks tuples against a schema one by one, with the same results as `columns_of`.
+    """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
     Values of ``keys`` may not be None. Values of ``partitions`` must be such that readers can read their partitions.
 

@@ -263,7 +263,7 @@ class SinkTable:
         )
 
     def _is_file_by_file(self, rows: StagedRows) -> bool:
-        """Whether the files can become part of the table unchanged: not for a merge, nor if its partition columns changed."""
+        """Whether the files can become part of the table unchanged: not for a merge, nor after a change of partition columns."""
         return not self._merge_on and all(
             [name for name, _ in file.partition] == self._partitions for file in rows.files
         )

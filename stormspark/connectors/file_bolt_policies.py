@@ -67,7 +67,7 @@ class CountSyncPolicy(SyncPolicy):
 class FileRotationPolicy(ABC):
     """A policy that decides when a file is done, so that a new one begins. Every file has its own copy of the policy.
 
-    If ``interval_secs`` is set, all files are done at that interval.
+    If ``interval_secs`` is set, all files are ended at that interval.
     """
 
     interval_secs: float | None = None

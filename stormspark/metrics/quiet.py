@@ -10,7 +10,7 @@ _WORK = ("emitted", "executed", "acked", "failed", "restarts")
 
 
 class Quiet:
-    """Detects that nothing is open or waits, and that nothing happened in the last two batches.
+    """A detector for the moment when nothing is open or waits, and nothing happened in the last two batches.
 
     It waits for two batches after the first quiet look, because a spout that has just heard of a fail, or begun anew, may
     emit again. Pass it a snapshot now and then. Looks between two batches do not count as quiet batches.

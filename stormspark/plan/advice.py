@@ -48,7 +48,7 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
-    """Storm's keys that have no effect here, in one sentence per reason."""
+    """Yield advice on Storm's keys that have no effect here, in one sentence per reason."""
     keys: dict[str, list[str]] = {}
     for key in merged(plan.conf, *(c.own_conf for c in plan.components.values())):
         if _is_useless(key):
@@ -59,7 +59,7 @@ def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
-    """Keys that a component sets for itself, and that Storm silently ignores (A21)."""
+    """Yield advice on keys that a component sets for itself, and that Storm silently ignores (A21)."""
     for component in plan.components.values():
         dropped = [
             key

@@ -89,7 +89,7 @@ def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterat
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query's first batch reads the whole table as it is then, up to a thousand files, and it never has more.
+            # The query's first batch reads the whole table as it is then, up to a thousand files. The table never has more files.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

@@ -237,7 +237,7 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker. Without ``first_batch`` they have left the query's state, so only their rows remain."""
+        """Sort records by worker. Without ``first_batch``, the records have left the query's state, so only rows remain."""
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]

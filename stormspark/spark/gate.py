@@ -25,7 +25,7 @@ _SLEEP_MS = 1000
 
 
 class GateOpenedError(Exception):
-    """Ends a foreachBatch whose query has been stopped.
+    """The error that ends a foreachBatch whose query has been stopped.
 
     Spark recognises a clean end by the message of the exception: the first line of `Py4JJavaError`, then anything, then the
     name of the Java exception. The original message also has a Java stack trace of hundreds of lines, on which Spark's

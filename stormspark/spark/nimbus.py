@@ -230,7 +230,7 @@ class Nimbus:
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
         """Expect offers, and deal the missing workers out once enough of them have come.
 
-        Enough are offers of ``executors`` Spark executors, or of ``tasks`` tasks. Nimbus waits for at most ``patience_secs``
+        Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
         after the first offer. With ``again``, the driver will send the tasks again if they reach fewer Spark executors. Then
         nobody gets a worker from this round of offers.
         """

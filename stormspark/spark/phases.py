@@ -42,7 +42,7 @@ class Phases:
     def add_round(self, seconds: float, worked: float, filled: float) -> None:
         """Add a round that took ``seconds``. Its busiest worker used ``worked`` of them.
 
-        ``filled`` is how long workers worked between supersteps, and so beside the round.
+        ``filled`` is how long workers kept working between supersteps.
         """
         self._rounds += seconds
         self._workers += min(worked, seconds)

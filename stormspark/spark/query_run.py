@@ -288,7 +288,7 @@ class QueryRun:
         """Run one round. Go to the gate if it fails."""
         # The first round gets the rows that Spark read for the batch. Further rounds get only ticks.
         frames = self._frames_of_round() if self._frames is None else self._frames
-        self._frames = None  # or Spark could not clean up after the batch before the next one begins
+        self._frames = None  # otherwise Spark could not clean up before the next batch begins
         began = time.monotonic()
         # This is the query's own thread, so the tasks of this round inherit the property.
         self.session.sparkContext.setLocalProperty(*orders_property(orders))

@@ -27,7 +27,7 @@ _Positions = dict[str, Any]
 
 
 class RangePlanner(Protocol):
-    """Plans the ranges of each batch. It is pickled before any of its methods is called.
+    """A planner of the ranges of each batch. It is pickled before any of its methods is called.
 
     Positions are anything that JSON can hold. `{}` stands for the time before any position was known.
     """

@@ -222,7 +222,7 @@ class SparkStateTable:
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
+        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}

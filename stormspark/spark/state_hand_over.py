@@ -39,7 +39,7 @@ class HandedOut(Protocol):
 
 
 class StateHandOver:
-    """Hands state to the workers of one topology. ``folder`` is the driver's own."""
+    """The hand-over of state to the workers of one topology. ``folder`` is the driver's own."""
 
     def __init__(self, plan: PhysicalPlan, table: HandedOut, folder: Path) -> None:
         self._plan, self._table, self._folder = plan, table, folder

@@ -5,8 +5,8 @@ wait in memory, a failure repeats more work, and a stop takes longer. A limit th
 limit costs a restart of the query. So a limit changes only if it is wrong by a factor, has been so for some rounds in a
 row, and did not change just before (`_PAUSE_SECS`):
 
-- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS`; not one, because a
-  bolt that is slow for a while becomes fast again.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS` rounds. One
+  round would be too few, because a bolt that is slow for a while becomes fast again.
 - too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
   for less than a `FACTOR`-th of the target. The new limit lets it work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
