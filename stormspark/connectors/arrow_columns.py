@@ -25,7 +25,7 @@ def columns_of(
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]
     >>> table, unfit = columns_of(tuples, pa.schema([("n", pa.int64()), ("note", pa.string())]))
     >>> table.to_pydict(), [reason for _, reason in unfit]
-    ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', which is no int64"])
+    ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', but the column's type is int64"])
     """
     reasons: dict[int, str] = {}
     known: set[Fields] = set()  # fields of earlier tuples, all of which are columns

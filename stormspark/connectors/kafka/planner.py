@@ -375,8 +375,8 @@ class KafkaPlanner:
 def check_topics(config: KafkaSpoutConfig) -> None:
     """Check the servers and topics before a topology starts.
 
-    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it also does if the servers
-    don't answer or a topic does not exist.
+    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it is also raised if the
+    servers don't answer or a topic does not exist.
     """
     brokers = Brokers(config.client_conf)
     try:
