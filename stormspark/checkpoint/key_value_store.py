@@ -45,7 +45,7 @@ __all__ = ["KeyValueStore"]
 
 _ABSENT: Final = object()
 _UNKNOWN: Final = object()
-#: Sorts behind every key, because no type of key has this code.
+#: A bound that sorts behind every key, because no type of key has this code.
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200

@@ -90,7 +90,7 @@ class Executors:
     def for_workers(self, workers: int) -> int:
         """The number of executors over which ``workers`` workers can be placed.
 
-        With dynamic allocation, it is the number that Spark provides for as many tasks.
+        With dynamic allocation, it is the number of executors that Spark provides for as many tasks.
         """
         now = self.active()
         if not self.dynamic:

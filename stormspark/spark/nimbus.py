@@ -269,7 +269,7 @@ class Nimbus:
     def look_for_silence(self) -> None:
         """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
 
-        While this process was kept from this look, it could not listen either, so that time does not count as silence. A
+        If this process could not run this check in time, it could not listen either, so that time is not silence. A
         worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()
