@@ -354,7 +354,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
 
 
 class _Cache:
-    """Objects that were used lately, by the sum of their sizes."""
+    """A cache of objects that were used lately, bounded by the sum of their sizes."""
 
     def __init__(self, size: int) -> None:
         self._free = size

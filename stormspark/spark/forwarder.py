@@ -230,7 +230,7 @@ class _Nimbus:
                 self._connection.send(question)
                 return self._connection.recv()
         except BaseException as error:
-            self.close()  # the answer may still be on its way, and would be taken for that of the next question
+            self.close()  # the answer may still come, and would be taken for the answer to the next question
             if not isinstance(error, OSError | EOFError):
                 raise
             msg = "the connection to the driver broke"

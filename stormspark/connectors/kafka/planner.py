@@ -176,7 +176,7 @@ class KafkaPlanner:
     def _missing(self, first: Positions) -> bool:
         """Whether an existing partition has not answered yet.
 
-        If the others began without it, it would later be taken for a partition that was added after the start.
+        If the others began without this partition, it would later be taken for a partition that was added after the start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
