@@ -80,7 +80,7 @@ class ArrowOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Anchors = None,
     ) -> None:
-        """Emit every row of ``batch`` to one task on a direct stream, and in all else do as `emit_batch` does (B9, D11)."""
+        """Emit every row of ``batch`` to one task on a direct stream, in the manner of `emit_batch` (B9, D11)."""
 
     def fail(self, rows: Rows, reason: str | None = None) -> None:
         """Fail these rows of the current batch, given as positions or as one bool per row.

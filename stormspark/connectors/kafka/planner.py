@@ -233,7 +233,7 @@ class KafkaPlanner:
         lower, anew = {**changes.cut}, set(changes.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
             lower |= changes.unclear
-        else:  # if the topic was made again, all its partitions were
+        else:  # if the topic was made again, so were all its partitions
             anew |= {partition.topic for partition in changes.unclear}
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
