@@ -62,7 +62,7 @@ class ArrowOutputCollector(Protocol):
         ``anchors`` names the input rows that the emitted rows are anchored to (E4):
 
         - None: each emitted row is anchored to all input rows. If one emitted row fails, all input rows fail. This is
-          right whatever you compute, but coarse where input rows belong to many trees.
+          always right, but coarse where input rows belong to many trees.
         - `ROW_BY_ROW`: row i is anchored to input row i. Both batches have the same number of rows.
         - an array of integers, one per row: the position of the row's input row. For flattened lists,
           ``pyarrow.compute.list_parent_indices`` returns this array.
@@ -80,7 +80,7 @@ class ArrowOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Anchors = None,
     ) -> None:
-        """Emit every row of ``batch`` to one task on a direct stream, and in all else do as `emit_batch` does (B9, D11)."""
+        """Emit every row of ``batch`` to one task on a direct stream, in the manner of `emit_batch` (B9, D11)."""
 
     def fail(self, rows: Rows, reason: str | None = None) -> None:
         """Fail these rows of the current batch, given as positions or as one bool per row.
@@ -200,8 +200,8 @@ class ArrowSpout(Spout):
     """A spout that emits batches of rows.
 
     The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``, and the
-    call may exceed them (B4). The former counts trees, the latter counts rows. With some thousands of rows per call the
-    cost of the call itself is small.
+    call may exceed them (B4). The setting limits the number of trees, and the spout's limit that of rows. With some thousands
+    of rows per call the cost of the call itself is small.
 
     >>> import pyarrow as pa
     >>> class Numbers(ArrowSpout):

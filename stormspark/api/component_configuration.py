@@ -32,7 +32,8 @@ class ComponentConfiguration:
     def add_configuration(self, key: str, value: Any) -> Self:
         """Set one value for this component alone.
 
-        Only some of Storm's own keys can be set per component (A21). For the others, planning the topology gives advice.
+        Only some of Storm's own keys can be set per component (A21). For other keys of Storm, advice is logged when the
+        topology starts.
         """
         return self.add_configurations({key: value})
 

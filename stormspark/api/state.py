@@ -194,7 +194,7 @@ class TransactionalSink(TwoPhaseStatefulComponent):
         return False
 
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Do nothing: nothing was delivered of a batch that comes again."""
+        """Do nothing: nothing has been delivered of a batch that runs again."""
 
 
 def kind_of_state(component: object) -> str:

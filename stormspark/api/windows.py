@@ -109,7 +109,7 @@ _NOT_KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class WindowTime:
-    """Which time a windowed bolt uses: event time or processing time.
+    """The kind of time that a windowed bolt uses: event time or processing time.
 
     ``event`` is false for processing time. ``field`` is the field of the timestamps, if there is one.
     """

@@ -45,7 +45,7 @@ __all__ = ["KeyValueStore"]
 
 _ABSENT: Final = object()
 _UNKNOWN: Final = object()
-#: Sorts behind every key, because no type of key has this code.
+#: A bound that sorts behind every key, because no type of key has this code.
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
@@ -354,7 +354,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
 
 
 class _Cache:
-    """Objects that were used lately, by the sum of their sizes."""
+    """A cache of objects that were used lately, bounded by the sum of their sizes."""
 
     def __init__(self, size: int) -> None:
         self._free = size

@@ -7,7 +7,7 @@
 **The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. One log entry has both
 the files and the number of a batch, so a crash leaves both or neither. The driver commits a batch only on top of the
 previous one. The error of a failed commit does not say whether the commit is in the log. So this class reads the log entry
-that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, we are fenced. If there is
+that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, this driver is fenced. If there is
 none, this object refuses to write until `open` begins again from what the log says.
 
 **Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
@@ -744,7 +744,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become part of it. The file's name alone decides the latter."""
+        """Whether a file is no part of the table and can't become part of it. Its name alone decides whether it can."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

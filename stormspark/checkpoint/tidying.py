@@ -1,4 +1,4 @@
-"""Tidying: deleting what is no longer needed. It may fail now and then, because the next attempt does the rest.
+"""Tidying: deleting what is no longer needed. It may fail now and then, because the next attempt deletes what is left.
 
 If tidying never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
 """

@@ -305,9 +305,9 @@ class DeltaBolt(TransactionalSink, Bolt):
 
 
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a key's column, so that two are equal if a merge takes them for equal.
+    """Return the values of a key's column, so that two are equal if a merge treats them as equal.
 
-    A merge takes all NaN for one value. Here they become None, and no other value of a key is None.
+    A merge treats all NaN as one value. Here they become None, and no other value of a key is None.
     """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):

@@ -82,8 +82,8 @@ class SinkTable:
     def _is_the_same(self) -> bool:
         """Whether the table is still the one that was opened.
 
-        A table may have been removed and made again, and have as many versions by now. delta-rs takes the new table for the old
-        one, with the old columns and partitions.
+        A table may have been removed and made again, and have as many versions by now. delta-rs treats the new table as the
+        old one, with the old columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 

@@ -26,7 +26,7 @@ __all__ = ["LogInfoBolt", "NGrouping", "TestWordSpout"]
 class TestWordSpout(Spout):
     """A spout that emits a random name every 100 ms, without a message id, as Storm's does.
 
-    ``stormspark.testing.TestWordSpout`` is one that is faster, ends, or is reliable.
+    ``stormspark.testing.TestWordSpout`` is faster, can end, and can be reliable.
     """
 
     __test__ = False  # not a test case, despite its name

@@ -121,7 +121,7 @@ class InProcessWorkers:
         """Do nothing: a batch of the local engine may have any number of rounds."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
-        """Make the batch the last committed one. The orders of the next batch tell the workers."""
+        """Make the batch the last committed one. The workers hear of it with the orders of the next batch."""
         self._committed, self._failures = batch, 0
         self._earlier = NO_EARLIER_ATTEMPTS
         self._rows.clear()

@@ -110,7 +110,7 @@ class Assignments:
         return self.broken
 
     def missing(self) -> list[int]:
-        """The workers that nobody has been asked to start yet."""
+        """The workers that no process has been asked to start yet."""
         return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]
 
     def deal(

@@ -12,10 +12,10 @@ lives, the worker's ledger decides. When the worker or the driver is lost, the d
 the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
 The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
-driver writes records before Spark commits their batch, and closes them in the commit of the batch that ended them. What
-would break it: a record that leaves the query's state while it is open, because the watermark has passed it. The acker's
-time makes that impossible (`AckerTime`). If it happens all the same, the row goes to its task again, which ignores a row
-that it knows.
+driver writes records before Spark commits their batch, and closes them in the commit of the batch that ended them. The
+invariant would break if a record left the query's state while it is open, because the watermark has passed it. The acker's
+time makes that impossible (`AckerTime`). If it happened all the same, the row would go to its task again, and the task
+ignores a row that it knows.
 
 A batch that is run again brings its own rows again. So the driver closes the records of that batch and replays none.
 """

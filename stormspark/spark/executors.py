@@ -62,7 +62,7 @@ class Executors:
     def took_workers(self, lost: Collection[int]) -> bool:
         """Whether an executor was lost, killed or taken away since the last call, while these workers were lost.
 
-        Dynamic allocation may give back idle executors at any time. If no worker was lost, that explains no failure.
+        Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
         """
         gone = {name for name, is_there in self.ever().items() if not is_there}
         new = not gone <= self._gone
@@ -90,7 +90,7 @@ class Executors:
     def for_workers(self, workers: int) -> int:
         """The number of executors over which ``workers`` workers can be placed.
 
-        With dynamic allocation, it is the number that Spark provides for as many tasks.
+        With dynamic allocation, it is the number of executors that Spark provides for as many tasks.
         """
         now = self.active()
         if not self.dynamic:

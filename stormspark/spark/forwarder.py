@@ -15,7 +15,7 @@ starts the query. So a task that is left over from an earlier query always names
 worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it raises.
 Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
 
-What would break it: to continue with a second life of a worker within one attempt, because frames of the first life are
+The invariant would break if a second life of a worker continued within one attempt, because frames of the first life are
 lost or half delivered. Hence the forwarder has no fallback. In any doubt it raises, the query fails, and the driver starts the
 next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the
 task fails, and Spark drops the part that it had.
@@ -230,14 +230,14 @@ class _Nimbus:
                 self._connection.send(question)
                 return self._connection.recv()
         except BaseException as error:
-            self.close()  # the answer may still be on its way, and would be taken for that of the next question
+            self.close()  # the answer may still come, and would be taken for the answer to the next question
             if not isinstance(error, OSError | EOFError):
                 raise
             msg = "the connection to the driver broke"
             raise WorkerLostError(msg) from error
 
     def is_gone(self) -> bool:
-        """Whether nimbus has hung up. It sends nothing unasked, so anything to read is the end of the connection."""
+        """Whether nimbus has hung up. Nimbus sends nothing unasked, so anything to read is the end of the connection."""
         if self._asking.locked():
             return False
         try:

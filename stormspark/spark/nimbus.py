@@ -223,7 +223,7 @@ class Nimbus:
             }
 
     def missing(self) -> int:
-        """How many workers nobody has been asked to start."""
+        """How many workers no process has been asked to start."""
         with self._changed:
             return len(self._assignments.missing())
 
@@ -255,7 +255,7 @@ class Nimbus:
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
         """Have a worker adopt rows: now if it is connected, otherwise when it connects.
 
-        In the latter case these messages replace those that still wait for the worker.
+        If they have to wait, these messages replace those that wait for the worker already.
         """
         with self._changed:
             link = self._links.get(worker)
@@ -269,7 +269,7 @@ class Nimbus:
     def look_for_silence(self) -> None:
         """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
 
-        While this process was kept from this look, it could not listen either, so that time does not count as silence. A
+        If this process could not run this check in time, it could not listen either, so that time is not silence. A
         worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()

@@ -70,7 +70,7 @@ class Placement:
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Have all workers started that nobody has started yet. Return when their processes are up, not when they are ready."""
+        """Have the missing workers started. Return when their processes are up, not when they are ready."""
         missing = nimbus.missing()
         if not missing or not self._executors.separate:
             return

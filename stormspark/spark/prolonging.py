@@ -35,7 +35,8 @@ class Prolonging:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
         self.begin()
-        #: Whether the next batch is likely to be prolonged: true before the first batch, and then if the last batch was.
+        #: Whether the next batch is likely to be prolonged. It is true before the first batch. Later it says whether the last
+        #: batch was prolonged.
         self.expected = bool(spouts)
 
     def begin(self) -> None:

@@ -119,7 +119,10 @@ class TriggerLimits:
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """Learn from a batch that is done. Return the limits that should change. ``first``: it is a checkpoint's first batch."""
+        """Learn from a batch that is done. Return the limits that should change.
+
+        ``first`` is true for the first batch of a checkpoint.
+        """
         # Spark plans a batch before it runs, so the first batch of a query may have been planned with the previous limits.
         skip, self._fresh = self._fresh and not first, False
         if skip:

@@ -47,7 +47,8 @@ __all__ = [
 ASKED = ""
 #: The key, among a topic's positions, of its id. No partition has this number.
 ID = "id"
-#: This many messages may always wait. A fast topology processes as many per batch, so the bound keeps none from becoming fast.
+#: This many messages may always wait. A fast topology processes as many per batch, so the bound keeps no topology from becoming
+#: fast.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62

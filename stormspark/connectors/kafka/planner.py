@@ -176,7 +176,7 @@ class KafkaPlanner:
     def _missing(self, first: Positions) -> bool:
         """Whether an existing partition has not answered yet.
 
-        If the others began without it, it would later be taken for a partition that was added after the start.
+        If the others began without this partition, it would later be taken for a partition that was added after the start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
@@ -233,7 +233,7 @@ class KafkaPlanner:
         lower, anew = {**changes.cut}, set(changes.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
             lower |= changes.unclear
-        else:  # if the topic was made again, all its partitions were
+        else:  # if the topic was made again, so were all its partitions
             anew |= {partition.topic for partition in changes.unclear}
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
@@ -375,8 +375,8 @@ class KafkaPlanner:
 def check_topics(config: KafkaSpoutConfig) -> None:
     """Check the servers and topics before a topology starts.
 
-    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it also does if the servers
-    don't answer or a topic does not exist.
+    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it is also raised if the
+    servers don't answer or a topic does not exist.
     """
     brokers = Brokers(config.client_conf)
     try:
