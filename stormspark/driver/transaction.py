@@ -157,7 +157,7 @@ class Transaction:
         self.announcement = self._announced(reported) if self._precedes_committers else {}
 
     def committed(self) -> None:
-        """Note that the driver has committed the batch, so that none of its rows comes again."""
+        """Enter COMMITTED, because the driver has committed the batch. None of its rows comes again."""
         self._enter(_COMMITTED)
         self.failed_rows = {}
 

@@ -267,7 +267,7 @@ class BoltTask(Task):
             if size.timed_alone and now - started > CHUNK_SECONDS:
                 break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
         queue.executed += done
-        self._piece = []  # lets go of the executed tuples, because the next chunk may be far off
+        self._piece = []  # forgets the executed tuples, because the next chunk may come much later
         if done < len(batch):
             queue.put_back(batch[done:])
         return done

@@ -76,7 +76,7 @@ class WorkerTransaction:
     # -- how a batch begins ------------------------------------------------------------------------------------
 
     def attempt_ended(self, reason: str) -> None:
-        """Note that the attempt is over. The next round's orders name the last commit; all work after that is rolled back."""
+        """Remember that the attempt is over. The next round's orders name the last commit; work after it is rolled back."""
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
@@ -90,7 +90,7 @@ class WorkerTransaction:
             spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
-        """Note that batch ``committed`` was committed last. If that is new here, take over the commit."""
+        """Learn that batch ``committed`` was committed last. If that is new here, take over the commit."""
         if committed > self._states.last:
             for spout in self._spouts:  # before any user code runs, which may raise
                 spout.commit()
@@ -159,7 +159,7 @@ class WorkerTransaction:
         reached("worker.finished")
 
     def take_unsettled(self, frame: Frame) -> None:
-        """Take in that another worker has work left, or that the batch fails there."""
+        """Learn that another worker has work left, or that the batch fails there."""
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
