@@ -219,7 +219,7 @@ class BoltTask(Task):
         return self._runner.fileno()
 
     def take_in(self) -> int:
-        """Process answers from outside. An error in them counts as an error in ``execute``.
+        """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
         Returns how many tuples are settled by that: more than 0 after an error, because the restart settles all held tuples.
         """

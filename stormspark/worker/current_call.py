@@ -71,9 +71,9 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """Cut a long loop over many calls short, or note that its calls return. So `busy` returns the time of a single call.
+        """Cut a long loop over many calls short, or find out that its calls return.
 
-        Another thread calls this some times per second.
+        So `busy` returns the time of a single call. Another thread calls this method several times per second.
         """
         at, task = self.at, self._inside
         if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
@@ -82,6 +82,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return since when the call runs that was found as ``at``."""
+        """Return the time since when the call ``at`` runs."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

@@ -77,7 +77,7 @@ class SpoutTask(Task):
         return self.spout if self.life.is_open else None
 
     def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
-        """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
+        """Open the spout, and activate it if it was active before; forget open trees of an earlier instance (B10)."""
         self.calls.end()
         self._ledger.forget(self.account)
         self.verdicts.forget()

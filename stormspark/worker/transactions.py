@@ -66,7 +66,7 @@ class WorkerTransaction:
         self._batch = -1
         #: Why the previous attempt has to be rolled back when the next one begins; None if it need not be.
         self._rolls_back: str | None = None
-        #: Whether some worker still had work in this round when its last tuples left. Then no worker prepares in this round.
+        #: Whether some worker still had work when the last tuples of this round left it. If so, no worker prepares in the round.
         self.unsettled = False
         #: Why the batch fails according to another worker, in a round that ends the batch; "" if it does not.
         self._fails_elsewhere = ""
@@ -229,7 +229,7 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, here or elsewhere; None if it can. For rounds that end the batch."""
+        """Return why the batch can't be committed, here or elsewhere; None if it can. Only for rounds that end the batch."""
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)
