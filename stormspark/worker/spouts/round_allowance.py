@@ -13,7 +13,7 @@ UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """Why a spout is not called again for a while. The value names the counter that takes this time (F6)."""
+    """The reason why a spout is not called again for a while. The value is the name of the counter for this time (F6)."""
 
     #: It is not active.
     INACTIVE = "skipped_inactive_ms"
