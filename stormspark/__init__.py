@@ -7,11 +7,11 @@
     backpressure   pure: may this spout emit, and for how long?
     windowing      pure: what is in which window?
     metrics        pure: exact counters and latencies
-    plan           graph -> validated -> tasks -> workers -> supersteps -> physical plan
+    plan           from a declared topology to a physical plan: valid, with tasks, workers and supersteps
     wire           frames between workers
     checkpoint     what must survive a restart
     state_reading  the state of components as DataFrames
-    worker         hosts tasks, runs each superstep to quiescence; knows no Spark
+    worker         hosts tasks and runs their supersteps; knows no Spark
     local          the local engine: one process, no Java
     spark          the Spark engine, the only folder that imports pyspark
     cli, ui        ``stormspark run``, ``stormspark explain``

@@ -38,19 +38,19 @@ _LAST_PORT = 65535
 
 
 class _Marks(NamedTuple):
-    """A pair of water marks: their keys in one system's words, and their values. None stands for a mark that is not given."""
+    """A pair of water marks, as one system gives them: their two keys and their values. None stands for a mark not given."""
 
     high_key: str
     low_key: str
     high: float | None
     low: float | None
-    #: The high mark if it is not given. A low mark that is not given is half of the high one.
+    #: The value of the high mark if it is not given. A low mark that is not given is half of the high one.
     default: float
-    #: The size of the system's unit, in ours.
+    #: How many bytes or tuples one unit of the system's values stands for.
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
-        """The high and the low mark, in our unit. Raises `InvalidTopologyError` if the low one is not below the high one."""
+        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless the low one is the lower one."""
         high = self.default if self.high is None else self.high
         low = high / 2 if self.low is None else self.low
         if low >= high:
@@ -66,7 +66,7 @@ _TUPLE_KEYS = ("stormspark.queue.high.mark.tuples", "stormspark.queue.low.mark.t
 
 
 def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
-    """The marks of the first pair of which at least one is given; if none is given, those of the first pair."""
+    """The marks of the first pair in which at least one mark is given; if there is no such pair, those of the first pair."""
     given = (pair for pair in pairs if pair.high is not None or pair.low is not None)
     return next(given, pairs[0]).read()
 
@@ -83,7 +83,7 @@ def _setting(
     """Declare a setting with its key, its default and the types of its values.
 
     ``of_components`` marks those of our own keys that a component's own configuration may set; `stormspark.storm_keys` lists
-    those of Storm. ``row`` is the row of the inventory that lists the words in ``one_of``.
+    those of Storm. ``row`` is the id of the row of ``docs/reference/parity.md`` that lists the words in ``one_of``.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -106,7 +106,7 @@ class Settings:
     ackers: int | None = _setting("topology.acker.executors", None, int, least=0)
     message_timeout_secs: float = _setting("topology.message.timeout.secs", 30, int, float, least=0.001)
     enable_message_timeouts: bool = _setting("topology.enable.message.timeouts", True, bool)
-    #: With b buckets, an open tree fails after one to b / (b - 1) timeouts: one to 2 in Storm (E10), one to 1.1 in Heron (B25).
+    #: With b buckets, an open tree fails after 1 to b / (b - 1) timeouts: 1 to 2 in Storm (E10), 1 to 1.1 in Heron (B25).
     timeout_buckets: int = _setting("stormspark.message.timeout.buckets", 2, int, least=2)
     max_spout_pending: int | None = _setting("topology.max.spout.pending", None, int, least=0)
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
@@ -128,7 +128,8 @@ class Settings:
     #: Whether to pickle every tuple, even if it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
-    #: Whether each batch is one transaction; None: it is if a component has state.
+    #: Whether each batch is one transaction; None: it is one if a component has state or is informed of batches, or if
+    #: `reliability_mode` asks for it.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
     #: Heron's key for delivery guarantees. Its word for exactly-once is EFFECTIVELY_ONCE (C43).
     reliability_mode: str | None = _setting(
@@ -140,7 +141,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: This many batches before the last one, and all batches of this many hours, can be restored.
+    #: The batches that can be restored: this many before the last one, and all of the last so many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -148,8 +149,8 @@ class Settings:
     state_table: str | None = _setting(
         "stormspark.state.table", None, str, one_of=("delta-rs", "driver", "spark")
     )
-    #: ``grouping``: the keys of a component's state are the values of its fields groupings. So they can be dealt out anew to
-    #: more or fewer tasks.
+    #: ``grouping``: the keys of a component's state are the values of its fields groupings. So the keys can be dealt out anew
+    #: to more or fewer tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
     #: The size, in pickled bytes, of the values of a task's state that are kept as objects.
     state_cache_bytes: int = _setting(
@@ -162,17 +163,17 @@ class Settings:
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five
-    #: targets, but at most a quarter of the message timeout, and never less than one target. If tuples are dropped or failed
-    #: instead of slowing spouts down, all supersteps of a round share at most one target.
+    #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five times
+    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If tuples are dropped or
+    #: failed instead of slowing spouts down, all supersteps of a round share at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same in the words of Heron (F9), of Storm 1 (F7) and of JStorm (F13). Heron's are megabytes; the others are shares of
-    #: `receive_buffer_tuples`. They count if ours are not given.
+    #: The same marks as Heron (F9), Storm 1 (F7) and JStorm (F13) give them. Heron's are in megabytes; the others are shares of
+    #: `receive_buffer_tuples`. They apply if the marks above are not given.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -209,8 +210,8 @@ class Settings:
     )
     #: Storm's default is False. If it is set to False explicitly, shuffles follow load here, too, as Storm's do (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
-    #: Mean loads, from 0 to 1: above the first one, a shuffle that follows load leaves its worker; below the second one, it
-    #: comes back.
+    #: Loads, from 0 to 1. A shuffle that follows load stays in its worker until the mean load of its targets there exceeds the
+    #: higher bound. It returns once their mean load is below the lower bound.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
     #: The number of tuples in the queue of a task that counts as a load of 1. Storm 1's and JStorm's marks are shares of it. It
@@ -224,7 +225,7 @@ class Settings:
     )
     #: The driver places workers once the requested Spark executors have registered, or after this many seconds.
     executors_wait_secs: float = _setting("stormspark.executors.wait.secs", 30, int, float, least=0)
-    #: A worker exits if it receives nothing from its driver for this long. The driver gives up a worker that is silent as long.
+    #: A worker exits if it hears nothing from its driver for this long. The driver gives up a worker that is silent for as long.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a connection between two hosts may be silent while one side waits for the other.
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
@@ -238,12 +239,12 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: The replies kept for requests that Spark may repeat go to disk above this size.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes. It is one row of Spark's, the JVM needs some three
-    #: times its size, and no row of Spark's can have 2 GiB.
+    #: A tuple to another worker fails if its pickled form has more bytes. Such a tuple becomes one row of Spark, which can't
+    #: have 2 GiB, and the JVM needs some three times its size.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
-    #: Whether rows of sources that are open at the end of a batch outlive their worker (tier 3).
+    #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
     #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10).
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
@@ -267,8 +268,8 @@ class Settings:
     multilang_resources: str | None = _setting(
         "stormspark.multilang.resources", None, str, of_components=True
     )
-    #: Whether a local checkpoint folder may belong to somebody else, or be writable by everybody. Beware: stormspark runs its
-    #: contents as code.
+    #: Whether a local checkpoint folder may belong to somebody else, or be writable by everybody. Beware: stormspark unpickles
+    #: the folder's contents, so whoever writes there can run code.
     checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     log_level: str = _setting(
@@ -303,7 +304,10 @@ class Settings:
 
     @property
     def superstep_deadline_ms(self) -> float:
-        """When a superstep ends at the latest. Waiting tuples are only spared their timeout between two supersteps (W2)."""
+        """The longest time of a superstep, in milliseconds.
+
+        It is bounded, because waiting tuples can be kept from timing out only between two supersteps (W2).
+        """
         if self.superstep_deadline is not None:
             return self.superstep_deadline
         quarter = 250 * self.message_timeout_secs if self.enable_message_timeouts else math.inf
@@ -329,7 +333,9 @@ class Settings:
 
     @property
     def tuple_marks(self) -> tuple[int, int]:
-        """The same marks in tuples. Storm 1 and JStorm give them as shares of an executor's queue (F7, F13).
+        """The high and the low water mark of the backlog of a bolt, in tuples.
+
+        Storm 1 and JStorm give the marks as shares of an executor's queue (F7, F13).
 
         >>> Settings.read({"backpressure.disruptor.high.watermark": 0.9, "backpressure.disruptor.low.watermark": 0.4}).tuple_marks
         (29491, 13107)
@@ -359,7 +365,10 @@ class Settings:
 
     @property
     def worker_tuple_marks(self) -> tuple[int, int]:
-        """The same for all tuples that wait in a worker. Storm 1 and JStorm have no such marks: theirs are for a task's queue."""
+        """The high and the low water mark of the backlog of a worker, in tuples.
+
+        Storm 1 and JStorm have no such marks: theirs are for a task's queue.
+        """
         if self.backpressure_strategy == "slow":
             return self._tuple_marks.read()
         return _HIGH_TUPLES, _HIGH_TUPLES // 2
@@ -396,7 +405,7 @@ class Settings:
 
 
 def _problem(setting: Field[Any], value: Any) -> str | None:
-    """What is wrong with the value of a setting, or None. A null is right, and means the default."""
+    """Return a sentence that says what is wrong with the value of a setting, or None. A null is right: it means the default."""
     key, types, least = setting.metadata["key"], setting.metadata["types"], setting.metadata["least"]
     if value is None:
         return None
@@ -417,7 +426,7 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
 
 
 def conf_problems(conf: Mapping[Any, Any]) -> list[str]:
-    """What is wrong with a configuration: one sentence per key (J5, A24).
+    """Return what is wrong with a configuration, as one sentence per key (J5, A24).
 
     Keys must be strings, and values must be JSON. The value of a key that Storm or stormspark knows must have its type.
 
@@ -448,7 +457,7 @@ _OF_COMPONENTS = MAY_BE_SET_PER_COMPONENT | {
 
 
 def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """The valid part of a component's own configuration, without keys that only a topology may set (A21).
+    """A component's own configuration, without the keys that only a topology may set (A21).
 
     >>> for_component({"topology.debug": True, "topology.message.timeout.secs": 5, "mine": 1})
     {'topology.debug': True, 'mine': 1}

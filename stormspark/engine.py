@@ -1,4 +1,4 @@
-"""The interface between engines and the tools that watch them: what a running topology looks like from outside."""
+"""The interface of a running topology, for the tools that watch it. Both engines implement it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RunningTopology(Protocol):
 
     @property
     def error(self) -> BaseException | None:
-        """Why the topology stopped by itself, or None."""
+        """The error that ended the topology, or None."""
 
     @property
     def log_folder(self) -> str | None:
         """The folder with the logs of tasks on this host; None if tasks log to this process's own log."""
 
     def statistics(self) -> TopologyStatistics:
-        """The figures so far. They can be read after the end of the topology, too."""
+        """The counters and latencies of the topology so far. They can be read after its end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Stories of trees that failed, and of some that did not, newest first: all that are kept, or those of one root."""

@@ -13,7 +13,7 @@ __all__ = ["pickled"]
 
 
 def pickled(thing: object, place: str, instead: str) -> bytes:
-    """Pickle ``thing``. For the error, ``place`` says what it is and where it was declared, ``instead`` what else to do.
+    """Pickle ``thing``. In the error's message, ``place`` says what it is and where it was declared, ``instead`` what to do.
 
     Raises `SerializationError`. It names the attributes that can't be pickled, or for a function the variables that it uses
     and that can't be pickled (A2).

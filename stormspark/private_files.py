@@ -44,10 +44,10 @@ def default_log_folder() -> Path:
 
 
 def make_log_folder(named: str | None, topology: str = "") -> Path:
-    """Make the folder for logs on this host: the one that the user has named, or else the default one (of a topology, if given).
+    """Make the folder for logs on this host: the one that the user has named, or else the default one.
 
-    Raises like `make_private`. The default folder belongs to the user of this process, because a worker may run as another user
-    than its driver.
+    With ``topology``, the default one is that topology's folder below it. Raises like `make_private`. The default folder belongs
+    to the user of this process, because a worker may run as another user than its driver.
     """
     if named:
         return make_private(named)
@@ -68,7 +68,7 @@ def make_private(folder: str | Path) -> Path:
 
 
 def _make(folder: str | Path, *, ours: bool) -> Path:
-    """``ours``: nobody else uses this name, so an earlier version of this program has made the folder if it is there."""
+    """Make or check a private folder. ``ours`` means that only this program uses its name, so its mode may be corrected."""
     path = Path(os.path.abspath(folder))
     above = next(one for one in path.parents if os.path.lexists(one))
     _check_above(above / path.name)
@@ -138,10 +138,10 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
     """Open a file that only this user can use (mode 0600), without following links. Return its descriptor.
 
     Raises `UnsupportedEnvironmentError`, in one line, for a link, for anything but a regular file, for a file with another hard
-    link, and for a file of somebody else. If it is opened only to be read, also for a file that others can write to.
+    link, and for a file of somebody else. It also raises for a file that others can write to, if the file is opened to be read.
     """
     try:
-        # Don't block: to open a pipe that nobody reads would take for ever.
+        # Don't block: opening a pipe that nobody reads would take for ever.
         # Truncate the file only once its owner is known.
         careful = flags & ~os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(path, careful, 0o600)

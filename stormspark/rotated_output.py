@@ -1,8 +1,9 @@
 """A file for the standard output of processes, bounded in size.
 
-Programs of any language write to it directly, so the last words of a dying process are not lost. That rules out a pipe, whose
-reader may die with the process, and a rename, which would take the open file along. So the file is copied and truncated. All
-writers append, and continue at its new end. Output in the microseconds between the copy and the truncation is lost.
+Programs of any language write to it directly, so the last words of a dying process are not lost. A pipe would not do, because
+its reader may die with the process. Renaming the file would not do, because the processes would go on writing to the renamed
+one. So the file is copied and truncated. All writers append, so they continue at its new end. Output in the microseconds between
+the copy and the truncation is lost.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class RotatedOutput:
             os.ftruncate(descriptor, 0)
             return True
         finally:
-            os.close(descriptor)  # and with it the lock
+            os.close(descriptor)  # this releases the lock, too
 
     def _copy(self, descriptor: int) -> None:
         """Copy the last ``max_bytes`` of the file, including bytes that are written meanwhile."""

@@ -14,7 +14,10 @@ __all__ = ["MAY_BE_SET_PER_COMPONENT", "SIZING_KEYS", "STORM_KEYS", "StormKey", 
 
 
 class StormKey(NamedTuple):
-    """The type of a key's values (a name in `_TYPES`), and why the key has no effect here; empty if it has one."""
+    """A key of Storm or Heron: the type of its values (a name in `_TYPES`), and why it has no effect here.
+
+    The reason is empty if the key has an effect.
+    """
 
     type: str
     useless_because: str = ""
@@ -89,8 +92,8 @@ _ACKERS_NOW = "it is topology.acker.executors since Storm 0.9"
 _LOAD_AWARE_NOW = "it is topology.disable.loadaware.messaging since Storm 1.0.3"
 _TIMESTAMPS_NOW = "a windowed bolt sets it with with_timestamp_field, as since Storm 1.1"
 
-#: Why not -> type -> keys. The keys of the empty reason either mean something to a part of this package that
-#: reads them itself, or need no word.
+#: Keys by the reason why they have no effect here, and by the type of their values. A key with the empty reason is read by
+#: another part of this package, or needs no advice.
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "": {
         "bool": """topology.testing.always.try.serialize topology.debug topology.enable.message.timeouts
@@ -250,8 +253,8 @@ MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     topology.auto.task.hooks""".split()
 )
 
-#: Storm reads these keys of a component when it plans and schedules. It does not pass them on to the component's tasks, like all
-#: keys that are not in `MAY_BE_SET_PER_COMPONENT` (A16, A21).
+#: Storm reads these keys of a component when it plans and schedules. Like every key that is not in `MAY_BE_SET_PER_COMPONENT`,
+#: they are not passed on to the component's tasks (A16, A21).
 SIZING_KEYS: frozenset[str] = frozenset(
     """topology.tasks topology.component.resources.map stormspark.component.shared.memory
     topology.component.resources.onheap.memory.mb

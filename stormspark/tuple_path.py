@@ -2,9 +2,9 @@
 
     python -m stormspark.tuple_path
 
-The tuple path is the code that runs once per tuple: a handful of modules. Each of them is plain Python and works without
-compilation. Beside each lies a .pxd file with the C types of its objects and variables. With it, Cython makes an extension
-module from the same source.
+The tuple path is the code that runs once per tuple: a handful of modules. Each module is plain Python and works without
+compilation. Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython makes an
+extension module from the same source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 __all__ = ["MODULES", "NEVER_COMPILED", "compiled"]
 
-#: Each has a .pxd beside it, and says so in its first lines.
+#: The compiled modules. Each of them has a .pxd beside it, and says so in its first lines.
 MODULES = (
     "stormspark.acker.ledger",
     "stormspark.acker.tree",
@@ -31,7 +31,7 @@ MODULES = (
     "stormspark.worker.tuples.unpacking",
     "stormspark.worker.tuples.verdicts",
 )
-#: Each has a .pxd beside it, with C code that the modules above use in its place.
+#: Modules that stay Python. Each of them has a .pxd beside it, with C code that the modules above use in its place.
 NEVER_COMPILED = (
     "stormspark.api.tuple_state",
     "stormspark.spi.recycling",
@@ -40,7 +40,7 @@ NEVER_COMPILED = (
 
 
 def compiled() -> bool:
-    """Whether the whole tuple path is compiled. A half-compiled one would be slower than none, so it is all or nothing."""
+    """Whether the whole tuple path is compiled. A path that is compiled in part would be slower than one that is not at all."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
     return not any(origin.endswith(".py") for origin in found)
 

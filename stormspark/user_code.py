@@ -1,8 +1,8 @@
 """Imports users' files, calls functions in them, and finds the line that an error came from.
 
-A file is imported under its own name, with its folder first on the module path, so that it finds its neighbours as with
-``python FILE``. So components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the same
-way. The folder goes on ``PYTHONPATH``, too, which the processes of a local Spark inherit.
+A file is imported under its own name, with its folder first on the module path, so that it can import the modules beside it as
+with ``python FILE``. So components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the
+same way. The folder goes on ``PYTHONPATH``, too, which the processes of a local Spark inherit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the user's line, to which errors in building a topology point."""
+"""Finds the line of the user's code that errors in building a topology point to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
 
 @contextmanager
 def declared_at(where: str) -> Iterator[None]:
-    """Let the components that are declared meanwhile point to ``where``, a line of a file that is not Python.
+    """Let the components that are declared inside the block point to ``where``, a line of a file that is not Python.
 
     >>> with declared_at("topology.yaml:7"):
     ...     user_line()

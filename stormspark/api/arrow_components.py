@@ -50,7 +50,7 @@ Anchors: TypeAlias = (
 class ArrowOutputCollector(Protocol):
     """The collector that `ArrowBolt.execute_batch` receives."""
 
-    #: The component and stream that emitted the current batch.
+    #: The component and the stream that the current batch came from.
     source_component: str
     source_stream: str
 
@@ -80,7 +80,7 @@ class ArrowOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Anchors = None,
     ) -> None:
-        """Emit every row of ``batch`` to one task on a direct stream. Otherwise as `emit_batch` (B9, D11)."""
+        """Emit every row of ``batch`` to one task on a direct stream, and in all else do as `emit_batch` does (B9, D11)."""
 
     def fail(self, rows: Rows, reason: str | None = None) -> None:
         """Fail these rows of the current batch, given as positions or as one bool per row.
@@ -99,9 +99,9 @@ class ArrowOutputCollector(Protocol):
 
 
 class ArrowBolt(Component, ABC):
-    """A bolt that receives its tuples as batches of rows. They are acked when ``execute_batch`` returns.
+    """A bolt that receives its tuples as batches of rows. All rows of a batch are acked when ``execute_batch`` returns.
 
-    It handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
+    The bolt handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
     the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch is not promised: the engine puts
     together the tuples that wait for a task. All rows of a batch come from one stream of one component, and the order
     of tuples is kept (E31).
@@ -138,9 +138,9 @@ class PandasOutputCollector(ArrowOutputCollector, Protocol):
     ) -> None:
         """Emit every row of ``frame`` as a tuple, as `emit_batch` does.
 
-        The frame's columns are those of the stream's schema, in any order. The index of an input frame counts its
-        rows. pandas keeps it when you filter, sort, explode or merge the frame, so ``anchors=out.index`` is right until
-        you reset the index.
+        The frame's columns are those of the stream's schema, in any order. The index of an input frame numbers its rows from 0.
+        pandas keeps the index when you filter, sort, explode or merge the frame, so ``anchors=out.index`` is right until you
+        reset the index.
         """
 
 
@@ -231,7 +231,7 @@ class ArrowSpout(Spout):
 
 
 class _Frames:
-    """An `ArrowOutputCollector` that also accepts frames."""
+    """An `ArrowOutputCollector` that also accepts frames, for `PandasBolt`."""
 
     def __init__(self, collector: ArrowOutputCollector) -> None:
         self._collector = collector

@@ -1,4 +1,4 @@
-"""The declared way in which a component takes part in batches."""
+"""How a component declares that it takes part in batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["KnowsBatches", "kind_of_batch"]
 class KnowsBatches:
     """The base class of `stormspark.spi.BatchAware`, with the one attribute that a declaration needs.
 
-    The other methods are for front-ends, which are on a layer above this one.
+    The methods of `BatchAware` are for front-ends, which are on a layer above this one.
     """
 
     #: `FINISH` or `COMMIT` of `stormspark.spi` for a bolt whose ``end_batch`` is to be called; None for any other.

@@ -97,7 +97,7 @@ class ComponentConfiguration:
     def add_shared_memory(
         self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
     ) -> Self:
-        """Set the megabytes that instances in one worker, or on one host, share. Kept, without effect here (A9)."""
+        """Set the megabytes that instances in one worker, or on one host, share. The values have no effect here (A9)."""
         request = {
             "on-heap": on_heap_mb,
             "off-heap-worker": off_heap_worker_mb,

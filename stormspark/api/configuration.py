@@ -42,7 +42,7 @@ class Config(dict[str, Any]):
         return self._set("topology.workers", workers)
 
     def set_num_ackers(self, executors: int | None) -> Self:
-        """Set 0 to turn acking off. Any other number only shifts task ids, because workers track their trees (E12)."""
+        """Set the number of ackers; 0 turns acking off. Any other number only shifts task ids: workers track trees (E12)."""
         return self._set("topology.acker.executors", executors)
 
     def set_num_event_loggers(self, executors: int) -> Self:

@@ -23,7 +23,7 @@ class TaskServices(Protocol):
     """The services of a worker for one of its tasks."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` at a fixed rate; the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``, and for the first time after ``first`` seconds, if that is given."""
 
     def now(self) -> float:
         """Return the seconds since 1970."""
@@ -63,7 +63,7 @@ class TopologyContext:
         max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
-        #: The topology's name with the number of its start (A14). It differs from run to run.
+        #: The topology's name with the number and the time of its start (A14). It differs from run to run.
         self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
@@ -217,7 +217,7 @@ class TopologyContext:
     # -- hooks (J21) -----------------------------------------------------------------------------------------
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` for everything that this task does from now on; for ``open`` and ``prepare``."""
+        """Call ``hook`` for everything that this task does from now on. Use it in ``open`` or ``prepare``."""
         self._services.add_hook(hook)
         self._hooks.append(hook)
 

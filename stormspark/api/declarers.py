@@ -61,16 +61,17 @@ class ComponentDeclaration:
     kind_of_source: str = ""
     #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can work without, else empty.
     kind_of_state: str = ""
-    #: When the batch ends of a component that knows its batches, or ``part``; else empty. See `stormspark.spi.batches`.
+    #: For a component that knows its batches: when its batch ends, or ``part`` if it has no end to be informed of. For every
+    #: other component it is empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
-    #: Whether it takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
+    #: Whether the component takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
     @property
     def num_tasks(self) -> int | None:
-        """The number of instances that its own configuration asks for, or None (A16)."""
+        """The number of instances that the component's own configuration asks for, or None (A16)."""
         return self.conf.get("topology.tasks")
 
 
@@ -89,7 +90,7 @@ class Declarer(ComponentConfiguration):
         self._subscribed_at: dict[GlobalStreamId, str] = {}
 
     def declaration(self) -> ComponentDeclaration:
-        """Pickle and freeze the component; raise `SerializationError` or `InvalidTopologyError` naming it."""
+        """Pickle and freeze the component. Raises `SerializationError` or `InvalidTopologyError`, which name the component."""
         component = self._component
         windowed = component if isinstance(component, WindowedBolt) else None
         conf = merged(

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class EmitInfo(NamedTuple):
-    """A task has emitted ``values`` on ``stream`` to the tasks ``out_tasks``."""
+    """The event that a task has emitted ``values`` on ``stream`` to the tasks ``out_tasks``."""
 
     values: tuple[Any, ...]
     stream: str
@@ -31,7 +31,7 @@ class EmitInfo(NamedTuple):
 
 
 class SpoutAckInfo(NamedTuple):
-    """A spout's tree was acked ``complete_latency_ms`` after its emit."""
+    """The event that a spout's tree was acked, ``complete_latency_ms`` after its emit."""
 
     message_id: Hashable
     task: int
@@ -39,7 +39,7 @@ class SpoutAckInfo(NamedTuple):
 
 
 class SpoutFailInfo(NamedTuple):
-    """A spout's tree failed ``fail_latency_ms`` after its emit."""
+    """The event that a spout's tree failed, ``fail_latency_ms`` after its emit."""
 
     message_id: Hashable
     task: int
@@ -47,7 +47,7 @@ class SpoutFailInfo(NamedTuple):
 
 
 class BoltExecuteInfo(NamedTuple):
-    """A bolt has executed a tuple, which may be a tick."""
+    """The event that a bolt has executed a tuple, which may be a tick."""
 
     tuple: Tuple
     task: int
@@ -55,14 +55,14 @@ class BoltExecuteInfo(NamedTuple):
 
 
 class BoltAckInfo(NamedTuple):
-    """A bolt has acked a tuple. For a `BasicBolt`: its ``execute`` has returned."""
+    """The event that a bolt has acked a tuple. A `BasicBolt` acks it when ``execute`` has returned."""
 
     tuple: Tuple
     task: int
 
 
 class BoltFailInfo(NamedTuple):
-    """A bolt has failed a tuple."""
+    """The event that a bolt has failed a tuple."""
 
     tuple: Tuple
     task: int

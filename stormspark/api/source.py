@@ -22,14 +22,14 @@ __all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout
 
 
 class Routed(NamedTuple):
-    """A translator's result for a stream other than the default one (K7)."""
+    """A result of a translator that also names the stream, which need not be the default stream (K7)."""
 
     values: Sequence[Any]
     stream: str
 
 
 class PerTrigger(NamedTuple):
-    """The amount of a source that one batch may bring, in the unit of a Spark option: rows, files or bytes.
+    """The bound on how much of a source one batch may bring, in the unit of a Spark option: rows, files or bytes.
 
     ``first`` is the amount at the start of the topology. Afterwards the amount changes by factors, depending on what the
     bolts can process, and never exceeds ``most``. ``option`` is the name that messages show to people.
@@ -46,11 +46,11 @@ class PerTrigger(NamedTuple):
 class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
-    ``waiting`` rows, or rows of ranges, are still to be emitted; rows that wait for their retry do not count. ``came``
-    rows, or ranges, are new in this batch. ``low_marks`` are the lowest positions that are not done with, by partition.
-    A partition without an entry has nothing open. None means that the tasks were not asked for low marks this time
-    (`SourceSpout.low_marks_every`). ``limit`` is the number that all tasks together may emit in the next batch; None
-    means that nothing limits them.
+    ``waiting`` is the number of rows that are still to be emitted. Rows of ranges count, and rows that wait for their retry do
+    not. ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` are the lowest positions that
+    are not done with, by partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not
+    asked for them this time (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    in the next batch; None means that nothing limits them.
     """
 
     waiting: int
@@ -77,7 +77,7 @@ class SourceSpout(Component, ABC):
 
     Spark keeps the offsets, and reads a batch of rows again if it was not committed. Rows reach the spout's tasks by
     source partition, in order. A row that fails or times out is emitted again by the rules of ``retry``. It becomes a
-    dead letter when those give it up, or when `translate` raises.
+    dead letter when these rules give it up, or when `translate` raises.
 
     ``fields`` name the values that ``translator(row)`` or `translate` returns. By default the values are the row's
     columns, and there must be as many fields as columns.
@@ -87,18 +87,18 @@ class SourceSpout(Component, ABC):
     #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays,
     #: structs and maps are tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
-    #: A column of whole numbers that assigns rows to tasks: the number modulo the number of tasks. With None, Spark's
-    #: partition takes the column's place.
+    #: A column of whole numbers that assigns rows to tasks: the number modulo the number of tasks. With None, the number of
+    #: Spark's partition is used instead.
     partition_column: ClassVar[str | None] = None
     #: If false, rows are emitted without a message id, and are done with once they are emitted (K2).
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound of a batch of its rows; None if there is no bound that the topology could change.
+    #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: With ``per_trigger``, the value that `stream` has to set that option to.
+    #: With ``per_trigger``, the value that `stream` has to give to its option.
     limit: int | None = None
-    #: Set by the task that owns this instance.
+    #: Reports an error. The task that owns this instance sets it.
     _report: Callable[[BaseException | str], None] | None = None
 
     def __init__(

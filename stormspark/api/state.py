@@ -51,7 +51,7 @@ class KeyValueState(State, MutableMapping[K, V]):
     """State as a map (C35), in which each task has its own keys.
 
     Storm's methods are `put`, `get`, `delete` and `iterate`; those of a Python dict work too. Any object that can be
-    pickled can be a key or a value, and None is a value. `iterate` says which keys have an order, and so prefixes.
+    pickled can be a key or a value, and None is a value. `iterate` says which keys have an order and can have prefixes.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> state: KeyValueState = KeyValueStore()
@@ -61,7 +61,7 @@ class KeyValueState(State, MutableMapping[K, V]):
     ([('storm', 2)], False, 1, 1)
 
     The state may hold more keys than fit into memory, so values are written out and read back. **Put a value again after
-    you have changed it in place.** If you append to a list and do not put it again, the table keeps its old contents,
+    you have changed it in place.** If you append to a list and do not put it again, the state table keeps its old contents,
     and the result of `get` depends on whether the list was still in memory.
     """
 
@@ -74,7 +74,7 @@ class KeyValueState(State, MutableMapping[K, V]):
 
     @abstractmethod
     def delete(self, key: K) -> V | None:
-        """Remove ``key`` and return its value, or None if it had none. ``del state[key]`` raises KeyError then."""
+        """Remove ``key`` and return its value, or None if there was none. ``del state[key]`` raises KeyError in that case."""
 
     @abstractmethod
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:
@@ -105,7 +105,7 @@ class KeepsState(ABC, Generic[S]):
         """Called when transaction ``txid`` is prepared and about to be committed. The state may not change any more."""
 
     def pre_rollback(self) -> None:
-        """Called when the batch did not commit and comes again.
+        """Called when the batch did not commit and will run again.
 
         The engine then rolls the state back and makes a new instance, so attributes need no reset.
         """
@@ -157,7 +157,7 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """Called before the state is saved. Put into it whatever is kept elsewhere."""
+        """Called before the state is saved. Put everything into the state that has to be saved and is still kept elsewhere."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
@@ -167,8 +167,8 @@ class TwoPhaseStatefulComponent(StatefulComponent):
     def post_save(self, checkpoint_id: int) -> None:
         """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        It is never called for a checkpoint if the process dies before, and it may raise half way. In both cases the
-        component begins anew, and `init_state` finds in the state what is still to be done.
+        If the process dies before, it is never called for that checkpoint, and it may raise half way. In both cases a new
+        instance starts, and `init_state` finds in the state what is still to be done.
         """
 
     @abstractmethod
@@ -180,9 +180,10 @@ class TransactionalSink(TwoPhaseStatefulComponent):
     """A mixin for a bolt that writes to something outside, so that it takes part in transactions (C42).
 
     Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and
-    it acks a tuple when that is safe. Where they are, `init_state` comes before ``prepare``. The bolt may then ack at
-    once, since the whole batch comes again if it fails. In `pre_save` it writes what must be written by then, or puts it
-    into the state, and raises if it can't. The state is committed with the batch, and `post_save` delivers its contents.
+    it acks a tuple when that is safe. Where batches are transactions, `init_state` comes before ``prepare``. The bolt may
+    then ack at once, since the whole batch runs again if it fails. In `pre_save` it writes what must be written by then, or
+    puts it into the state, and raises if it can't. The state is committed with the batch, and `post_save` delivers its
+    contents.
     `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the instance
     goes on: the outbox tries again after the next batch.
     """

@@ -39,7 +39,7 @@ _C = TypeVar("_C", bound=Component)
 
 
 class TopologyBuilder:
-    """Collects the spouts, bolts and worker hooks of a topology (A1).
+    """A builder, which collects the spouts, bolts and worker hooks of a topology (A1).
 
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
     >>> builder = TopologyBuilder()

@@ -34,7 +34,7 @@ __all__ = [
 LATE_TUPLE_FIELD: Final = "late_tuple"
 #: The setting of `WindowedBolt.with_message_id_field`.
 MESSAGE_ID_FIELD: Final = "topology.bolts.message.id.field.name"
-#: The default of how many tuples of a persistent window are in memory at most, as in Storm.
+#: How many tuples of a persistent window are in memory at most, if the bolt does not say it. The number is Storm's.
 _MAX_EVENTS_IN_MEMORY: Final = 1_000_000
 
 S = TypeVar("S", bound=State)
@@ -109,7 +109,7 @@ _NOT_KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class WindowTime:
-    """The time that a windowed bolt uses.
+    """Which time a windowed bolt uses: event time or processing time.
 
     ``event`` is false for processing time. ``field`` is the field of the timestamps, if there is one.
     """
@@ -204,8 +204,8 @@ class WindowedBolt(Component, ABC):
     def with_late_tuple_stream(self, stream: str) -> Self:
         """Emit the late tuples of event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
-        Its value is a copy of the late tuple that belongs to no tree. The emitted tuple is anchored to the late tuple,
-        which is acked. Without such a stream, late tuples are logged and acked.
+        The field's value is a copy of the late tuple, and the copy belongs to no tree. The emitted tuple is anchored to the
+        late tuple, which is acked. Without such a stream, late tuples are logged and acked.
         """
         if not isinstance(stream, str) or not stream:
             msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a string that is not empty, got {stream!r}"
@@ -224,9 +224,9 @@ class WindowedBolt(Component, ABC):
     def with_message_id_field(self, name: str) -> Self:
         """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
 
-        It matters where windows are state, after a task has begun anew. A tuple is then acked and left out if its id is
-        not greater than one that the windows have already received. A spout without state may emit such a tuple if its
-        worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
+        The field matters where windows are state, after a new instance has taken a task over. A tuple is then acked and
+        left out if its id is not greater than one that the windows have already received. A spout without state may emit such
+        a tuple if its worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"

@@ -6,8 +6,8 @@ The journal has one writer, the topology's driver, and one reader, the acker que
 (`spark/acker_stream.py`). The driver deletes a file once the query has taken it into its state. The newest file stays,
 because it says how far the acker's time has come.
 
-**The invariant.** Numbers are given in order, and each of them once. So one number says how far the query has read. A
-commit that raised is there or is not: `append` finds its own file when it tries again. A driver that meets the file of a
+**The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has read. A
+commit that raised may be there or not: when `append` tries again, it finds its own file. A driver that meets the file of a
 later driver stops writing (`FencedError`).
 """
 
@@ -31,7 +31,7 @@ _FORMAT = 1
 _SUFFIX = ".arrow"
 _METADATA = b"stormspark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-#: The most rows of one Arrow message. The reader hands each message on as it is.
+#: The most rows of one Arrow message. The reader passes each message on as a whole.
 _ROWS_AT_ONCE = 8192
 #: Error codes of a file system that has no hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -54,7 +54,7 @@ class JournalFiles(Protocol):
         """Write a file, whole or not at all. Raises FileExistsError if there is one already."""
 
     def delete(self, numbers: Iterable[int]) -> None:
-        """Delete those of these files that are there."""
+        """Delete these files. Files that are gone already are no error."""
 
 
 class LocalJournalFiles:
@@ -131,8 +131,8 @@ class AckerJournal:
     """The driver's side of the journal: it appends commits, and deletes those that the acker query no longer needs.
 
     ``schema`` is the schema of the changes, with ``created`` in microseconds. ``delay`` is the watermark's delay, in seconds.
-    The first commit fixes it, because it decides which records are old. Raises `CheckpointError` if existing files can't be
-    read.
+    The first commit fixes the delay, because it decides which records are old. Making the object raises `CheckpointError` if
+    existing files can't be read.
     """
 
     def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:
@@ -171,8 +171,8 @@ class AckerJournal:
     def append(self, changes: pa.Table, at: int) -> None:
         """Write changes, and a row that moves the watermark to ``at``, in one commit.
 
-        If this raises OSError, the commit may be written or not; `settle` finds out. Raises `FencedError` if a later driver has
-        written, and `CheckpointError` if a file of another driver can't be read.
+        If this raises OSError, the commit may be written or not; `settle` finds that out. Raises `FencedError` if a later driver
+        has written, and `CheckpointError` if a file of another driver can't be read.
         """
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)
@@ -212,11 +212,11 @@ class AckerJournal:
         return mine
 
     def _look_at(self, number: int) -> bool:
-        """Find out who has written the file of this number. Return whether this very `append` has.
+        """Find out which `append` has written the file of this number. Return whether this very call of `append` has.
 
-        That happens if the file system repeats the write by itself, as NFS does when an answer is lost. The file may also come
-        from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written it, or an
-        earlier `append` of this one.
+        A call finds its own file if the file system repeats the write by itself, as NFS does when an answer is lost. The file
+        may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written
+        it, or an earlier `append` of this one.
         """
         head = self._head(number)
         if head.writer == self._writer:

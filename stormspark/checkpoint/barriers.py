@@ -1,7 +1,7 @@
 """Barriers: named steps of the commit protocol at which tests kill or hold a process.
 
 A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named after a barrier. The first process that
-reaches this barrier takes the file away and kills itself, as ``kill -9`` would. If the file is not empty, the process waits
+reaches this barrier deletes the file and kills itself, as ``kill -9`` would. If the file is not empty, the process waits
 instead, until its file ``BARRIER.PID.here`` is gone. Without the variable, a barrier costs one comparison.
 """
 
@@ -13,7 +13,7 @@ import time
 
 __all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
 
-#: In the order in which a batch reaches them.
+#: All barriers, in the order in which a batch reaches them.
 BARRIERS = (
     "driver.batch_begins",
     "worker.before_prepare",

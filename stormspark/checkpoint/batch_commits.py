@@ -62,7 +62,7 @@ class BatchTable(Protocol):
         """Make a batch part of the table."""
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep what another attempt at a batch has to know."""
+        """Keep the announcement of a batch: everything that another attempt at the batch has to know."""
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
         """The number of the batch that was announced and is not committed, and its announcement."""
@@ -81,10 +81,10 @@ class BatchTable(Protocol):
 
 
 class BatchCommits:
-    """The state table of ``plan``'s topology at ``location``, written to as ``generation``.
+    """The driver's access to the state table of ``plan``'s topology at ``location``, as ``generation``.
 
-    ``table`` replaces the default `StateTable`. With such a table, workers hand their changes to the driver instead of
-    writing files (`by_driver`).
+    ``table`` replaces the default `StateTable`. With such a table, workers hand their changes to the driver and do not
+    write files (`by_driver`).
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class BatchCommits:
         return self._table.last_txid
 
     def open(self, last_offsets: int) -> None:
-        """Take the table over, or make it. ``last_offsets`` is the last batch whose offsets Spark has committed.
+        """Take the table over, or create it. ``last_offsets`` is the last batch whose offsets Spark has committed.
 
         Raises `CheckpointError` if the table and Spark's checkpoint don't belong together. Raises it, too, if the number of
         tasks of a component with state has changed and its keys can't be dealt out anew (`redistribution`). Raises
@@ -152,7 +152,7 @@ class BatchCommits:
         reached("driver.committed")
 
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what another attempt at batch ``txid`` has to know, by component and index of task, before committers act.
+        """Keep an announcement, by component and index of task, for other attempts at batch ``txid``, before committers act.
 
         Raises `CheckpointError` and `FencedError`. Then no committer may act.
         """
@@ -161,7 +161,7 @@ class BatchCommits:
         reached("driver.announced")
 
     def announced(self) -> tuple[int, Mapping[str, bytes]]:
-        """The number of the batch that was announced and is not committed, and its announcement; -1 and nothing if none."""
+        """The number of the batch that was announced and is not committed, and its announcement; -1 and {} if there is none."""
         if not self._plan.announces:
             return -1, {}
         txid, stored = self._table.announced()
@@ -175,7 +175,7 @@ class BatchCommits:
         return (txid, announced) if announced else (-1, {})
 
     def tidy(self) -> None:
-        """Merge and delete files for a moment, if it is time for that.
+        """Merge and delete files for some milliseconds, if tidying is due.
 
         A failure here is not raised. The next commit shows whether the table is in trouble, and `Tidying` logs a warning if
         tidying fails again and again.

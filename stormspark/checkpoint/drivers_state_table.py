@@ -1,4 +1,4 @@
-"""The state table for a folder that only the driver reaches, such as a path that the workers' hosts do not share.
+"""The state table for a folder that only the driver can reach, such as a path that the workers' hosts do not share.
 
     workers: changed_rows(...)     in their reports, without a file
     driver:  commit(txid, rows)    writes the rows as workers would have written them, and commits the files
@@ -22,7 +22,7 @@ __all__ = ["DriversStateTable"]
 
 
 class DriversStateTable(StateTable):
-    """See `StateTable`. Workers hand their changes to the driver, and the driver hands them their state."""
+    """A `StateTable` that only the driver reaches. Workers hand it their changes, and it hands them their state."""
 
     def commit(
         self,

@@ -1,7 +1,7 @@
-"""State that the driver hands to a worker if only the driver reaches the table: a file with an Arrow stream.
+"""State that the driver hands to a worker if only the driver can reach the table: a file with an Arrow stream.
 
-As of one batch, the file has the newest rows of the worker's tasks, those of all tasks of a component whose state is dealt out
-anew, and the driver's metadata.
+The file holds the rows that were newest as of one batch: those of the worker's tasks, those of all tasks of each component whose
+state is dealt out anew, and the driver's metadata.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. It is the counterpart of `Restore` for a table."""
+    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. The counterpart for a table is `Restore`."""
 
     source: str | bytes
     wanted: Wanted
@@ -50,7 +50,7 @@ class HandedRows:
 
 
 def in_hand(rows: pa.Table) -> HandedRows:
-    """Make plain data, which can be pickled, of rows."""
+    """Turn rows into a `HandedRows` that holds them as bytes, so that it can be pickled."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
         stream.write_table(rows, max_chunksize=_ROWS_AT_ONCE)

@@ -1,7 +1,7 @@
 """The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
 
-The state table counts; a store is a copy of one task's part of it, and is made anew after every restart. So it need not
-survive a crash: it writes to an SQLite database in the temporary directory that vanishes with its process.
+The state table is what counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
+need not survive a crash: it writes to an SQLite database in the temporary directory that vanishes with its process.
 
 The store looks a key up in these places, and the first one that knows the key is right:
 
@@ -16,8 +16,8 @@ prepared. So the cost of a batch depends on what changed in it. Memory depends o
 however many keys there are.
 
 A page of the database holds neighbouring keys. Keys that change in each batch and lie far apart would each cost a page, and
-a read from disk if the state is large. So they wait in recent. They go to the database together when they have become too
-many, or when somebody iterates.
+a read from disk if the state is large. So committed changes wait in ``recent``. They go to the database together when they have
+become too many, or when somebody iterates.
 
 Values are pickled once per batch and not once per put: a counter that is put a thousand times in a batch is pickled once.
 In CPU time, a get or put of a key in memory takes about 0.5 us, and a get from a database of a million keys 5 us. A change
@@ -49,7 +49,7 @@ _UNKNOWN: Final = object()
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
-#: How many rows an iteration reads at once. It holds nothing open in between, so the state may change meanwhile.
+#: How many rows an iteration reads at once. The iteration holds nothing open in between, so the state may change meanwhile.
 _ROWS_AT_ONCE: Final = 1000
 
 _PRAGMAS: Final = (
@@ -95,7 +95,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(
             self, self._database.close
-        )  # from Python 3.13 on one that is only forgotten is warned of
+        )  # from Python 3.13 on, a connection that was never closed causes a warning
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
@@ -124,7 +124,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return ((decode_key(data), self._value(data, found)) for data, found in self._between(low, high))
 
     def clear(self) -> None:
-        """Delete all keys. That makes as many changes as there are keys."""
+        """Delete all keys. Each deleted key is one change."""
         self._changed = {data: _ABSENT for data, _ in self._between(b"", _BEHIND_ALL)} | dict.fromkeys(
             self._changed, _ABSENT
         )
@@ -346,7 +346,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
     def _pickled(self, data: bytes, value: Any) -> bytes:
         try:
             return pickle.dumps(value, 5)
-        except Exception:  # classes of a notebook or a script have no module to be found in
+        except Exception:  # pickle finds no module for the classes of a notebook or a script
             place = (
                 f"{self._owner}: the value of key {decode_key(data)!r}, of type {type(value).__qualname__},"
             )

@@ -31,7 +31,8 @@ __all__ = ["decode_key", "encode_key", "prefix_range"]
 _NONE: Final = 0x00
 _FALSE: Final = 0x01
 _TRUE: Final = 0x02
-#: An int of n bytes has _ZERO + n or, below zero, _ZERO - n; of more than 8 bytes, the outermost code and its length.
+#: An int of n bytes has the code _ZERO + n, or _ZERO - n if it is negative. With more than 8 bytes, it has the outermost code,
+#: and its length follows.
 _INT_LOWEST: Final = 0x0B
 _ZERO: Final = 0x14
 _INT_HIGHEST: Final = 0x1D
@@ -41,13 +42,13 @@ _STR: Final = 0x31
 _TUPLE: Final = 0x40
 _PICKLED: Final = 0x50
 
-#: Ends bytes, strings and tuples. A zero inside is written as zero and 0xff, which sorts behind the end and before all else.
+#: The end of bytes, strings and tuples. A zero inside them is written as zero and 0xff, which sorts behind the end.
 _END: Final = b"\x00"
 _ESCAPED_ZERO: Final = b"\x00\xff"
 
 
 def encode_key(key: Any) -> bytes:
-    r"""Encode ``key`` as bytes. They compare as keys of one kind do: two ints, two strings, two tuples of strings, and so on.
+    r"""Encode ``key`` as bytes. The bytes of two keys of one kind compare as the keys do: two ints, two strings, two tuples.
 
     Raises `SerializationError` for a key that can't be pickled, can't be hashed, or contains a set.
 
@@ -110,7 +111,7 @@ def _append(key: Any, out: bytearray) -> None:
         out.append(_TUPLE)
         for item in key:
             _append(item, out)
-            if item is None:  # its code is that of the end, so escape it like a zero
+            if item is None:  # None has the code of the end, so it is escaped like a zero
                 out.append(0xFF)
         out += _END
     elif kind is bytes:
@@ -146,7 +147,7 @@ def _append_int(key: int, out: bytearray) -> None:
 
 def _float_bytes(key: float) -> bytes:
     if math.isnan(key):
-        key = math.nan  # there are many; use one of them
+        key = math.nan  # there are many NaNs; they count as one key
     bits: int = struct.unpack(">Q", struct.pack(">d", key + 0.0))[0]  # + 0.0: minus zero equals zero
     return (bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63)).to_bytes(8, "big")
 

@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class Unpicklable(NamedTuple):
-    """Stands for a value that could not be recorded."""
+    """A placeholder for a value that could not be recorded."""
 
     shown: str
 
@@ -79,7 +79,7 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
         return pickle.dumps(pairs, 5)
     except (
         Exception
-    ):  # classes of a notebook, a lock, a generator: whatever stays in its worker need not be picklable
+    ):  # classes of a notebook, a lock, a generator: a value that stays in its worker need not be picklable
         return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
 
 
@@ -200,7 +200,7 @@ class InputFiles:
                 raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> None:
-        """Delete the inputs of the batches up to this one, and old plans of which no inputs are left. Raises OSError."""
+        """Delete the inputs of the batches up to this one, and old plans that no inputs belong to any more. Raises OSError."""
         kept, plans = set(), {}
         for path in self.folder.list("inputs"):
             if found := _INPUTS.fullmatch(path):

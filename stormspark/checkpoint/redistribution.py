@@ -1,13 +1,13 @@
 """Redistribution: deals the state of a bolt out anew, by its keys, when the bolt has another number of tasks (C36, D17).
 
-A fields grouping sends a key to a task that depends on the key's hash and the number of tasks. The user can declare that the
+A fields grouping sends a key to a task that depends on the key's hash and on the number of tasks. Users can declare that the
 keys of a bolt's state are the values of its fields groupings (``stormspark.state.keys: grouping``). Then each key can move to
 the task that will get its tuples.
 
-**When.** It happens in the first batch that the new tasks commit. Each task loads the keys that are its own now. With its own
-changes, its worker writes the keys that belonged to another task, and deletes them there, in the same file. The batch's one
-commit has all of that and the new number of tasks. So a crash before the commit leaves the whole old state, and a crash after
-it the whole new one.
+**When.** State is dealt out anew in the first batch that the new tasks commit. Each task loads the keys that belong to it now.
+Its worker writes one file for the batch: the task's own changes, the keys that came from another task, and the deletion of these
+keys there. The batch's one commit has all of that and the new number of tasks. So a crash before the commit leaves the whole old
+state, and a crash after it leaves the whole new state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Moved", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_i
 
 
 class Moved(NamedTuple):
-    """A key of the state, which the task of index ``before`` had so far."""
+    """A key of the state with its value. ``before`` is the index of the task that had the key so far."""
 
     before: int
     key: bytes
@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 def keys_are_of_grouping(component: ComponentPlan) -> bool:
-    """Whether the user has declared that the keys of its state are the values of its groupings."""
+    """Whether the user has declared that the keys of the component's state are the values of its groupings."""
     return component.settings.state_keys == "grouping"
 
 

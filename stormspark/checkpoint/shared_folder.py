@@ -50,7 +50,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Why the result of a worker's `show_that_it_is_seen` proves that it does not see the folder; None if it does."""
+        """Return why a worker does not see the folder, according to its `show_that_it_is_seen`; None if the worker sees it."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:

@@ -3,8 +3,8 @@
 The files of one batch are a run. A merge makes one run of neighbouring runs. It takes `FAN_IN` neighbours of about the same
 size, so a row is written again about log(keys / changes per batch) times, to the base ``FAN_IN``. The number of files stays
 within the same bounds, however large the state and however old the topology is. A merge writes its files over many steps,
-and smaller merges overtake it. Nobody sees these files before one commit puts them in the place of the merged ones. So a
-step needs no record; if the driver dies in between, only some work is lost.
+and smaller merges overtake it. Nobody sees these files before one commit puts them in the place of the merged ones. So no step
+is recorded; if the driver dies in between, only some work is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stormspark.checkpoint.state_merge import merged
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 
 FAN_IN = 8
-#: With more runs than this, a merge is worth while if its largest run is no larger than all its others together.
+#: With more runs than this, a merge is worth while if its largest run is no larger than all of its other runs together.
 _MANY_RUNS = 4 * FAN_IN
 
 
@@ -49,7 +49,7 @@ def runs_of(files: Sequence[FileDescription]) -> list[Run]:
 
 
 def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
-    """The runs to merge next, as an index and the index after the last one; None if no merge is worth while.
+    """The runs to merge next, as the index of the first and the index after the last; None if no merge is worth while.
 
     None among ``runs``, which are oldest first, stands for a run that is being merged.
     """

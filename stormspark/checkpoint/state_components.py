@@ -31,7 +31,7 @@ def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
 
 
 def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]:
-    """Encode them as the driver's own keys in the table.
+    """Encode the components as the driver's own keys in the table.
 
     >>> described({"count": ComponentState(4, "storm")})
     {b'component/count': b'{"tasks": 4, "kind": "storm"}'}

@@ -69,7 +69,7 @@ SCHEMA = pa.schema(
         ("txid", pa.int64()),
     ]
 )
-#: A reader reads one row group at a time, so it is bounded in rows and in bytes.
+#: A reader reads one row group at a time, so row groups are bounded in rows and in bytes.
 _GROUP_ROWS, _GROUP_BYTES = 8_192, 4 << 20
 #: A restore skips whole files of a run, and one fsync has to wait for a whole file. So files are bounded, too.
 _FILE_ROWS, _FILE_BYTES = 262_144, 16 << 20
@@ -82,7 +82,7 @@ class TaskChanges:
     """The changes of one task in a batch: pairs of key and value. The value is None if the key was deleted.
 
     If a key comes more than once, its last pair counts. ``kind`` is ``state``, ``window``, ``rows``, ``spout``, ``outbox``,
-    ``metadata`` or ``announced``.
+    ``inputs``, ``metadata`` or ``announced``.
     """
 
     component: str
@@ -93,7 +93,7 @@ class TaskChanges:
 
 @dataclass(frozen=True)
 class FileDescription:
-    """Describes a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
+    """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
 
     ``size`` is in bytes. ``deletions`` of the ``rows`` are deleted keys. ``components``, ``tasks``, ``kinds`` and ``txids`` are
     the smallest and the largest value of each column, by which restores skip files. ``time`` is the table's time of the file's
@@ -300,7 +300,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _FileWriter:
-    """Writes one file from sorted tables."""
+    """A writer of one file from sorted tables."""
 
     def __init__(self, folder: Folder, path: str) -> None:
         self.path, self.rows, self.bytes = path, 0, 0
@@ -432,7 +432,7 @@ def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
 
 
 class RunWriter:
-    """Writes the files of one run from sorted tables. ``name`` is the name of its files without their number."""
+    """A writer of the files of one run from sorted tables. ``name`` is the name of its files without their number."""
 
     def __init__(self, folder: Folder, batches: tuple[int, int], generation: int) -> None:
         self.name = f"runs/{batches[0]}-{batches[1]}-{generation}-{uuid.uuid4().hex}"
@@ -494,7 +494,7 @@ def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows a reader wants. None means that any value is wanted."""
+    """The rows that a reader wants, by the values of their columns. None means that any value is wanted."""
 
     component: str | None = None
     task: int | None = None
@@ -524,7 +524,7 @@ class Wanted:
         )
 
     def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The wanted ones of these rows."""
+        """The rows among these that are wanted."""
         for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
             column = rows[name]
             if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():

@@ -5,8 +5,9 @@ newest first. All batches of a stream are older than those of the streams before
 newest first after a stable sort by key. The **horizon** decides which of them are needed: all rows that are newer than the
 horizon, and the newest one that is not. Every batch from the horizon on can still be restored from these rows.
 
-Rows pass through Arrow a few thousand at a time. For each stream some rows are in memory. The merge takes all keys that lie
-before the smallest key at which one of these parts ends. That key itself waits, because more of its rows may come.
+Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, these rows end
+at some key. The merge takes all keys before the smallest of these last keys. That key itself waits, because more of its rows may
+come.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: The rows that are sorted at once: from all streams together, and at least from each. It takes some milliseconds.
+#: The rows that are sorted at once: from all streams together, and at least from each. Sorting them takes some milliseconds.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 

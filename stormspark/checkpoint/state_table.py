@@ -11,7 +11,8 @@ that the commit would have made. If that entry is ours, all is well. If somebody
 none, this object refuses to write until `open` begins again from what the log says.
 
 **Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
-again. `announce` keeps that before they act. Its rows belong to the batch, and only `announced` reads them.
+tuples again. Before they act, `announce` stores what later attempts need for that. Its rows belong to the batch, and only
+`announced` reads them.
 
 **One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other gets a
@@ -25,7 +26,7 @@ is set forward or back deletes nothing too early.
 **Cost** follows what changed: a worker's file and the commit of 1,000 changes take 9-10 ms with ten thousand
 keys of state and with ten million, both on disk (two cores, `benchmarks/state_table.py`); 10,000 changes take 18 ms.
 
-What would break the invariant: another writer (this class rejects its files by name), or a ``VACUUM`` by somebody else. A
+Two things would break the invariant: another writer (this class rejects its files by name), or a ``VACUUM`` by somebody else. A
 ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have just written. In a local
 folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the restore that
 needs it names the file.
@@ -76,7 +77,7 @@ _FORMAT_KEY = "stormspark.state.format"
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
-#: The driver's own rows.
+#: The component, task and kinds of the driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
 #: The driver checkpoints the log after this many versions. Delta's settings below keep old log entries for at least an hour.
 _LOG_EVERY = 100
@@ -91,7 +92,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """Names all that a restore has to read. It is plain data, so that a worker can restore what the driver has planned."""
+    """A planned restore: everything that it has to read, as plain data, so that a worker can do what the driver has planned."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -129,7 +130,7 @@ class _Found:
 
 
 class WrittenBySparkError(CheckpointError):
-    """The table is one that Spark writes (``stormspark.state.table``). It has the same rows, but other files."""
+    """The table is one that Spark writes (``stormspark.state.table``), with the same rows, but other files."""
 
 
 class StateTable:
@@ -172,7 +173,7 @@ class StateTable:
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
         self._merges: list[Merge] = []
-        self._unneeded: dict[str, float] = {}  # files, with the time since when they are not needed
+        self._unneeded: dict[str, float] = {}  # files, and since when they are not needed
         self._listed: float | None = None
         self._time_at_open, self._opened = 0, 0.0
         self._log_checkpoint = 0
@@ -233,7 +234,7 @@ class StateTable:
     ) -> Iterator[pa.RecordBatch]:
         """The newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
 
-        It holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
+        The restore holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
         `plan_restore`, and if a file is missing or damaged.
         """
         return self.plan_restore(component, task, as_of, kind).batches()
@@ -356,7 +357,7 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
+        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:
@@ -698,7 +699,7 @@ class StateTable:
         return True
 
     def _begin_merge(self, found: _Found) -> None:
-        """Begin a merge that is worth while, if it is smaller than all that are under way, so that only few are."""
+        """Begin a merge that is worth while, if it is smaller than all merges under way, so that few are under way at once."""
         self._seen = found.files
         busy = {file.path for merge in self._merges for file in merge.inputs}
         # The announcement of an uncommitted batch waits for the other files of its batch, because runs must never overlap.

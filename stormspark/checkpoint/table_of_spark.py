@@ -1,4 +1,4 @@
-"""Reads, without Spark, a state table that Spark has written, if delta-rs reaches it. It is for people who look at a state."""
+"""Reads, without Spark, a state table that Spark has written, for people who look at a state. delta-rs must reach the table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tidying: deleting what is no longer needed, which may fail now and then, because the next time does the rest.
+"""Tidying: deleting what is no longer needed. It may fail now and then, because the next attempt does the rest.
 
-If it never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
+If tidying never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """The counter of failures in a row to tidy something. ``name`` names it in warnings.
+    """A counter of failures in a row to tidy something. ``name`` names the counter in warnings.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():

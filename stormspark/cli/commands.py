@@ -60,7 +60,7 @@ def _json_file(context: click.Context, option: click.Parameter, given: str | Non
 def _described_by(
     *options: Callable[[Callable[_P, _R]], Callable[_P, _R]],
 ) -> Callable[..., Callable[_P, _R]]:
-    """Several options as one decorator; the help lists them in this order."""
+    """Make one decorator of several options; the help lists them in this order."""
 
     def decorate(command: Callable[_P, _R]) -> Callable[_P, _R]:
         for option in reversed(options):
@@ -91,7 +91,7 @@ _of_a_topology = _described_by(
 
 
 def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
-    """The options that only some kinds of files use, as one argument."""
+    """Declare the options that only some kinds of files use, and pass them as one argument."""
 
     @click.option(
         "-e",

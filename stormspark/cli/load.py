@@ -57,8 +57,10 @@ def parse_target(text: str) -> Target:
 
 
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
-    """The topology in ``FILE[:NAME]``: that of a file for streamparse, heronpy or Flux, or the value of NAME, or its result
-    if NAME is a function.
+    """Return the topology that ``FILE[:NAME]`` stands for.
+
+    For a file for streamparse, heronpy or Flux, it is the file's topology. Otherwise it is the value of NAME, or the result of
+    NAME if that is a function.
 
     Raises `TopologyNotFoundError` in a line or two, with the other names in the file that look like a topology. An
     error of this package that the user's code raises (for example for a component that can't be pickled) is raised

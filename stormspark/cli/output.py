@@ -1,4 +1,4 @@
-"""Where the commands print their tables."""
+"""Prepares the console on which commands print their tables."""
 
 from __future__ import annotations
 

@@ -49,8 +49,9 @@ def replay_task(
     *,
     debug: bool,
 ) -> int:
-    """Replay the batch and print what the task did; returns the exit code: 0 it did the same as then, 1 it did not.
+    """Replay the batch, and print what the task did. Returns the exit code.
 
+    It is 0 if the task did the same as in the recorded batch, and otherwise 1.
     ``file`` is ``FILE[:NAME]`` of the topology as it is now; without it the recorded topology runs. Raises
     `CheckpointError` if the batch can't be replayed.
     """

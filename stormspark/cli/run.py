@@ -44,8 +44,8 @@ class Run:
 
 
 def _on_spark(run: Run) -> RunningTopology:
-    # Here and not above: the local engine, `explain` and `--help` need neither Spark nor the second that importing it
-    # takes.
+    # The import is here and not above, because the local engine, `explain` and `--help` need neither Spark nor the second that
+    # importing it takes.
     from stormspark import spark
 
     return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
@@ -62,7 +62,7 @@ ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "loc
 
 
 def run_topology(run: Run) -> int:
-    """Run a topology to its end; returns the exit code: 0 it ended well, 1 with an error, 130 it was killed.
+    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed, 130 if a second Ctrl-C killed it.
 
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.
@@ -77,7 +77,7 @@ def run_topology(run: Run) -> int:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Only from here on: until there is a topology to stop, Ctrl-C ends this program as it ends any other.
+        # Ctrl-C is handled only from here on. Until there is a topology to stop, it ends this program as any other.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()

@@ -160,7 +160,7 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """How long ago the tuple arrived: the oldest that the task has, because a task gets its tuples in order."""
+    """How long ago the event's tuple arrived. It is the oldest tuple that the task has, because tuples arrive in order."""
     left, first = event.tuples, None
     while left > 0 and came:
         at, tuples = came.popleft()

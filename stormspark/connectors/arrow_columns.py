@@ -1,4 +1,4 @@
-"""Converts tuples to Arrow columns of a schema, and says of each tuple that does not fit why it does not."""
+"""Converts tuples to Arrow columns of a schema. For each tuple that does not fit, it gives the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def columns_of(
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]
     >>> table, unfit = columns_of(tuples, pa.schema([("n", pa.int64()), ("note", pa.string())]))
     >>> table.to_pydict(), [reason for _, reason in unfit]
-    ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', which is no int64"])
+    ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', but the column's type is int64"])
     """
     reasons: dict[int, str] = {}
     known: set[Fields] = set()  # fields of earlier tuples, all of which are columns
@@ -88,22 +88,22 @@ class _Place:
             self.easy = lambda value: value.__class__ is str and value.isascii() and value != ""
 
     def why_no_null(self) -> str | None:
-        """Return why None can't be a value here, or None if it can."""
+        """Return why None can't be a value of this column, or None if it can."""
         if self.is_key:
             return f"field {self.name!r} is None, and it is part of the key"
         return None if self.field.nullable else _NO_NULL.format(self.name)
 
     def why_not(self, value: Any) -> str | None:
-        """Return why this value, which is not None, can't be here, or None if it can."""
+        """Return why this value, which is not None, can't be in this column, or None if it can."""
         try:
             column = pa.array([value], self.field.type)
-        except Exception:  # pyarrow raises half a dozen kinds
+        except Exception:  # pyarrow raises half a dozen kinds of errors
             return f"field {self.name!r} is {_shown(value)}, but the column's type is {self.field.type}"
         why = self.why_not_all(column)
         return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
 
     def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
-        """Return why one of these values, which have the column's type, can't be here, or None if all can."""
+        """Return why one of these values, which have the column's type, can't be in this column, or None if all can."""
         if self._looks_inside and _has_null_inside(column):
             return f"which contains None where {self.field.type} allows none"
         if self.is_key and not is_in_years(column):
@@ -115,7 +115,7 @@ class _Place:
 
 
 class Fit:
-    """Checks tuples against a schema one by one, with the same results as `columns_of`.
+    """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
     Values of ``keys`` may not be None. Values of ``partitions`` must be such that readers can read their partitions.
 
@@ -176,7 +176,7 @@ def _fields_in(type: pa.DataType) -> list[pa.Field]:
     if pa.types.is_struct(type):
         return list(type)
     if pa.types.is_map(type):
-        return [type.item_field]  # Arrow's keys are never null
+        return [type.item_field]  # the keys of Arrow's maps are never null
     return [type.value_field] if pa.types.is_list(type) or pa.types.is_large_list(type) else []
 
 
@@ -236,7 +236,7 @@ def _column(place: _Place, values: list[Any], reasons: dict[int, str]) -> pa.Arr
         column = pa.array(values, place.field.type)
         if place.why_not_all(column) is None:
             return column
-    except Exception:  # pyarrow raises half a dozen kinds
+    except Exception:  # pyarrow raises half a dozen kinds of errors
         pass  # check the values one by one
     fitting = list(values)
     for position, value in enumerate(values):

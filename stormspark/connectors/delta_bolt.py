@@ -26,7 +26,7 @@ __all__ = ["DeltaBolt"]
 _REFUSED = "Invalid data found"
 #: Merges of several tasks conflict at every commit, and only one of them succeeds.
 _MORE_TRIES_TO_MERGE = 10
-#: How many rows of a batch wait as tuples, at most. Then they are converted to columns.
+#: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000
 #: How many bytes of files may wait while the table can't be written to.
 _MOST_WAITING = 4 << 30
@@ -307,7 +307,7 @@ class DeltaBolt(TransactionalSink, Bolt):
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
     """Return the values of a key's column, so that two are equal if a merge takes them for equal.
 
-    A merge takes all NaN for one value. They become None here, which no other value of a key is.
+    A merge takes all NaN for one value. Here they become None, and no other value of a key is None.
     """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):

@@ -21,8 +21,8 @@ class _Column(NamedTuple):
 def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
     """Return the columns of the table at ``path`` that the query knew when it failed, and how many there are in all.
 
-    They come from the query's plan, which is part of the error. Of a wide table, Spark shows the first columns only. Returns
-    None if the error has no such plan.
+    The columns come from the query's plan, which is part of the error. Of a wide table, Spark shows the first columns only.
+    Returns None if the error has no such plan.
 
     >>> columns_read("+- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, the price#2], name=x", "/data/t")
     (['n', 'the price'], 2)

@@ -85,7 +85,7 @@ class DeltaSpout(SourceSpout):
         return rows.select(*(f"`{name.replace('`', '``')}`" for name in self.columns))
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Explain those errors of Delta that come back however often the query is started. Return None for others."""
+        """Explain an error of Delta that comes back at every start of the query. Return None for any other error."""
         found = re.search(r"\[(DELTA_\w+)[\]._]", error)
         if found is None:
             return None

@@ -82,8 +82,8 @@ class SinkTable:
     def _is_the_same(self) -> bool:
         """Whether the table is still the one that was opened.
 
-        A table may have been removed and made again, and have as many versions by now. delta-rs takes it for the old one,
-        with the old columns and partitions.
+        A table may have been removed and made again, and have as many versions by now. delta-rs takes the new table for the old
+        one, with the old columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
@@ -263,7 +263,7 @@ class SinkTable:
         )
 
     def _is_file_by_file(self, rows: StagedRows) -> bool:
-        """Whether the files can become part of the table unchanged: not for a merge, nor if its partition columns changed."""
+        """Whether the files can become part of the table unchanged: not for a merge, nor after a change of partition columns."""
         return not self._merge_on and all(
             [name for name, _ in file.partition] == self._partitions for file in rows.files
         )
@@ -274,7 +274,7 @@ class SinkTable:
         for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None
             if there == field.type or field.name == self._delete_on or (self._merge_on and there is not None):
-                continue  # a merge casts
+                continue  # a merge converts the types itself
             msg = (
                 f"the table {self.location} was changed while rows waited for it: column {field.name!r} was {field.type} "
                 f"and is {there or 'gone'} now. Undo the change until the rows are delivered"
@@ -294,7 +294,7 @@ class SinkTable:
                 raise ValueError(msg)
 
     def _with_all_columns(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with the columns that the table has got since then, which are null."""
+        """Return the rows with all columns of the table. Columns that the table has got since the rows were staged are null."""
         names = set(rows.column_names)
         for field in self._columns():
             if field.name not in names:

@@ -81,7 +81,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def with_record_format(self, record: Callable[[Tuple], str | bytes]) -> Self:
         """Set the function that turns a tuple into a record, including the delimiter that ends the record.
 
-        If the function has an attribute ``record_end``, the delimiter, an incomplete record is cut off after a kill.
+        If the function has an attribute ``record_end`` with the delimiter, an incomplete record is cut off after a kill.
         """
         self._record = record
         return self
@@ -165,7 +165,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Note that batches are transactions: the engine calls this only then."""
+        """Remember that batches are transactions: the engine calls this method only then."""
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:

@@ -26,16 +26,16 @@ _UNITS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 class SyncPolicy(ABC):
     """A policy that decides when a `FileBolt` or a `DeltaBolt` makes its tuples durable, so that they can be acked.
 
-    ``offset`` is the size of the tuple's file, or in a `DeltaBolt` how many tuples wait.
+    ``offset`` is the size of the tuple's file or, in a `DeltaBolt`, the number of tuples that wait.
     """
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Note that a tuple was written. Return whether to sync now."""
+        """Take account of a tuple that was written. Return whether to sync now."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Note that everything is synced."""
+        """Start anew, because everything is synced."""
 
 
 class CountSyncPolicy(SyncPolicy):
@@ -67,14 +67,14 @@ class CountSyncPolicy(SyncPolicy):
 class FileRotationPolicy(ABC):
     """A policy that decides when a file is done, so that a new one begins. Every file has its own copy of the policy.
 
-    If ``interval_secs`` is set, all files are done at that interval.
+    If ``interval_secs`` is set, all files are ended at that interval.
     """
 
     interval_secs: float | None = None
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Note that a tuple was written, and that the size of its file is now ``offset``. Return whether the file is done."""
+        """Take account of a tuple that was written. The size of its file is now ``offset``. Return whether the file is done."""
 
 
 class NoRotationPolicy(FileRotationPolicy):

@@ -1,4 +1,4 @@
-"""How much of a folder of files, or of a Delta table, one batch may read: Spark's options for that limit."""
+"""Spark's options that limit how much of a folder of files, or of a Delta table, one batch may read."""
 
 from __future__ import annotations
 

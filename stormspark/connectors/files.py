@@ -15,11 +15,14 @@ __all__ = ["FileSpout"]
 
 
 class FileSpout(SourceSpout):
-    """A spout that emits each row of every file in the folder ``path`` once, including files that appear there later.
+    """A spout that emits each row of every file in the folder ``path``, including files that appear there later.
+
+    Each row is read once. A row that fails is emitted again by the rules of ``retry``.
 
     ``format`` is a file format that Spark can stream: text, json, csv, parquet or orc. ``schema`` is Spark's DDL, such as
-    ``"id long, price double"``. ``fields`` name the emitted values. Every format except text needs both. The only column of
-    a text file is the line, and its field is called ``line`` by default.
+    ``"id long, price double"``. ``fields`` name the emitted values, which are the row's columns, or the values that
+    ``translator(row)`` returns. Every format except text needs a schema and fields. The only column of a text file is the line,
+    and its field is called ``line`` by default.
 
     ``options`` are Spark's own. Among them, ``maxFilesPerTrigger`` or ``maxBytesPerTrigger`` is the most that one batch
     reads. Below that limit, each batch reads as much as the bolts can take (F10).

@@ -112,8 +112,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
-    #: Where batches are transactions: the task's state, the messages that are not delivered yet, and then the reason for, and
-    #: the number of, this batch's messages that could not be delivered.
+    #: The next attributes matter where batches are transactions. First come the task's state, and the messages that are not
+    #: delivered yet. Then come the reason why messages of this batch could not be delivered, and the number of these messages.
     _state: KeyValueState[Any, Any] | None = None
     _outbox: Outbox[list[Message]] | None = None
     _lost, _losses = "", 0

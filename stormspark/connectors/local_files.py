@@ -74,7 +74,7 @@ class LocalFiles:
                 yield self._number, rows
 
     def told(self, progress: SourceProgress) -> None:
-        """Note how many rows wait."""
+        """Remember how many rows wait."""
         self._waiting = progress.waiting
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ _REFUSED = {
 def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], bytes | None]:
     """Return the function that turns keys or messages into bytes.
 
-    It is the one that the option ``name`` gives. Without that option, strings become UTF-8, bytes and None stay as they are,
+    The option ``name`` gives this function. Without that option, strings become UTF-8, bytes and None stay as they are,
     and other values raise TypeError.
     """
     given = properties.get(name)

@@ -114,7 +114,7 @@ def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str
 
 
 def _module(name: str, place: str, class_name: str) -> ModuleType | None:
-    """Import a module, or return None if there is none of this name. If its own code raises, the error names that."""
+    """Import a module, or return None if there is none of this name. If the module's own code raises, the error says so."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

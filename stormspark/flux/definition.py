@@ -59,7 +59,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Method:
-    """A method to call, with its arguments. A factory is described by one, too."""
+    """A method to call, with its arguments. A `Method` also describes a factory."""
 
     name: str
     args: tuple[Any, ...]  # a Reference or References stands for its objects

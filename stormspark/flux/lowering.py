@@ -48,7 +48,10 @@ def lowered(definition: TopologyDefinition) -> Topology:
 
 
 def _refuse_halves(definition: TopologyDefinition) -> None:
-    """Raise for a file that has neither components nor a topology source, or both, or that lacks another necessary part (K13)."""
+    """Raise for a file with neither spouts nor a topology source, or with both, or without a name (K13).
+
+    Also raise for an id that both a spout and a bolt have (A2).
+    """
     of_dsl = [
         key
         for key, present in (
@@ -69,7 +72,7 @@ def _refuse_halves(definition: TopologyDefinition) -> None:
         lacking = "spouts" if of_dsl else "neither spouts, bolts and streams nor a topologySource"
         problem = f"{definition.file}: the file has {'no ' if of_dsl else ''}{lacking}, so there is nothing to run (K13)"
     elif source is None and definition.name is None:
-        problem = f"{definition.file}: the topology needs a name: a line name: my-topology (K13)"
+        problem = f"{definition.file}: the topology has no name: add the line `name: my-topology` (K13)"
     elif twice := next((id_ for id_ in definition.bolts if id_ in definition.spouts), None):
         spout, bolt = definition.spouts[twice].object, definition.bolts[twice].object
         problem = f"{bolt.where}: a spout has the id {twice!r} already, declared at {spout.where} (A2): choose another id"
@@ -86,7 +89,7 @@ def _checked(config: Mapping[str, Setting], what: str) -> dict[str, Any]:
 
 
 def _configure(declarer: _D, vertex: Vertex, resources: Mapping[str, Resources]) -> None:
-    """Set everything that the definition has for a component beside its object (K15)."""
+    """Set what the definition says about a component beside the object itself: resources, tasks, configuration (K15)."""
     one = vertex.object
     if asked := resources.get(one.id):
         asked.apply(declarer)
@@ -130,7 +133,10 @@ def _add_bolts(
         _subscribe(declarers[stream.target], stream, objects)
     for id_, vertex in definition.bolts.items():
         if id_ not in declarers:
-            _log.warning("%s: bolt %r is left out: no stream has to: %r (K16)", vertex.object.where, id_, id_)
+            _log.warning(
+                "%s: bolt %r is left out, because no stream leads to it (no stream with `to: %s`) (K16)",
+                *(vertex.object.where, id_, id_),
+            )
 
 
 def _refuse_unknown_ends(stream: Stream, definition: TopologyDefinition) -> None:
@@ -170,7 +176,10 @@ def _subscribe(declarer: BoltDeclarer, stream: Stream, objects: Objects) -> None
 def _of_source(
     definition: TopologyDefinition, source: ObjectDefinition, objects: Objects, conf: Mapping[str, Any]
 ) -> Topology:
-    """Return the topology that a topology source makes (K21), with the name and the configuration of the YAML over its own."""
+    """Return the topology that a topology source makes (K21).
+
+    The YAML's name replaces the topology's own, and the YAML's configuration overrides the topology's own.
+    """
     made = objects.made(source, "topologySource")
     place = f"{source.where}: topologySource: {source.class_name}"
     if not isinstance(made, Topology | TopologyBuilder):
@@ -178,7 +187,7 @@ def _of_source(
     name = definition.name
     if isinstance(made, TopologyBuilder):
         if name is None:
-            msg = f"{definition.file}: {source.class_name} returns a builder, so the file needs a line name: my-topology (K13)"
+            msg = f"{definition.file}: {source.class_name} returns a builder, so the file needs a line `name: my-topology` (K13)"
             raise InvalidTopologyError(msg)
         made = made.create_topology(name)
     if not isinstance(made, Topology):

@@ -30,7 +30,7 @@ class Unfinished(ABC):
 
 
 class Objects:
-    """Makes objects, and keeps those of the components, so that others can refer to them.
+    """The objects of a Flux file. This class makes them, and keeps those of the components, so that others can refer to them.
 
     ``class_names`` are the class names of the file (K23).
     """

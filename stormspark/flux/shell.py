@@ -1,6 +1,7 @@
 """Storm's FluxShellBolt and FluxShellSpout: components in any language, with setters for Flux files (K20).
 
-Their children start in the folder ``resources`` beside the YAML file, or else beside the YAML file itself (I3).
+The child processes of these components start in the folder ``resources`` beside the YAML file, or else beside the YAML file
+itself (I3).
 """
 
 from __future__ import annotations

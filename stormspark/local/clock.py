@@ -1,4 +1,4 @@
-"""A clock that tests drive."""
+"""A simulated clock, for tests."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 class LocalCluster:
-    """A cluster that runs topologies without Spark or Java. As a context manager, it ends them all.
+    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies on leaving.
 
     With ``simulated_time`` nothing happens by itself. `advance_time` lets time pass, and `LocalTopology.run_until_idle` runs
-    everything that there is to do at this moment. ``seed`` makes shuffles and edge ids repeatable.
+    batches until no work is left. ``seed`` makes shuffles and edge ids repeatable.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, FixedTupleSpout
@@ -51,7 +51,7 @@ class LocalCluster:
     ) -> LocalTopology:
         """Run a topology under ``name``. ``conf`` overrides the topology's own configuration (A20).
 
-        If ``active`` is false, no spout is opened before `activate` is called (B2, J4).
+        If ``active`` is false, the spouts are opened only once `activate` is called (B2, J4).
 
         Raises `TopologyAlreadyRunningError` if a topology of that name runs (A14), `InvalidTopologyError`, and
         `ComponentError` if a component can't start.
@@ -75,10 +75,10 @@ class LocalCluster:
     def advance_cluster_time(self, seconds: float, increment: float = 1.0) -> None:
         """Storm's advanceClusterTime: let ``seconds`` of simulated time pass, in jumps of ``increment`` seconds.
 
-        Each topology runs one batch after each jump, and nothing in between. So it takes a jump for a gap between two batches.
-        At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because nobody can have
-        worked meanwhile (W2). Timers fire once per jump (C9). So with increments of up to a second time passes as usual; huge
-        increments look like an outage. Raises ValueError unless ``increment`` is positive.
+        Each topology runs one batch after each jump, and nothing in between. To a topology, each jump is therefore a gap between
+        two batches. At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because no task
+        can have worked during the gap (W2). Timers fire once per jump (C9). With increments of up to a second, time passes as
+        usual; a huge increment looks like an outage. Raises ValueError unless ``increment`` is positive.
         """
         if not increment > 0:
             msg = f"an increment must be more than 0 seconds, got {increment!r}"

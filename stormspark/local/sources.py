@@ -1,4 +1,4 @@
-"""Reads the sources of source spouts for the local engine, in Spark's place, and gives the rows to the spouts' tasks."""
+"""Reads the sources of source spouts for the local engine, as Spark would, and gives the rows to the spouts' tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class _Opened:
 
 
 class LocalSources:
-    """The sources of a topology. Raises `InvalidTopologyError` if a spout has no local source, or can't open it."""
+    """The opened sources of a topology's source spouts.
+
+    Making the object raises `InvalidTopologyError` if a spout has no source that can be read without Spark, or can't open it.
+    """
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self._sources: list[_Opened] = []
@@ -38,7 +41,7 @@ class LocalSources:
             raise
 
     def feed(self, workers: InProcessWorkers) -> None:
-        """Give the tasks the rows that have come. Raises `ComponentError` if a source raises."""
+        """Give the tasks the rows that have arrived. Raises `ComponentError` if a source raises."""
         for component, source in ((one.component, one.source) for one in self._sources):
             try:
                 for partition, rows in source.poll():

@@ -1,5 +1,6 @@
-"""Runs all workers of a topology in one process, batch by batch: the cores, frames and supersteps of the Spark engine, without
-Spark.
+"""Runs all workers of a topology in one process, batch by batch.
+
+The workers, the frames and the supersteps are those of the Spark engine. A loop takes the place of Spark's exchange.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["InProcessWorkers"]
 
 
 class InProcessWorkers:
-    """All workers of a topology, in this process. Each call of `run_batch` is one micro-batch."""
+    """All workers of a topology, in this process. Each call of `run_batch` runs one batch."""
 
     def __init__(
         self,
@@ -53,16 +54,17 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        #: What earlier attempts at the running batch have left.
+        #: What the next attempt at the running batch has to know: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
-        #: The source rows of the next or running batch, as (task, partition, rows), to be read again if it runs again.
+        #: The source rows of the next or the running batch, as (task, partition, rows). The spouts get them again if the batch
+        #: has to run again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
         self._driver = BatchDriver(plan, self, self._failed_rows)
 
     def open(self, active: bool = True) -> None:
-        """Prepare every bolt, and open the spouts if ``active``. Raises `ComponentError`."""
+        """Prepare every bolt, and open the spouts if ``active``. Raises `ComponentError` if one of them raises."""
         for worker in self.workers:
             worker.open(active)
 
@@ -112,11 +114,11 @@ class InProcessWorkers:
         return self._plain_orders
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what another attempt at the batch has to know."""
+        """Keep what the tasks have announced for the batch. The next attempt at it has to announce the same."""
         self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Do nothing: the batch continues, however many rounds it takes."""
+        """Do nothing: a batch of the local engine may have any number of rounds."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Make the batch the last committed one. The orders of the next batch tell the workers."""

@@ -25,9 +25,9 @@ __all__ = ["LocalTopology", "steps"]
 _log = logging.getLogger(__name__)
 
 _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
-_STEP = 0.25  # how far simulated time advances between two batches
-_LOOK_SECS = 0.25  # how often a thread looks for user code that takes long
-_STUCK_SECS = 10.0
+_STEP = 0.25  # the seconds of simulated time between two batches
+_LOOK_SECS = 0.25  # how often a thread looks for calls of user code that take long
+_STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
 _starts = itertools.count(1)  # numbers the topologies of this process (A14)
 
 
@@ -36,7 +36,7 @@ def _no_limit(spout: str) -> None:
 
 
 def steps(seconds: float, step: float) -> Iterator[float]:
-    """Cut a duration into steps and a rest.
+    """Yield steps that add up to ``seconds``. All have the length ``step``, except for the rest at the end.
 
     >>> list(steps(2.5, 1.0))
     [1.0, 1.0, 0.5]
@@ -49,8 +49,8 @@ def steps(seconds: float, step: float) -> Iterator[float]:
 class LocalTopology:
     """A topology that runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
-    Raises `ComponentError` at once if a component can't be opened or prepared, and `InvalidTopologyError` if a spout's source
-    can't be read without Spark.
+    Making the object raises `ComponentError` if a component can't be opened or prepared, and `InvalidTopologyError` if a spout's
+    source can't be read without Spark.
     """
 
     def __init__(
@@ -102,11 +102,14 @@ class LocalTopology:
         return self._thread is None
 
     def statistics(self) -> TopologyStatistics:
-        """The figures so far."""
+        """The counters and latencies of the topology so far."""
         return self._tally.statistics()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Stories of trees that failed, and of some that did not, newest first. Each worker keeps a thousand of either kind."""
+        """Stories of trees that failed, and of some that did not, newest first. ``root`` selects the stories of one tree.
+
+        Each worker keeps a thousand stories of either kind.
+        """
         stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
         return stories if root is None else stories_of(stories, root)
 
@@ -127,14 +130,14 @@ class LocalTopology:
         self._end(graceful=True)
 
     def kill(self) -> None:
-        """End the topology without waiting and without closing anything.
+        """End the topology without waiting, and without calling ``close`` or ``cleanup``.
 
         A thread can't be killed, so the topology's thread ends after its batch, or with the process.
         """
         self._end(graceful=False)
 
     def run_until_idle(self, timeout: float = 60.0) -> None:
-        """Wait until nothing is emitted, queued or pending any more. Raises TimeoutError after ``timeout`` real seconds.
+        """Wait until nothing is emitted, queued or pending. Raises TimeoutError after ``timeout`` real seconds.
 
         On a simulated clock this runs batches in the caller's thread, and no simulated time passes.
         """
@@ -183,7 +186,7 @@ class LocalTopology:
         self._raise_error()
 
     def _run(self) -> None:
-        # The user's own objects live in this process, too, and have to be collected. So freeze nothing.
+        # The user's own objects live in this process, too, and must stay collectable. So the collector freezes nothing.
         garbage = GarbageBetweenBatches(freeze=False)
         try:
             while not self._stopping.is_set():
@@ -199,7 +202,10 @@ class LocalTopology:
             self._finish()
 
     def _watch(self) -> None:
-        """Look at the workers regularly, so that many slow calls in a row count as many (see `Worker.look`)."""
+        """Look at the workers regularly, so that a series of short calls is not taken for one call that does not return.
+
+        See `Worker.look`.
+        """
         while not self._ended.wait(_LOOK_SECS):
             for worker in self.workers.workers:
                 worker.look()
@@ -210,7 +216,7 @@ class LocalTopology:
         self.workers.close()
 
     def _finish(self) -> None:
-        self.workers.abandon()  # for the tasks that were not closed
+        self.workers.abandon()  # ends the tasks that were not closed gracefully
         self._tally.stop()
         self._sources.close()
         self._ended.set()
@@ -228,7 +234,7 @@ class LocalTopology:
         if self._thread is not None:
             reports = self.workers.run_batch(throttle.limits, throttle.round_target)
             self._sources.observe((report.sources for report in reports), throttle.limit_of)
-        else:  # simulated batches take no time, so the throttle can learn nothing from them
+        else:  # Limits and targets come from real seconds, so they are not applied to a simulated batch.
             reports = self.workers.run_batch()
             self._sources.observe((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
@@ -252,7 +258,7 @@ class LocalTopology:
             self._finish()
 
     def _join(self, thread: threading.Thread) -> None:
-        """Wait for the running batch. Warn about user code that holds it up."""
+        """Wait until the running batch has ended. Warn about user code that holds it up."""
         while thread.is_alive():
             thread.join(_STUCK_SECS)
             for worker in self.workers.workers if thread.is_alive() else ():

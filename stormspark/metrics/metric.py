@@ -1,7 +1,7 @@
 """Metrics that components register (J18).
 
-Storm's metrics of the first kind are reset when they are read; those of the second kind go on. Both are read once per
-bucket, by ``read``. A reading of None is not reported.
+As in Storm there are two kinds. Metrics of the first kind are reset when they are read, and metrics of the second kind are not.
+Both are read once per bucket, by ``read``. A reading of None is not reported.
 """
 
 from __future__ import annotations

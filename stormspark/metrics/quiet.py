@@ -10,7 +10,7 @@ _WORK = ("emitted", "executed", "acked", "failed", "restarts")
 
 
 class Quiet:
-    """Detects that nothing is open or waits, and that nothing happened in the last two batches.
+    """A detector for the moment when nothing is open or waits, and nothing happened in the last two batches.
 
     It waits for two batches after the first quiet look, because a spout that has just heard of a fail, or begun anew, may
     emit again. Pass it a snapshot now and then. Looks between two batches do not count as quiet batches.
@@ -28,7 +28,7 @@ class Quiet:
         self.waits = False
 
     def reached(self, now: TopologyStatistics) -> bool:
-        """Note one more snapshot; return true once there is nothing left to do."""
+        """Take one more snapshot. Return true once there is nothing left to do."""
         work = tuple(now.total(name) for name in _WORK)
         left = now.total("pending") + now.backlog
         self.waits = work == self._seen and left > 0

@@ -45,7 +45,7 @@ class TaskCounters:
     skipped_max_spout_ms: float = 0.0
     skipped_inactive_ms: float = 0.0
     queued_bytes: int = 0  # a gauge: the estimated size of the tuples that wait for this task
-    #: For a spout, from emit to ack; for a bolt, in execute.
+    #: The latencies: of a spout from emit to ack, of a bolt in execute.
     latency: Histogram = field(default_factory=Histogram)
 
     def work_done(self) -> int:
@@ -87,7 +87,7 @@ class ComponentStatistics:
     skipped_inactive_ms: float
     queued_bytes: int
     last_error: str | None
-    #: For a spout, from emit to ack; for a bolt, in execute.
+    #: The latencies: of a spout from emit to ack, of a bolt in execute.
     histogram: Histogram
     #: The latest reading of each user metric: by name, then by task (J18).
     metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class TopologyStatistics:
 
 
 def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
-    """Return who was slowed down because of whom, the waiting tuples against the marks, and the last changes of limits."""
+    """Return which bolts held back which spouts, the waiting tuples and the marks, and the last changes of limits."""
     return {
         "limit_changes": pressure.limit_changes,
         "spouts": {

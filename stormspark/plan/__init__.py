@@ -1,4 +1,4 @@
-"""Planning: from a declared topology to a physical plan, by a visible list of phases, each one function."""
+"""Planning turns a declared topology into a physical plan. Its phases are functions, listed in `stormspark.plan.phases`."""
 
 from stormspark.plan.advice import advice, log_advice
 from stormspark.plan.explain import explain_mermaid, explain_text

@@ -1,4 +1,4 @@
-"""Advice about parts of a plan that are legal but probably not meant, or slower than need be.
+"""Advice about parts of a plan that are legal, but probably not meant, or slower than they need to be.
 
 It is logged once, when a topology starts.
 """
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
-    """Return one sentence for each thing that the user should know, with what to do about it.
+    """Return one sentence for each thing that the user should know. It also says what to do.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology
@@ -48,7 +48,7 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
-    """Storm's keys that have no effect here, in one sentence per reason."""
+    """Yield advice on Storm's keys that have no effect here, in one sentence per reason."""
     keys: dict[str, list[str]] = {}
     for key in merged(plan.conf, *(c.own_conf for c in plan.components.values())):
         if _is_useless(key):
@@ -59,7 +59,7 @@ def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
-    """Keys that a component sets for itself, and that Storm silently ignores (A21)."""
+    """Yield advice on keys that a component sets for itself, and that Storm silently ignores (A21)."""
     for component in plan.components.values():
         dropped = [
             key
@@ -98,7 +98,9 @@ def _of_loops(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _loops(components: Iterable[str], edges: Iterable[EdgePlan]) -> Iterator[list[str]]:
-    """Yield one cycle for each set of components that can all reach each other, from its first one back to it.
+    """Yield one cycle for each set of components that can all reach each other.
+
+    A cycle is a path from the set's first component back to that component.
 
     >>> from stormspark.grouping import ShuffleGrouping
     >>> edges = [EdgePlan(a, "default", b, ShuffleGrouping(), False) for a, b in ("sa", "ab", "bc", "ca", "cc")]
@@ -147,7 +149,7 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
-    """Settings with which Storm switches backpressure off or drops tuples, and which do not do that here (F5, F7, X51)."""
+    """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not here (F5, F7, X51)."""
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (

@@ -1,8 +1,9 @@
 """Planning when a batch ends for each bolt: in which superstep of which round (G5-G7).
 
-A bolt's batch ends when it has ended for all senders of the bolt and nothing is under way. That happens round by
-round, and within a round in the bolt's **stage**: the superstep by which everything sent on crossing edges has arrived.
-Committers, and all bolts after them, have a round of their own, after the round of all others.
+For a bolt, a batch has ended when it has ended for all senders of the bolt and none of their tuples is still on its way.
+The end passes through the topology round by round. Within a round, a bolt is informed in its **stage**: the superstep by which
+everything that was sent on crossing edges has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are
+informed one round after all other bolts.
 
 A loop breaks this, because the tuples in it have no last superstep. So no batch bolt may be inside a loop, or come
 after a loop that another batch bolt feeds.
@@ -25,7 +26,7 @@ __all__ = ["check_batches", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
-    """Whether any component is informed of batches. Its topology's batches are then transactions."""
+    """Whether any component is informed of batches. If so, the batches of the topology are transactions."""
     return any(component.kind_of_batch for component in topology.components.values())
 
 
@@ -74,10 +75,10 @@ def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
-    """Return, for each batch bolt, in which of the rounds that end a batch it is informed.
+    """Return, for each batch bolt, in which of the rounds that end a batch it is informed of the end.
 
-    It is round 1, but round 2 for committers and all bolts after them. If there are no other batch bolts, committers
-    use round 1 too, because nothing has to end before them.
+    Committers, and all bolts after them, are informed in round 2, and all other bolts in round 1. If there are no other batch
+    bolts, committers are informed in round 1 too, because nothing has to end before them.
     """
     successors: dict[str, list[str]] = {component: [] for component in topology.components}
     for edge in edges:

@@ -1,4 +1,4 @@
-"""Planning the components and edges from what was declared, with the settings that hold for each component.
+"""Entering the declared components and edges into the plan, with the settings that hold for each component.
 
 Settings are read here, once per configuration, and kept in the plan.
 """
@@ -65,7 +65,7 @@ def _settings(
 ) -> Settings:
     """Return the settings of the component's tasks: the topology's, overridden where the component may (A20, A21).
 
-    A component that sets nothing shares the topology's settings object, so a pickled plan holds that object once.
+    A component that sets nothing shares the topology's settings object, so that a pickled plan holds that object once.
     """
     if not component.conf:
         return of_topology

@@ -12,7 +12,7 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The topology as it was declared. The plan holds the configuration, including a command line's overrides."""
+    """The declared topology, for all phases. The final configuration, with a command line's overrides, is in the plan."""
 
     topology: Topology
     _own: dict[str, Settings] = field(default_factory=dict, repr=False)

@@ -1,4 +1,4 @@
-"""One readable line per phase about what it decided (``stormspark explain --phases``)."""
+"""One readable line per phase that says what the phase decided (``stormspark explain --phases``)."""
 
 from __future__ import annotations
 

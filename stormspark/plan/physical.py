@@ -1,6 +1,6 @@
-"""The physical plan: frozen data about where each task runs and how batches are cut.
+"""The physical plan: frozen data that say where each task runs, and in how many supersteps.
 
-`explain` prints it.
+`stormspark.plan.explain` prints it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ __all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """An output stream. The producer names the task on ``direct`` streams (A10); typed streams have a schema."""
+    """An output stream of a component.
+
+    On a ``direct`` stream the producer names the receiving task (A10). A stream that was declared with types has a ``schema``.
+    """
 
     id: str
     fields: tuple[str, ...]
@@ -74,14 +77,14 @@ class ComponentPlan:
     declared_at: str
     #: The class of a spout that Spark reads for; empty for every other component.
     kind_of_source: str = ""
-    #: How its tasks receive their state: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window`` (they
-    #: have windows and no other state), or empty if they have none.
+    #: How the component's tasks receive their state: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window``
+    #: (they have windows and no other state), or empty if they have no state.
     kind_of_state: str = ""
     #: Whether windows are part of that state (C41).
     windowed: bool = False
-    #: How it takes part in batches, if it knows them; see `stormspark.spi.batches`.
+    #: How the component takes part in batches; empty if it is not informed of them. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
-    #: Whether it takes and emits whole batches of rows.
+    #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
@@ -93,7 +96,7 @@ class ComponentPlan:
 
     @property
     def source(self) -> bool:
-        """Whether it is a spout that Spark reads for."""
+        """Whether the component is a spout that Spark reads for."""
         return bool(self.kind_of_source)
 
 
@@ -116,20 +119,21 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: its state, outputs and offsets take effect once, or not at all.
     exactly_once: bool = False
-    #: Bolts that are informed of the end of a batch: in which of the rounds that end it, and in which superstep there.
+    #: For each bolt that is informed of the end of a batch: in which of the rounds that end a batch, and in which superstep.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S, plus one for the acks that come home if any edge crosses or Spark reads for a spout.
+        It is S + 1 if any edge crosses or Spark reads for a spout, because acks come home in one more superstep. Otherwise it
+        is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
     @property
     def ending_rounds(self) -> int:
-        """How many rounds end a batch, after the rounds that work it off."""
+        """The number of rounds that end a batch. They follow the rounds in which its tuples are executed."""
         return max((number for number, _ in self.ends_of_batches.values()), default=0)
 
     @property

@@ -1,4 +1,4 @@
-"""Reachability between components: which ones tuples can reach, and which of them form a loop."""
+"""Reachability in the graph of components: which components tuples can reach, and which components form a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["reachable", "strong_components"]
 
 
 def reachable(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the nodes that one or more edges lead to from ``start``. It contains ``start`` only in a loop.
+    """Return the nodes that one or more edges lead to from ``start``. ``start`` itself is among them only in a loop.
 
     >>> edges = {"a": ["b"], "b": ["c"], "c": ["b"]}
     >>> sorted(reachable("a", edges)), sorted(reachable("b", edges))

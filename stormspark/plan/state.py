@@ -51,8 +51,8 @@ def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exact
 def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
     """Whether a batch is one transaction.
 
-    It is if our setting or Heron's asks for it. Without our setting it also is if any component has state or knows
-    batches.
+    ``stormspark.exactly.once`` decides, if it is set. Otherwise a batch is a transaction if Heron's reliability mode is
+    EFFECTIVELY_ONCE, or if any component has state or is informed of batches.
     """
     settings = plan.settings
     if settings.exactly_once is not None:
@@ -99,7 +99,7 @@ def _check_transactions(settings: Settings) -> None:
 def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
     """Check ``stormspark.state.keys``: state can be distributed by its keys if all of a bolt's groupings use these keys.
 
-    Raises `InvalidTopologyError`.
+    Raises `InvalidTopologyError` if they do not.
     """
     keys = own_settings.state_keys
     if keys is None:

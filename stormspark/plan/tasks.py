@@ -78,7 +78,7 @@ def size_component(component: ComponentDeclaration, own_settings: Settings, sett
 
 
 def executor_runs(tasks: int, executors: int) -> list[int]:
-    """Cut tasks into contiguous runs, larger runs first (A17).
+    """Cut tasks into contiguous runs, one per executor, larger runs first (A17). Return the lengths of the runs.
 
     >>> executor_runs(10, 3)
     [4, 3, 3]
@@ -90,8 +90,7 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
     """Return the numbers of tasks of Storm's own components: ackers, event loggers, metrics consumers (A13, A18).
 
-    ``__system`` has task -1 and does not count. The suffix ``#2`` distinguishes a consumer's class that is registered
-    a second time.
+    ``__system`` has task -1 and does not count. If a consumer's class is registered a second time, its id ends with ``#2``.
 
     >>> system_tasks(Settings(), {"topology.metrics.consumer.register": [{"class": "m:Log", "parallelism.hint": 2}]})
     {'__acker': 1, '__eventlogger': 0, '__metrics_m:Log': 2}
@@ -107,10 +106,10 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 
 
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
-    """Assign task ids from 1 over all components, Storm's own among them, in byte order of the components' ids (A18).
+    """Assign task ids from 1 over all components, including Storm's own, in byte order of the components' ids (A18).
 
-    ``system`` are the tasks of Storm's own components, see `system_tasks`. Their ids stay unused here, because the
-    ledger lives in the workers. This way user tasks have the ids that Storm assigns to them.
+    ``system`` are the numbers of tasks of Storm's own components, see `system_tasks`. Their ids stay unused, because these
+    components have no tasks here. This way user tasks have the ids that Storm assigns to them.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

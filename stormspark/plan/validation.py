@@ -1,6 +1,6 @@
 """Storm's rules for a topology (J5, A10-A14, A24).
 
-All violations are reported together, each with the component, the stream, the user's line and what to do.
+All violations are reported together, each with the component, the stream, the user's line and advice.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _of_input(
 
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
-    """Check a cluster's limits (J5) on workers and executors, and its strict validator, which forbids dots."""
+    """Yield what breaks a cluster's limits on workers and executors, or its strict validator, which forbids dots (J5)."""
     if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
         yield (
             f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), but at most "

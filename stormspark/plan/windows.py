@@ -1,4 +1,4 @@
-"""Storm's checks of windowed bolts (C26), before anything runs."""
+"""Storm's checks of windowed bolts (C26), which happen before anything runs."""
 
 from __future__ import annotations
 

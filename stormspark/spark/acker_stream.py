@@ -1,7 +1,7 @@
 """The durable acker's journal as a Spark source, whose offsets are the numbers of the journal's commits.
 
-Spark runs a process on the driver's host that finds and reads new files. Their bytes travel to the tasks, which hand them on
-as Arrow. So only the driver's host has to see the folder, and no jar is needed.
+Spark runs a process on the driver's host that finds and reads new files. Their bytes travel to the tasks, which pass them on
+as Arrow data. So only the driver's host has to see the folder, and no jar is needed.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _DELAY = "stormspark.acker.delay="
 
 
 class Left(NamedTuple):
-    """The changes that open the open records, the acker's time of the last commit, and the watermark's delay if it is known."""
+    """Everything that an earlier stormspark left: the changes that open its records, the acker's time, the delay if known."""
 
     changes: pa.Table
     at: int
@@ -49,7 +49,7 @@ def left_by_earlier_version(
             return None
         table = DeltaTable(folder.old_acker_table)
         there = pa.table(table.get_add_actions(flatten=True))
-        if not there.num_rows:  # its driver died before its first commit
+        if not there.num_rows:  # the earlier driver died before its first commit
             return None
         position = folder.last_offset(folder.old_acker_query)
         known = [] if position is None else [open_records(session, folder.old_acker_query).toArrow()]
@@ -89,7 +89,7 @@ def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterat
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query's first batch reads the whole table as it is then, up to a thousand files, and it never has more.
+            # The query's first batch reads the whole table as it is then, up to a thousand files. The table never has more files.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

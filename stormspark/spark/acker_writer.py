@@ -23,8 +23,8 @@ __all__ = ["AckerWriter"]
 class AckerWriter:
     """The writer of one driver. Any thread may use `close` and `tried`; the rest is for the data query's thread.
 
-    A commit that raised is written or not. The writer finds out as soon as it can read the journal again. Until then the
-    workers take its change sets for written (`tried`), and leave them as they are. The writer takes them for not written.
+    A commit that raised may be written or not. The writer finds that out as soon as it can read the journal again. Until then the
+    workers treat its change sets as written (`tried`) and leave them as they are, and the writer treats them as not written.
     """
 
     def __init__(self, journal: AckerJournal) -> None:
@@ -89,7 +89,7 @@ class AckerWriter:
             self._unsettled, self._tried = None, self._sure
 
     def _count(self) -> None:
-        """Note that the last commit is written."""
+        """Count the last commit as written."""
         assert self._unsettled is not None
         numbers, closed = self._unsettled
         self._unsettled, self._sure = None, self._tried

@@ -27,7 +27,7 @@ __all__ = ["Assignments", "Seat", "SeatState"]
 
 
 class SeatState(Enum):
-    """The states of a worker's life."""
+    """A state in the life of a worker."""
 
     EMPTY = "no forwarder was asked to start it"
     PROMISED = "a forwarder was asked to start it"
@@ -118,8 +118,8 @@ class Assignments:
     ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
         """Deal the missing workers out over these Spark executors.
 
-        Each worker goes to the executor with the fewest workers; among equals, to the one whose host has the fewest. Nobody is
-        asked to start them elsewhere unless a promise is broken.
+        Each worker goes to the executor with the fewest workers; among equals, to the one whose host has the fewest. No other
+        process is asked to start the worker, unless `promise_broken` is called.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])
@@ -144,7 +144,7 @@ class Assignments:
     def hello(
         self, worker: int, incarnation: int, process: ProcessId, executor: ProcessId | None = None
     ) -> bool:
-        """Note that a process has started as this life of a worker. Return false if nobody waits for it."""
+        """Record that a process has started as this life of a worker. Return false if nobody waits for the process."""
         seat = self.seats[worker]
         if self.ending is not None or seat.incarnation != incarnation or seat.state is not SeatState.PROMISED:
             return False
@@ -152,13 +152,13 @@ class Assignments:
         return True
 
     def ready(self, worker: int, incarnation: int, endpoint: Endpoint) -> None:
-        """Note that the worker's tasks are open. If it has been given up meanwhile, nothing changes."""
+        """Record that the worker's tasks are open. If the worker has been given up meanwhile, nothing changes."""
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.STARTING:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """Note that the forwarder that was to start a worker is gone. If no process has started, another one may start it."""
+        """Record that the forwarder that was to start a worker is gone. If no process has started, another one may start it."""
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
@@ -166,7 +166,7 @@ class Assignments:
     def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
         """End this life of a worker, and with it the attempt. Return false if it had ended already.
 
-        ``outside``: something outside of the topology is the cause, such as storage that is away, and not user code.
+        ``outside`` says that something outside of the topology is the cause, such as storage that is away, and not user code.
         """
         seat = self.seats[worker]
         if seat.incarnation != incarnation or seat.state in (SeatState.LOST, SeatState.EMPTY):

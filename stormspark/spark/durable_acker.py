@@ -1,9 +1,9 @@
-"""The durable acker (tier 3): keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
+"""The durable acker: it keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
 
 Only these rows reach it. A tree that ends within its batch never does, and a topology without such rows has neither a
 journal nor an acker query.
 
-    workers' change sets -> the acker's journal, one file a batch, before Spark commits the batch
+    workers' change sets -> the acker's journal, one file per batch, before Spark commits the batch
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
@@ -165,7 +165,7 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def time_to_report(self) -> AckerTime:
-        """The acker's `time`, for workers that are about to report changes. It finds out first how the last commit ended."""
+        """The acker's `time`, for workers that are about to report changes. First this finds out how the last commit ended."""
         self._writer.settle()
         return self.time
 
@@ -237,7 +237,7 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker. Without ``first_batch`` they have left the query's state, so only their rows remain."""
+        """Sort records by worker. Without ``first_batch``, the records have left the query's state, so only rows remain."""
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]

@@ -1,4 +1,4 @@
-"""The Spark executors of an application: which there are, how many are still to come, and whether some were taken away."""
+"""The Spark executors of an application: those that there are, the number still to come, and whether some were taken away."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ These readers live in processes of their own on the driver's host. The driver re
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` are those of the last batch in which the tasks reported them; null before that. ``limit`` is how many tuples
-they may emit in the next batch; null if nothing limits them. It is there before the first batch, too.
+``low_marks`` are those of the last batch in which the tasks reported them; null before that. ``limit`` is the number of tuples
+that the tasks may emit in the next batch; null if nothing limits them. The file exists before the first batch, too.
 """
 
 from __future__ import annotations

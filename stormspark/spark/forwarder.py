@@ -16,7 +16,7 @@ worker refuse it. If a worker can't be reached, the attempt ends. The forwarder 
 Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
 
 What would break it: to continue with a second life of a worker within one attempt, because frames of the first life are
-lost or half delivered. Hence the forwarder has no fallback. Any doubt raises, the query fails, and the driver starts the
+lost or half delivered. Hence the forwarder has no fallback. In any doubt it raises, the query fails, and the driver starts the
 next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the
 task fails, and Spark drops the part that it had.
 

@@ -25,7 +25,7 @@ _SLEEP_MS = 1000
 
 
 class GateOpenedError(Exception):
-    """Ends a foreachBatch whose query has been stopped.
+    """The error that ends a foreachBatch whose query has been stopped.
 
     Spark recognises a clean end by the message of the exception: the first line of `Py4JJavaError`, then anything, then the
     name of the Java exception. The original message also has a Java stack trace of hundreds of lines, on which Spark's
@@ -40,7 +40,7 @@ class GateOpenedError(Exception):
 
 
 class Gate:
-    """The gate of one run of a query. Its thread sets `reached`; the supervisor sets `opened` before it stops the query."""
+    """The gate of one run of a query. The query's thread sets `reached`; the supervisor sets `opened` and stops the query."""
 
     def __init__(self, session: SparkSession) -> None:
         self._thread = session.sparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]

@@ -19,7 +19,7 @@ __all__ = ["HadoopFolder", "HadoopJournalFiles"]
 
 
 class HadoopFolder:
-    """The folder. Each method may raise OSError. A name is that of a file directly in the folder."""
+    """A folder behind a URL. Each method may raise OSError. A ``name`` is the name of a file directly in the folder."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self.location = location

@@ -19,7 +19,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Network:
-    """How connections between hosts are made, in the form that `Nimbus` and `Attempt` take.
+    """The settings of connections between hosts, in the form that `Nimbus` and `Attempt` take.
 
     ``address`` is the driver's address for Spark executors on other hosts. It is None if there are none.
     """

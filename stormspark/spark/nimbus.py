@@ -108,7 +108,7 @@ class _Gathering:
 
     expected: int
     tasks: int
-    #: Counted from the first offer, because before that there may be no Spark executor at all.
+    #: How long nimbus waits after the first offer. Before that there may be no Spark executor at all.
     patience_secs: float
     again: bool  # whether the driver sends the tasks again if they have not reached all Spark executors
     deadline: float = 0.0
@@ -125,9 +125,9 @@ class _Gathering:
 
     @property
     def complete(self) -> bool:
-        """Whether to wait for nobody else.
+        """Whether nimbus waits no longer.
 
-        That is also so if all tasks have offered, but two of them ran on one Spark executor and none on another.
+        Nimbus stops waiting, too, if all tasks have offered, but two of them ran on one Spark executor and none ran on another.
         """
         return self.reached or self.offered >= self.tasks
 
@@ -230,7 +230,7 @@ class Nimbus:
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
         """Expect offers, and deal the missing workers out once enough of them have come.
 
-        Enough are offers of ``executors`` Spark executors, or of ``tasks`` tasks. Nimbus waits for at most ``patience_secs``
+        Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
         after the first offer. With ``again``, the driver will send the tasks again if they reach fewer Spark executors. Then
         nobody gets a worker from this round of offers.
         """

@@ -31,7 +31,7 @@ _LONGEST_UNDER_WAY = 0.75
 
 
 class Pacing:
-    """Decides how long to wait. It reads no clock; all times are in seconds.
+    """The pauses between the batches of one topology. This class reads no clock; all times are in seconds.
 
     >>> pacing = Pacing(longest=5.0, share=1.0)
     >>> pacing.pause_after(10.0, idle=False)

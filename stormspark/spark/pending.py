@@ -22,7 +22,7 @@ def read_pending(
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
     """Return the number of open trees, their number as (component, task, number) for each task, and the ``most`` oldest trees.
 
-    Each of the latter has root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and message_id. The figures
+    Each of these trees has root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and message_id. The figures
     are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a local one.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint

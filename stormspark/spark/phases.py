@@ -34,7 +34,7 @@ class Phases:
         self._looked_at = 0.0
 
     def begin(self, now: float) -> None:
-        """Note that a batch begins."""
+        """Start the figures of a new batch."""
         self._between = None if self._ended is None else now - self._ended
         self._began = now
         self._rounds = self._workers = self._filled = 0.0
@@ -42,14 +42,14 @@ class Phases:
     def add_round(self, seconds: float, worked: float, filled: float) -> None:
         """Add a round that took ``seconds``. Its busiest worker used ``worked`` of them.
 
-        ``filled`` is how long workers worked between supersteps, and so beside the round.
+        ``filled`` is how long workers kept working between supersteps.
         """
         self._rounds += seconds
         self._workers += min(worked, seconds)
         self._filled += filled
 
     def end(self, now: float, query: StreamingQuery | None) -> Mapping[str, float]:
-        """Note that the batch has ended. Return how its time was divided."""
+        """End the figures of the batch. Return how its time was divided."""
         self._ended = now
         phases = {
             "exchanges": self._rounds - self._workers,
@@ -69,7 +69,7 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """Note a pause after the batch, which does not count as `between`. Return it as a figure."""
+        """Count a pause after the batch, which does not belong to `between`. Return the pause as a figure."""
         assert self._ended is not None
         self._ended += seconds
         return {"pause": seconds}

@@ -2,7 +2,7 @@
 
 In this module, "executor" means a Spark executor. A forwarder may run anywhere, but a worker stays where it was started. If
 forwarders started the workers, each worker would live where Spark happened to run its partition's first task: often all of
-them on the executor that registered first. So before an attempt in which workers are missing
+them on the executor that registered first. So this happens before an attempt in which workers are missing:
 
     the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
     -> a job has one task per executor; each task offers its executor to nimbus, and waits
@@ -49,7 +49,7 @@ _LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
-    """Places the workers of one topology. ``ended`` returns whether to stop waiting."""
+    """The placement of one topology's workers. ``ended`` returns whether to stop waiting."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
 
-Spark fixes what a batch reads from a native source (Kafka, Delta, files) before the batch runs. Heron's stream manager
-stops reading above its high water mark, and reads again below the low one. A batch here has the same effect by not ending.
+Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs.
+Heron's stream manager stops reading above its high water mark, and reads again below the low one. Here a batch that does not
+end has the same effect, because Spark reads nothing more until it ends.
 Meanwhile bolts work, ticks fire and limits change, round by round. After each round the driver decides anew (W1), from the
 workers' reports.
 """
@@ -24,18 +25,22 @@ _STALLED_ROUNDS = 3
 
 
 class Prolonging:
-    """Decides for one topology with the native source ``spouts``. Call `observe` after each round, after the throttle's."""
+    """The decision, for one topology, whether its running batch gets another round.
+
+    ``spouts`` are the source spouts that Spark reads a native source for. After each round, call `Throttle.observe` first, and
+    then `observe`.
+    """
 
     def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
         self.begin()
-        #: Whether to expect, before a batch begins, that it gets prolonged: the last batch was, or there was none yet.
+        #: Whether the next batch is likely to be prolonged: true before the first batch, and then if the last batch was.
         self.expected = bool(spouts)
 
     def begin(self) -> None:
-        """Note that a batch begins."""
-        #: The number of rows, or of ranges, that came with the batch, by source spout.
+        """Start the figures of a new batch."""
+        #: The number of rows that came with the batch, by source spout. A spout that reads ranges (Kafka) counts its ranges.
         self.came: Counter[str] = Counter()
         self._emitting: Counter[str] = Counter()  # the number of rounds in which a spout emitted
         self._busy = 0.0

@@ -72,7 +72,7 @@ class QueryRun:
     limits: TriggerLimits
     stop_wanted: threading.Event
     wake: threading.Event
-    #: Set when somebody has work to do. It ends a pause between two batches.
+    #: An event that is set when somebody has work to do. It ends a pause between two batches.
     stirred: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
@@ -98,8 +98,8 @@ class QueryRun:
         #: Whether storage, a broker or a Spark executor failed, and not user code. Then it is worth waiting.
         self.failed_outside = False
         self._running = False
-        #: Whether workers kept emitting beside the last round. That round has not completed those tuples, so another round
-        #: has to complete them before the end.
+        #: Whether workers emitted tuples outside of the supersteps of the last round. That round has not completed those tuples,
+        #: so another round has to complete them before the end.
         self._went_on = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
@@ -199,7 +199,7 @@ class QueryRun:
     def _plain_round(self, number: int, *, report_to_acker: bool) -> Sequence[WorkerReport]:
         """Run one round of a batch that is no transaction."""
         acker_time = self.acker.time_to_report() if self.acker is not None and report_to_acker else None
-        # Before the end, this round completes what workers emitted beside the last round, and begins nothing new.
+        # Before the end, this round completes tuples that workers emitted outside of supersteps, and begins nothing new.
         completes = self._went_on and self.stop_wanted.is_set()
         return self.run_round(
             replace(self.plain_orders(), round=number, acker_time=acker_time, asks_spouts=not completes)
@@ -288,7 +288,7 @@ class QueryRun:
         """Run one round. Go to the gate if it fails."""
         # The first round gets the rows that Spark read for the batch. Further rounds get only ticks.
         frames = self._frames_of_round() if self._frames is None else self._frames
-        self._frames = None  # or Spark could not clean up after the batch before the next one begins
+        self._frames = None  # otherwise Spark could not clean up before the next batch begins
         began = time.monotonic()
         # This is the query's own thread, so the tasks of this round inherit the property.
         self.session.sparkContext.setLocalProperty(*orders_property(orders))

@@ -1,8 +1,8 @@
 """A Spark source of ranges of positions. A planner decides which ranges there are; tasks get them as rows and read them.
 
-Spark keeps the planner's positions in its checkpoint, and these positions count. The planner lives in a process that Spark
-starts on the driver's host for each run of a query. Nobody sees what that process prints, and an exception in it ends the
-query.
+Spark keeps the planner's positions in its checkpoint, and the next planner continues from them. The planner lives in a process
+that Spark starts on the driver's host for each run of a query. Nobody sees what that process prints, and an exception in it
+ends the query.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Positions = dict[str, Any]
 
 
 class RangePlanner(Protocol):
-    """Plans the ranges of each batch. It is pickled before any of its methods is called.
+    """A planner of the ranges of each batch. It is pickled before any of its methods is called.
 
     Positions are anything that JSON can hold. `{}` stands for the time before any position was known.
     """
@@ -52,10 +52,10 @@ class RangePlanner(Protocol):
         """
 
     def commit(self, end: _Positions) -> None:
-        """Note that the batch is committed."""
+        """Called when the batch is committed."""
 
     def close(self) -> None:
-        """Note that the query ends. Spark does not always call this."""
+        """Called when the query ends. Spark does not always call this."""
 
 
 class _Ranges(InputPartition):

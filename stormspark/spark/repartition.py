@@ -1,7 +1,7 @@
-"""Groupings on whole DataFrames: carries out each `Repartitioning` as an operation of Spark (D5-D11).
+"""Groupings on whole DataFrames: this module turns each `Repartitioning` into an operation of Spark (D5-D11).
 
-Partition i of the result holds exactly the rows that task i of the consumer gets, counted from the lowest task id. For a
-fields grouping it is the task that the tuple side would choose, too, because the index comes from the same hashes. They are
+Partition i of the result holds exactly the rows that task i of the consumer gets, counted from the lowest task id. With a
+fields grouping, a row goes to the same task as a tuple with these values, because both use the same hashes. The hashes are
 computed column by column, and each different string is hashed once.
 """
 
@@ -44,7 +44,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
 
     The result has one partition per task, except for `SinglePartition` (one) and `Stay` (those of ``df``). The order of rows
     within a partition is not defined. `RoundRobin` is even up to one row per partition of ``df``. For `ByChooser` each
-    partition of ``df`` is a sender task; in a stream, each batch begins with new ones.
+    partition of ``df`` is a sender task with a chooser of its own; in a stream, each batch begins with new choosers.
 
     Raises `InvalidTopologyError` if ``df`` lacks a column that the repartitioning names.
 
@@ -124,8 +124,8 @@ def _chosen(df: DataFrame, by: ByChooser) -> Column:
                 pa.list_(pa.int32()),
             )
 
-    # With a struct the function gets one column, however many there are. It is declared not deterministic, so that Spark
-    # computes it once per row, in the row's own partition.
+    # With a struct the function gets one column, however many there are. The function is declared not deterministic, so that
+    # Spark computes it once per row, in the row's own partition.
     row = sf.struct(*(_column(df, field) for field in fields))
     function = arrow_udf(chosen, ArrayType(IntegerType()))  # type: ignore[call-overload]  # it is given a whole partition
     return cast("Column", function.asNondeterministic()(row))

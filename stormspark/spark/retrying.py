@@ -56,7 +56,7 @@ def is_outside_error(error: Exception) -> bool:
 
 @dataclass
 class Retries:
-    """Counts failed attempts in a row.
+    """A count of failed attempts in a row.
 
     >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
     >>> retries.failed(7, "the disk is away", outside=True, now=0.0)
@@ -83,7 +83,7 @@ class Retries:
     _logged_at: float = field(default=0.0, repr=False)
 
     def failed(self, batch: int, reason: str, *, outside: bool, now: float) -> str | None:
-        """Count an attempt at ``batch`` that failed at ``now`` (monotonic seconds). -1: its query did not reach a batch.
+        """Count an attempt at ``batch`` that failed at ``now`` (monotonic seconds). ``batch`` is -1 if the query reached none.
 
         Return why the topology stops, or None if another attempt follows.
         """
@@ -107,7 +107,7 @@ class Retries:
         return None
 
     def succeeded(self) -> None:
-        """Note that a batch has been committed since the last failure, so that later failures don't continue the row.
+        """Start anew, because a batch has been committed since the last failure. Later failures don't continue the row.
 
         >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
         >>> retries.failed(7, "bolt b raised", outside=False, now=0.0)

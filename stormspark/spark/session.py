@@ -62,7 +62,7 @@ def local_session(
     require_java()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # As many threads as workers, so that they run side by side; a task may fail four times, as on a cluster.
+    # There are as many threads as workers, so that workers run side by side; a task may fail four times, as on a cluster.
     master = master or f"local[{max(2, workers)},4]"
     logging = f"-Dlog4j2.configurationFile={_package_file('jars/log4j2.properties').as_uri()}"
     settings = {

@@ -18,9 +18,9 @@ version that Delta reports for this session, or else at the newest entry of the 
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained
-batches. It takes longer the more state there is. It comes when there are as many changes as it left rows the last time, so
-each change pays for about one more row. The files that it replaces stay until somebody runs a ``VACUUM``, which may run at
-any time.
+batches. It takes longer the more state there is. It comes once there are as many changes as the last compaction left rows, so
+each change pays for writing about one more row. The files that it replaces stay until somebody runs a ``VACUUM``, which may
+run at any time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _COMPACT_AFTER, _COMPACT_AT_LAST = 50, 1000
 _ROWS_A_FILE = 1_000_000
 _ROWS_AT_ONCE = 8192
 _NOT_WRITTEN = "could not be written to"
-#: How many times an opening tries to get in before an earlier driver that still writes.
+#: How many times `open` tries to write its entry, while an earlier driver still writes.
 _TRIES = 10
 #: Schemes of URLs to which workers can write with delta-rs.
 _DELTA_RS = {"file", "memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
@@ -222,7 +222,7 @@ class SparkStateTable:
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one and its announcement; -1 and nothing if it has none."""
+        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}

@@ -19,7 +19,7 @@ _MOST_FIELDS = 50
 
 
 def state_frame(spark: SparkSession, found: StateOfComponent) -> DataFrame:
-    """See `stormspark.state`. It reads the state once to find the types, and again whenever the DataFrame is used."""
+    """See `stormspark.state`. This function reads the state once to find the types, and again whenever the DataFrame is used."""
     key, value = _types(spark, found)
     raw_keys, raw_values = key is None, value is None
     schema = pa.schema([("task", pa.int32()), ("key", key or pa.binary()), ("value", value or pa.binary())])

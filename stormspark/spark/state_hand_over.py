@@ -1,4 +1,4 @@
-"""Hands state to workers that begin, if only the driver reaches the table. It reads between two attempts, and sends later.
+"""Hands state to workers that begin, if only the driver reaches the table. The state is read between two attempts.
 
 The driver can't read the state when a worker asks for it, because the round that starts the worker may hold the cores that a
 query of Spark would need. So the state waits in the driver's folder, in one file per worker.
@@ -39,7 +39,7 @@ class HandedOut(Protocol):
 
 
 class StateHandOver:
-    """Hands state to the workers of one topology. ``folder`` is the driver's own."""
+    """The hand-over of state to the workers of one topology. ``folder`` is the driver's own."""
 
     def __init__(self, plan: PhysicalPlan, table: HandedOut, folder: Path) -> None:
         self._plan, self._table, self._folder = plan, table, folder

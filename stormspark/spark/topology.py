@@ -282,7 +282,7 @@ class SparkTopology:
         return self._error
 
     def statistics(self) -> TopologyStatistics:
-        """The figures up to the last batch that ended. They can be read after the end of the topology, too."""
+        """The counters and latencies up to the last batch that ended. They can be read after the end of the topology, too."""
         return self._tally.statistics()
 
     @property
@@ -536,7 +536,7 @@ class SparkTopology:
             raise CheckpointError(msg) from error
 
     def _durable_acker(self) -> DurableAcker | None:
-        """The durable acker (tier 3), for a topology whose source rows can outlive their batch.
+        """The durable acker, for a topology whose source rows can outlive their batch.
 
         If batches are transactions, no tree outlives its batch, and there is no durable acker.
         """

@@ -5,8 +5,8 @@ wait in memory, a failure repeats more work, and a stop takes longer. A limit th
 limit costs a restart of the query. So a limit changes only if it is wrong by a factor, has been so for some rounds in a
 row, and did not change just before (`_PAUSE_SECS`):
 
-- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS`; not one, because a
-  bolt that is slow for a while becomes fast again.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS` rounds. One
+  round would be too few, because a bolt that is slow for a while becomes fast again.
 - too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
   for less than a `FACTOR`-th of the target. The new limit lets it work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
@@ -113,13 +113,13 @@ class TriggerLimits:
         return {name: limit.units for name, limit in self._limits.items()}
 
     def begin(self) -> None:
-        """Note that a query starts."""
+        """Forget the figures of the last batches, because a query starts."""
         self._fresh = True
         for limit in self._limits.values():
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """Learn from a batch that is done, and return the limits that should change. ``first``: it is the checkpoint's first."""
+        """Learn from a batch that is done. Return the limits that should change. ``first``: it is a checkpoint's first batch."""
         # Spark plans a batch before it runs, so the first batch of a query may have been planned with the previous limits.
         skip, self._fresh = self._fresh and not first, False
         if skip:

@@ -16,23 +16,23 @@ from stormspark.api.tuples import Executor, Tuple, TupleSource
 
 __all__ = ["ACK", "AutoAckBolt", "Line", "Send", "Sender"]
 
-#: The result with which ``execute`` has its tuple acked, unless the tuple is already acked or failed.
+#: ``execute`` returns this to have its tuple acked, unless the tuple is already acked or failed.
 ACK: Final = object()
-#: Sends values, one per field of the stream, into the trees they belong to; returns the task ids.
+#: A function that emits values, one per field of the stream, into the trees they belong to. It returns the task ids.
 Send: TypeAlias = Callable[[tuple[Any, ...], Any], list[int]]
-#: Returns the `Send` of one of the task's streams; None for an unknown stream, and while user threads may emit.
+#: A function that returns the `Send` of one of the task's streams; None for an unknown stream, and while user threads may emit.
 Sender: TypeAlias = Callable[[str], Send | None]
 
 
 class Line(Protocol):
-    """One of the task's streams, which can be sent on without a look-up."""
+    """One of the task's streams. Sending on it needs no look-up."""
 
     def send(self, values: tuple[Any, ...], roots: Any, /) -> list[int]:
         """See `Send`."""
 
 
 class AutoAckBolt(Bolt):
-    """A `Bolt` whose ``execute`` decides by its result about the tuple: `ACK` acks it, None leaves it to the bolt.
+    """A `Bolt` whose ``execute`` returns what becomes of the tuple: `ACK` acks it, and None leaves it to the bolt.
 
     >>> class Counting(AutoAckBolt):
     ...     seen = 0
@@ -54,8 +54,8 @@ class AutoAckBolt(Bolt):
 
     @abstractmethod
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Called with the ways to reach the task's streams, which hold until the next call.
+        """Called with a function that finds the task's streams: when the bolt is prepared, and when the streams change.
 
-        ``line`` returns the `Line` whose ``send`` is the one of `Sender`. Called when the bolt is prepared, and again when
-        the ways change.
+        ``line`` returns the `Line` of a stream, or None where a `Sender` returns None. Its results hold until the next call of
+        this method.
         """

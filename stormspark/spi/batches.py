@@ -1,7 +1,7 @@
 """Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
 
-The worker calls such a component when an attempt at a batch begins, and a bolt also when all of its tuples have come.
-Storm counts tuples between tasks for that (G7); here a batch is over when no tuple waits any more.
+The worker informs such a component when an attempt at a batch begins. It also informs a bolt when all tuples of the batch have
+come. To find that out, Storm counts tuples between tasks (G7); here a batch is over when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: The moment at which a bolt's batch ends: together with all others, or once those have ended well on all workers.
+#: When a bolt's batch ends: FINISH is together with all other bolts, COMMIT is once all of these have ended well on all workers.
 FINISH, COMMIT = "finish", "commit"
 
 
@@ -32,11 +32,11 @@ class TransactionAttempt(NamedTuple):
 class BatchAware(KnowsBatches):
     """A mixin for a `Spout` or a `BasicBolt`. The thread that runs the tasks calls its methods, between tuples."""
 
-    #: Whether its announcement must be the same when the batch comes again.
+    #: Whether the component makes an `announcement`, which has to be the same in each attempt at a batch.
     announces: ClassVar[bool] = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Called when an attempt begins, or when it goes on with this new instance.
+        """Called when an attempt begins, or when an attempt continues with this new instance.
 
         ``announced`` is the `announcement` of an earlier attempt at this batch, if a committer may have acted on it.
         """
@@ -56,6 +56,6 @@ class BatchAware(KnowsBatches):
     def announcement(self) -> Any:
         """Return what a later attempt has to know, as any object that can be pickled; None for nothing.
 
-        It is kept durably before any bolt whose batch `ends` with `COMMIT` is informed of the batch's end.
+        The object is stored durably before any bolt whose batch `ends` with `COMMIT` is informed of the batch's end.
         """
         return None

@@ -2,8 +2,9 @@
 
 A worker runs its tasks on one thread, and a batch ends when nothing is left to do. Without these classes the worker
 would overlook tuples that are worked on outside. They would wait for the next batch, and nothing would hold back
-later tuples. So such a bolt reports its work. The worker checks it for room before it gives the bolt tuples, waits for
-it at the end of a superstep, and counts its unfinished tuples as waiting (backpressure, transactions, end of a run).
+later tuples. So such a bolt tells the worker about its work outside. The worker gives the bolt only as many tuples as it
+has room for, waits for the bolt at the end of a superstep, and counts its unfinished tuples as waiting (backpressure,
+transactions, end of a run).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class LivesOutside(ABC):
 
     @abstractmethod
     def let_go(self) -> None:
-        """Called when the instance ends without ``close`` or ``cleanup``: its task begins anew, or its engine is killed.
+        """Called when the instance ends without ``close`` or ``cleanup``: a new instance replaces it, or its engine is killed.
 
         It may be called twice, and after ``close`` or ``cleanup``.
         """
@@ -35,7 +36,7 @@ class LivesOutside(ABC):
 class WorksOutside(LivesOutside):
     """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
 
-    The bolt acks or fails each tuple sooner or later. Its task keeps a tuple that the bolt drops.
+    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not.
 
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
@@ -43,12 +44,12 @@ class WorksOutside(LivesOutside):
     @property
     @abstractmethod
     def room(self) -> int:
-        """How many more tuples it takes now. Further tuples wait in its queue."""
+        """The number of tuples that the bolt can take now. Further tuples wait in its queue."""
 
     @property
     @abstractmethod
     def outside(self) -> int:
-        """How many tuples are in progress, so that a batch should wait for them. Tuples held on purpose do not count."""
+        """The number of tuples in progress, for which a batch should wait. Tuples held on purpose do not count."""
 
     @abstractmethod
     def fileno(self) -> int:
@@ -58,17 +59,17 @@ class WorksOutside(LivesOutside):
     def waits_for_answer(self) -> bool:
         """Whether somebody outside may be waiting for an answer, so that input is taken in at once.
 
-        While one bolt has this set, the input of others may be gathered for some milliseconds.
+        While this is true for one bolt, the input of others may be gathered for some milliseconds.
         """
         return True
 
     @abstractmethod
     def send(self) -> None:
-        """Called when no more tuples come for now: send those that were collected."""
+        """Called when no more tuples come for now. Send those that were collected."""
 
     @abstractmethod
     def take_in(self) -> int:
-        """Process what has come from outside, without waiting; return how many tuples are done by that.
+        """Process the answers that have come from outside, without waiting. Return how many tuples they finished.
 
         Called when `fileno` is readable, and when the worker has waited for that in vain.
         """
@@ -77,25 +78,25 @@ class WorksOutside(LivesOutside):
 class KeepsOutside(WorksOutside):
     """A `WorksOutside` that keeps track of its unsettled tuples itself, and receives many tuples per call.
 
-    So its task keeps no second record, and no `Tuple` is made that no user sees. It receives the parts of tuples, and can
-    make one with ``Tuple(*given)``.
+    So its task keeps no second record. The bolt receives the parts of tuples, so no `Tuple` is made that no user sees. The
+    bolt can make one with ``Tuple(*given)``.
     """
 
     @property
     def keeps(self) -> bool:
-        """Whether it works as a `KeepsOutside`; a subclass may want each tuple. Read once, before ``prepare``."""
+        """Whether the bolt works in this way; it may also want single tuples. The task reads this once, before ``prepare``."""
         return True
 
     @abstractmethod
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """Called with the ways to reach streams and to ack tuples, which hold until the next call.
+        """Called with functions that find the task's streams and that ack tuples. They hold until the next call of this method.
 
         See `AutoAckBolt.connected`.
         """
 
     @abstractmethod
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Execute at most `room` of these; return how many it has taken. An exception is attributed to the first."""
+        """Execute at most `room` of these tuples. Return how many. An exception is attributed to the first tuple."""
 
     @abstractmethod
     def kept(self) -> list[tuple[Given, float]]:

@@ -1,4 +1,4 @@
-"""Reuse of objects of the tuple path that nobody kept. Users can't distinguish such an object from a new one.
+"""Reuse of objects of the tuple path that no user code has kept. Users can't distinguish such an object from a new one.
 
 The reference count shows whether anybody kept the object. Compiled modules use the C code of recycling.pxd in place
 of these functions; this module itself is never compiled.

@@ -24,7 +24,7 @@ from tests.faults.hosts import (
 )
 from tests.waiting import wait_for, wait_until_gone, worker_processes
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 

@@ -26,7 +26,7 @@ from stormspark.worker.host.messages import Request
 from tests.spark.topologies import FOLDER, PrepareRaises, broken, word_count
 from tests.waiting import PATIENCE_SECS, wait_for, wait_until_gone, worker_processes
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 
 class Stage:

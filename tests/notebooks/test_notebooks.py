@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -14,6 +12,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path, tmp_path):
+    import nbformat  # here, because every run of the fast tests imports this module
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     # In a folder of its own, so that nothing that Spark leaves behind lies among the notebooks.
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()

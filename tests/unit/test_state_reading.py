@@ -25,7 +25,7 @@ from tests.unit.worker.test_durable_state import counting
 
 
 class Point:
-    """No plain data."""
+    """It is not plain data."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Point)
@@ -127,7 +127,7 @@ def test_plain_data_is_decoded(value: Any):
 
 
 def test_nobodys_code_runs():
-    """C35: what is no plain data stays bytes, and can be unpickled by who trusts it."""
+    """What is not plain data stays bytes, and can be unpickled by whoever trusts it (C35)."""
     data = pickle.dumps(Trap())
     assert plain_value(data) == data
     assert plain_value(b"damaged") == b"damaged"

@@ -32,7 +32,7 @@ class Brokers:
         from confluent_kafka.admin import AdminClient
 
         self.servers = str(conf["bootstrap.servers"])
-        self._why: str | None = None  # in librdkafka's words
+        self._why: str | None = None  # why Kafka did not answer, in librdkafka's words
         with_callback = {**conf, "error_cb": self._note_error}
         self._committing = False
         self._commit_error: Any = None
@@ -110,13 +110,13 @@ class Brokers:
                 found[Partition(partition.topic, partition.partition)] = answer.result().offset
             except KafkaException as error:  # its topic is being made or deleted, or has got more partitions
                 errors.append(error)
-                self._admin.list_topics(partition.topic, _ANSWER_SECS)  # so that it is known next time
+                self._admin.list_topics(partition.topic, _ANSWER_SECS)  # so that the topic is known next time
         if not found:
             raise errors[0]
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the offsets up to which messages can be read. An open Kafka transaction ends them."""
+        """Return the offsets up to which messages can be read. These offsets lie before any open Kafka transaction."""
         return self._offsets(partitions, "latest")
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
@@ -193,8 +193,8 @@ _CONSUMER_ONLY = {
 class Answer(NamedTuple):
     """Kafka's last answer: the ends of partitions, and the ids of topics.
 
-    A partition that did not answer keeps its earlier end. So ``counts`` has, per partition, the number of answers
-    that had its end. ``number`` counts all answers.
+    A partition that did not answer keeps its earlier end. So ``counts`` says, for each partition, how many answers had its end.
+    ``number`` counts all answers.
     """
 
     ends: Positions
@@ -210,7 +210,7 @@ class EndsWatch:
     ``pause_secs`` is how long an answer counts as fresh.
 
     It asks for the topics' ids after the ends. If a topic still has its former id by then, it was not made again in between, so
-    the ends are its own.
+    the ends belong to this topic.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ __all__ = ["FirstPollOffsetStrategy", "KafkaSpoutConfig", "KafkaSpoutConfigBuild
 
 
 class ProcessingGuarantee(StrEnum):
-    """How often each message is processed: at least once, at most once, or without a guarantee (K2)."""
+    """A guarantee of how often each message is processed: at least once, at most once, or no guarantee (K2)."""
 
     AT_LEAST_ONCE = "AT_LEAST_ONCE"
     AT_MOST_ONCE = "AT_MOST_ONCE"
@@ -31,7 +31,7 @@ class ProcessingGuarantee(StrEnum):
 
 
 class FirstPollOffsetStrategy(StrEnum):
-    """Where a topology without a checkpoint begins to read (K3).
+    """A strategy that decides where a topology without a checkpoint begins to read (K3).
 
     The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The others ignore
     these offsets when a topology is deployed for the first time.
@@ -58,7 +58,7 @@ class _Options:
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: How many offsets of one partition may be ahead of its lowest open message. Then the partition has to wait (W13).
+    #: How many offsets a partition may be ahead of its lowest open message. Beyond that, the partition has to wait (W13).
     max_uncommitted_offsets: int = 10_000_000
     #: How many messages a task takes from Kafka at once, at most.
     max_poll_records: int = 500

@@ -25,7 +25,7 @@ _SURE_ANSWERS = 3
 
 
 class _Reported(NamedTuple):
-    """When, and in which answer, Kafka first and last reported a change, and the lowest end that it reported."""
+    """A reported change: when and in which answer Kafka reported it first and last, and the lowest end that Kafka reported."""
 
     since: float
     first: int
@@ -49,7 +49,7 @@ class Patience(Generic[_K]):
         return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Note that Kafka has reported the change in this answer. Return whether it has for long enough and often enough.
+        """Record that Kafka has reported the change in this answer. Return whether it has for long enough and often enough.
 
         The same answer may be passed again. It counts once, however late that is.
         """
@@ -62,7 +62,7 @@ class Patience(Generic[_K]):
         )
 
     def lowest(self, about: _K) -> int:
-        """Return the lowest end that Kafka has reported. Whatever was written after it has not been read."""
+        """Return the lowest end that Kafka has reported. Messages that were written after it have not been read."""
         return self._reported[about].lowest
 
     def forget(self, about: _K) -> None:
@@ -114,10 +114,10 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions``, in topics with the ids ``known``, with Kafka's answer number ``answer``.
+        """Compare ``positions`` with Kafka's answer number ``answer``. ``known`` are the ids of the topics as they were read.
 
-        That answer is ``ends`` and ``ids``. Not every answer has the end of every partition, so ``counts`` has, per partition,
-        the number of answers that had it.
+        The answer consists of ``ends`` and ``ids``. Not every answer has the end of every partition, so ``counts`` says, for each
+        partition, how many answers had it.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)
@@ -132,7 +132,7 @@ class Doubts:
         }
         self._partitions.keep(lower)
         sure = [p for p in sorted(lower) if self._partitions.is_sure(p, ends[p], now=now, answer=counts[p])]
-        # Without both ids, a topic that was made again can't be recognised. That ids are missing in one answer means nothing.
+        # Without both ids, a topic that was made again can't be recognised. One answer without ids proves nothing.
         nameless = {
             partition.topic
             for partition in lower

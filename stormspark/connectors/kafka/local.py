@@ -31,7 +31,7 @@ class KafkaLocalSource:
         return [(found.place, [tuple(found)]) for found in self._planner.ranges(start, self._position)]
 
     def told(self, progress: SourceProgress) -> None:
-        """Note the tasks' progress, and commit for the group from time to time."""
+        """Pass on the tasks' progress, and commit for the group from time to time."""
         self._planner.observe(self._position, progress)
         self._planner.commit(self._position)
 

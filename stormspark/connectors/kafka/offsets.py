@@ -5,11 +5,11 @@ These functions are pure: everything that is known about Kafka comes as argument
 A position is the offset of the next message. Spark's checkpoint holds the positions as {topic: {partition: position}}, and a
 topology goes on from there.
 
-A partition's first position is recorded before any of its messages is handed out. A batch that has none of the partition's
-messages records the position in its end. In later batches the partition's range is (position, end). So a batch that runs again
-has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look at Kafka the positions are
-`{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the
-topology's strategy applies, and which were added later and are read from their beginning.
+A partition's first position is recorded before any of its messages is handed out. The batch that records it hands out none of
+the partition's messages; the position is only part of the batch's end. In later batches the partition's range is (position, end).
+So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look
+at Kafka the positions are `{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the
+topology's strategy applies, and which partitions were added later and are read from their beginning.
 
 Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
 position moves, because its topic was made again or its log was cut, it is recorded like a first one: by a batch that hands out
@@ -47,7 +47,7 @@ __all__ = [
 ASKED = ""
 #: The key, among a topic's positions, of its id. No partition has this number.
 ID = "id"
-#: This many messages may always wait. It is a batch of a fast topology, so that any topology can become fast.
+#: This many messages may always wait. A fast topology processes as many per batch, so the bound keeps none from becoming fast.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62

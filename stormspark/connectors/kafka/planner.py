@@ -189,7 +189,7 @@ class KafkaPlanner:
         return bool(silent)
 
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
-        """Remove the partitions whose logs do have what was read, but hide it behind an open transaction.
+        """Remove the partitions whose logs still have everything that was read, but hide it behind an open transaction.
 
         That happens if the positions come from a reader of uncommitted messages. These partitions wait until the transaction
         ends.
@@ -307,7 +307,7 @@ class KafkaPlanner:
     # -- progress --------------------------------------------------------------------------------------------
 
     def observe(self, end: Document, progress: SourceProgress) -> None:
-        """Note how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
+        """Take in how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
         Low marks are valid for the batch in which the tasks were asked for them. If the same marks were taken for those of a
         later batch, messages that this batch has opened would count as done. So marks carry a number (`ASKED`) and count once.

@@ -29,10 +29,11 @@ _KEEP_BYTES = 16 << 20
 #: Seconds between two warnings about a problem that lasts.
 _WARN_SECS = 30.0
 _WATERMARK_SECS = 0.2
-#: After this many seconds without messages, Kafka may have none: then the reader asks for the partition's end, this often.
+#: If no message comes for the first number of seconds, Kafka may have none. The reader then asks for the partition's end, and
+#: again whenever the second number of seconds has passed.
 _DRY_SECS = 2.0
 _ASK_AGAIN_SECS = 0.25
-#: Seconds without further questions, after one that was not answered.
+#: After a question that was not answered, the reader asks nothing for this many seconds.
 _AWAY_SECS = 2.0
 
 
@@ -41,7 +42,7 @@ Message = tuple[str, int, int, bytes | None, bytes | None, int | None, tuple[tup
 
 
 class Chunk(NamedTuple):
-    """Messages of a range. The rest of the range begins at ``next``, which is the range's end if nothing is left."""
+    """Some messages of a range. The rest of the range begins at ``next``, which is the range's end if nothing is left."""
 
     messages: list[Message]
     next: int

@@ -48,7 +48,10 @@ def test_a_file_with_includes_and_variables_runs(engine: str, tmp_path: Path, pr
         last[word] = max(last[word], int(count))
     assert last.total() == len(lines) == 80
     assert "words-to-files" in said
-    assert "bolt 'forgotten' is left out: no stream has to: 'forgotten' (K16)" in said
+    assert (
+        "bolt 'forgotten' is left out, because no stream leads to it (no stream with `to: forgotten`) (K16)"
+        in said
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -247,7 +247,9 @@ def test_a_topic_may_have_a_translator_of_its_own() -> None:
     assert by_topic.streams() == {"default": Fields("v"), "pairs": Fields("k", "v")}
     with pytest.raises(InvalidTopologyError, match="topic 't' already has a translator"):
         by_topic.for_topic("t", lambda record: (), ["v"])
-    with pytest.raises(InvalidTopologyError, match=r"topic 'u' declares .* for stream 'pairs', which has"):
+    with pytest.raises(
+        InvalidTopologyError, match=r"topic 'u' declares .* for stream 'pairs', which already has"
+    ):
         by_topic.for_topic("u", lambda record: (), ["v"], "pairs")
 
 

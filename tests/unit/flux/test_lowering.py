@@ -122,7 +122,10 @@ def test_a_bolt_without_a_stream_is_left_out_with_a_warning(load, caplog):
             )
         )
     assert list(topology.components) == ["words", "count"]
-    assert "topology.yaml:3: bolt 'alone' is left out: no stream has to: 'alone' (K16)" in caplog.text
+    assert (
+        "topology.yaml:3: bolt 'alone' is left out, because no stream leads to it (no stream with `to: alone`) (K16)"
+        in caplog.text
+    )
 
 
 def test_a_second_stream_replaces_the_first_with_a_warning(load, caplog):
@@ -157,7 +160,7 @@ def test_worker_hooks_are_added_in_their_order(load):
             "the file has neither spouts, bolts and streams nor a topologySource, so there is nothing to run (K13)",
         ),
         ("name: t\n" + COUNT, None, "the file has no spouts, so there is nothing to run (K13)"),
-        (WORDS + COUNT + TO_COUNT, None, "the topology needs a name: a line name: my-topology (K13)"),
+        (WORDS + COUNT + TO_COUNT, None, "the topology has no name: add the line `name: my-topology` (K13)"),
         (
             ALL + "topologySource: {className: tests.unit.flux.parts.Source}",
             5,

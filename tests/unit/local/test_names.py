@@ -73,7 +73,7 @@ def test_a_name_that_does_not_run_can_not_be_killed():
         ):
             cluster.kill_topology("x")
         cluster.submit_topology("y", {}, named("y"))
-        with pytest.raises(LookupError, match="there are 'y'"):
+        with pytest.raises(LookupError, match="the running topologies are: 'y'"):
             cluster.deactivate("x")
 
 

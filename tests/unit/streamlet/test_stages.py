@@ -212,7 +212,7 @@ class Unfinished(Generator):
         (lambda s: s.map(3), "map takes a function, got 3"),
         (
             lambda s: s.filter(lambda: True),
-            "filter calls its function with one argument, and <lambda> can't be",
+            "filter calls its function with one argument, but <lambda> can't be called",
         ),
         (lambda s: s.repartition(2, lambda element: 1), "repartition calls its function with 2 arguments"),
         (lambda s: s.repartition(0), "a number must be 1 or more, got 0"),

@@ -72,6 +72,7 @@ def test_a_row_is_the_same_in_each_attempt_at_its_batch() -> None:
     assert keys[0] == keys[1] and len(set(keys[0].values())) == 2
 
 
+@pytest.mark.slow
 def test_very_many_rows_of_one_id() -> None:
     """All of them, in a time that does not grow with their square."""
     rows = rows_of()
