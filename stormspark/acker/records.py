@@ -67,7 +67,7 @@ class AckerTime:
 
     @property
     def refresh_before(self) -> int:
-        """The age limit: records older than this are opened anew.
+        """The age limit: records older than this are closed, and others are opened in their place.
 
         All other records are at most half of the delay old. They are at most three quarters old when the next commit
         closes them, and the watermark is a whole delay behind.

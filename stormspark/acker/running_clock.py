@@ -43,13 +43,13 @@ class RunningClock:
         self._in_batch = True
 
     def advance(self, now: float) -> float:
-        """Note that work goes on at ``now``; return the running seconds. A clock that jumps back adds no time."""
+        """Advance to ``now``, because work goes on; return the running seconds. A clock that jumps back adds no time."""
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)
             self._last = now
         return self.seconds
 
     def end_batch(self, now: float) -> None:
-        """Note that the batch's last superstep ended at ``now``."""
+        """End the batch at ``now``, when its last superstep has ended."""
         self.advance(now)
         self._in_batch = False

@@ -101,7 +101,7 @@ _REMEMBERED = 1000
 
 @dataclass
 class _Bolt:
-    """A bolt in the controller. Seconds are by worker, because a worker does one thing at a time."""
+    """A bolt as the controller sees it. Seconds are by worker, because a worker does one thing at a time."""
 
     tasks: Sequence[int]
     tuples: WaterMarks

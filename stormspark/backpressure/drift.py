@@ -31,7 +31,7 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """Note the next value. Return the mean of the values since they began to be off, or None while that is not sure."""
+        """Take the next value. Return the mean of the values since they began to be off, or None while that is not sure."""
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:

@@ -26,7 +26,7 @@ class WaterMarks:
         self.closed = False
 
     def observe(self, level: float) -> bool:
-        """Note a newly read level (W1); return whether the gate is closed."""
+        """Open or close the gate for a newly read level (W1); return whether it is closed."""
         if level > self.high:
             self.closed = True
         elif level < self.low:

@@ -29,7 +29,7 @@ class BatchEngine(Protocol):
         """Store ``announcement`` durably for another attempt at the batch, because committers act on it in the next round."""
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Note that a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""
+        """Called when a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch. ``files`` are the changes of each worker."""

@@ -129,8 +129,8 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round, and until they have repeated what was announced. Without these tuples the batch would be
-        committed although committers have acted on them.
+        They may in the first round, and until they have repeated what was announced. Otherwise the batch would be committed
+        without the tuples that committers have acted on in an earlier attempt.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
@@ -157,7 +157,7 @@ class Transaction:
         self.announcement = self._announced(reported) if self._precedes_committers else {}
 
     def committed(self) -> None:
-        """Note that the driver has committed the batch, so that none of its rows comes again."""
+        """Enter COMMITTED, because the driver has committed the batch. None of its rows comes again."""
         self._enter(_COMMITTED)
         self.failed_rows = {}
 

@@ -56,7 +56,7 @@ class Backlog:
         behind = [bolt for bolt in self._bolts if bolt.waiting and bolt not in self._vectorised]
         if not behind:
             return 0
-        # A different bolt each time: to weigh the tuples of all bolts would cost more than the tuples do.
+        # One bolt is weighed, a different one each time: to weigh the tuples of all bolts would cost more than the tuples do.
         self._weighed += 1
         one = behind[self._weighed % len(behind)]
         self._tuple_bytes[one.id] = one.queue.size_of_one()

@@ -219,7 +219,7 @@ class BoltTask(Task):
         return self._runner.fileno()
 
     def take_in(self) -> int:
-        """Process answers from outside. An error in them counts as an error in ``execute``.
+        """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
         Returns how many tuples are settled by that: more than 0 after an error, because the restart settles all held tuples.
         """
@@ -267,7 +267,7 @@ class BoltTask(Task):
             if size.timed_alone and now - started > CHUNK_SECONDS:
                 break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
         queue.executed += done
-        self._piece = []  # lets go of the executed tuples, because the next chunk may be far off
+        self._piece = []  # forgets the executed tuples, because the next chunk may come much later
         if done < len(batch):
             queue.put_back(batch[done:])
         return done

@@ -47,7 +47,7 @@ class Worker:
 
     ``incarnation`` tells lives of the same worker apart. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
     seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it
-    is None in a process that is the user's. ``storm_id`` names this run of the topology (A14).
+    is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Worker:
         #: The batch, the attempt and the first superstep of the round. That superstep may come in several requests.
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
-        self._first_round = False  # of an attempt at a batch
+        self._first_round = False  # whether this round is the first one of an attempt at a batch
         self._next_look = 0.0
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -316,8 +316,8 @@ class Worker:
         """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
-        no time for it. As much time as the gaps of the previous round took is reserved for this out of the spouts' time, and no
-        more is used; otherwise a worker that waits for a slow one would flood it with tuples.
+        no time for it. The time is reserved out of the spouts' time for the round. It is at most the time that the gaps of the
+        previous round took; otherwise a worker that waits for a slow one would flood the slow one with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
@@ -376,7 +376,7 @@ class Worker:
         return self.call.busy()
 
     def look(self) -> None:
-        """Look at a call that takes long. Another thread calls this some times per second; see `CurrentCall.look`."""
+        """Look at a call that takes long. Another thread calls this several times per second; see `CurrentCall.look`."""
         self.call.look()
 
     def statistics(self) -> LedgerStatistics:

@@ -35,18 +35,18 @@ class CurrentCall:
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
-        """Note that the code of ``task`` runs from now on; None: no user code does."""
+        """Remember that the code of ``task`` runs from now on; if it is None, no user code runs."""
         self._inside = task
         self.at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
     def enter_other(self, name: str | None) -> None:
-        """Note that user code of no task runs from now on, like a class that is unpickled; None: it has returned."""
+        """Remember that user code outside of tasks runs from now on, like a class that is unpickled; None: it has returned."""
         self.at = None if name is None else (name, self._clock())
 
     def returned(self, task: Task, now: float) -> None:
-        """Note that a chunk of calls of this task has returned. It must be the task that was entered."""
+        """Remember that a chunk of calls of this task has returned. It must be the task that was entered."""
         self.at = (task.name, now)
 
     def runs_in(self, thread: int) -> bool:
@@ -71,9 +71,9 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """Cut a long loop over many calls short, or note that its calls return. So `busy` returns the time of a single call.
+        """Cut a long loop over many calls short, or find out that its calls return.
 
-        Another thread calls this some times per second.
+        So `busy` returns the time of a single call. Another thread calls this method several times per second.
         """
         at, task = self.at, self._inside
         if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
@@ -82,6 +82,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return since when the call runs that was found as ``at``."""
+        """Return the time since when the call ``at`` runs."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

@@ -49,7 +49,7 @@ class Departures:
         self._sequence = 0
 
     def seal_full(self, emitter: Task | None = None) -> None:
-        """Make frames of lanes that hold enough for one. ``emitter``: the only task that has emitted since the last call."""
+        """Make frames of lanes that hold enough tuples. ``emitter`` is the only task that has emitted since the last call."""
         for lanes in self.lanes.values():
             if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):
                 self._seal(lanes)
@@ -103,7 +103,7 @@ class Departures:
 
     @property
     def waiting(self) -> int:
-        """How many tuples and rows wait in lanes, with everything that waits in sealed frames."""
+        """How many tuples and rows wait in lanes, plus all entries that wait in sealed frames."""
         return sum(map(len, self.all_lanes)) + self.sealed_count
 
     def waiting_by_task(self) -> Counter[int]:

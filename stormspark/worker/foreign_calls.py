@@ -157,7 +157,7 @@ def refuse_other_threads(task: Any) -> None:
 
 
 class _Watched(Protocol):
-    """The side of a worker that is used here."""
+    """The interface of a worker that this module uses."""
 
     def runs_user_code(self, thread: int) -> bool:
         """Return whether this thread is in a task's code now."""
@@ -171,7 +171,7 @@ _start = threading.Thread.start
 
 
 def watch_for_threads(worker: _Watched) -> None:
-    """Call ``worker.guard()`` before the first thread runs that user code of this worker starts."""
+    """Call ``worker.guard()`` before user code of this worker starts its first thread."""
     _watched.add(worker)
     # Only Python 3.12 and later have an audit event for new threads.
     threading.Thread.start = _watched_start  # type: ignore[assignment, method-assign]

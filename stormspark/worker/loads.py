@@ -32,7 +32,7 @@ class Loads:
         self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
-        #: The workers that need the loads of tasks of this one.
+        #: The other workers with senders to this worker's tasks, because these senders need the tasks' loads.
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:

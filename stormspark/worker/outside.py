@@ -20,7 +20,7 @@ _TAKE_IN_SECONDS = 0.002
 #: for more answers before the next look, because each look costs time.
 _SHORT_SECONDS = 0.00015
 _ENOUGH = 32
-#: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run dry.
+#: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run out of work.
 _WORTH_A_TURN = 25
 
 

@@ -75,7 +75,7 @@ class RoundClock:
             self._gaps += now - self._superstep_ended
 
     def superstep_ends(self, now: float) -> None:
-        """Note where the next gap begins."""
+        """Remember when the superstep ended, because the next gap begins then."""
         self._superstep_ended = now
 
     def round_begins(self, now: float, target: float | None, *, was_limited: bool, unlimited: bool) -> None:
@@ -98,6 +98,6 @@ class RoundClock:
         self.running.begin_batch(now)
 
     def gap_filled(self, seconds: float, *, used_up: bool) -> None:
-        """Note that part of a gap was used. If spouts had less to emit than time, they do not need the rest of the gaps."""
+        """Count a used part of a gap. If spouts had less to emit than time, they do not need the rest of the gaps."""
         self.filled += seconds
         self.left_to_fill = self.left_to_fill - seconds if used_up else 0.0

@@ -77,7 +77,7 @@ class SpoutTask(Task):
         return self.spout if self.life.is_open else None
 
     def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
-        """Open and activate the spout; open trees of an earlier instance are forgotten (B10)."""
+        """Open the spout, and activate it if it was active before; forget open trees of an earlier instance (B10)."""
         self.calls.end()
         self._ledger.forget(self.account)
         self.verdicts.forget()
@@ -275,7 +275,7 @@ class SpoutTask(Task):
             return []
 
     def commit(self) -> None:
-        """Note that the batch is committed: its verdicts are final, and its rows are done.
+        """Make the batch's verdicts final, and its rows done, because the batch is committed.
 
         The spout gets its acks and fails later, at the latest once its ``next_tuple`` has returned. An error in its ``ack`` or
         ``fail`` can't undo the commit.
@@ -375,12 +375,12 @@ class SpoutTask(Task):
         self.allowance.begin(limit)
 
     def stopped_by_marks(self) -> None:
-        """Note that the water marks stop the spout: too much waits in this worker."""
+        """Remember that the water marks stop the spout, if it has more to emit: too much waits in this worker."""
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
             self.allowance.hungry = True
 
     def end_asking(self, now: float) -> None:
-        """Note why the spout is not called again in this round, unless it only lacks tuples or time."""
+        """Remember why the spout is not called again in this round, unless it only lacks tuples or time."""
         if not self.life.is_active:
             self.allowance.stop(StopReason.INACTIVE, now)
         elif self.allowance.left <= 0:

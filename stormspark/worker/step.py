@@ -106,7 +106,7 @@ class WorkerReport:
     idle: bool = False
     #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work.
     at_rest: bool = False
-    #: How the batch ends here, where batches are transactions.
+    #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None
 
 

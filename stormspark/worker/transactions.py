@@ -66,7 +66,7 @@ class WorkerTransaction:
         self._batch = -1
         #: Why the previous attempt has to be rolled back when the next one begins; None if it need not be.
         self._rolls_back: str | None = None
-        #: Whether some worker still had work in this round when its last tuples left. Then no worker prepares in this round.
+        #: Whether some worker still had work when the last tuples of this round left it. If so, no worker prepares in the round.
         self.unsettled = False
         #: Why the batch fails according to another worker, in a round that ends the batch; "" if it does not.
         self._fails_elsewhere = ""
@@ -76,7 +76,7 @@ class WorkerTransaction:
     # -- how a batch begins ------------------------------------------------------------------------------------
 
     def attempt_ended(self, reason: str) -> None:
-        """Note that the attempt is over. The next round's orders name the last commit; all work after that is rolled back."""
+        """Remember that the attempt is over. The next round's orders name the last commit; work after it is rolled back."""
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
@@ -90,7 +90,7 @@ class WorkerTransaction:
             spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
-        """Note that batch ``committed`` was committed last. If that is new here, take over the commit."""
+        """Learn that batch ``committed`` was committed last. If that is new here, take over the commit."""
         if committed > self._states.last:
             for spout in self._spouts:  # before any user code runs, which may raise
                 spout.commit()
@@ -159,7 +159,7 @@ class WorkerTransaction:
         reached("worker.finished")
 
     def take_unsettled(self, frame: Frame) -> None:
-        """Take in that another worker has work left, or that the batch fails there."""
+        """Learn that another worker has work left, or that the batch fails there."""
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
@@ -229,7 +229,7 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, here or elsewhere; None if it can. For rounds that end the batch."""
+        """Return why the batch can't be committed, here or elsewhere; None if it can. Only for rounds that end the batch."""
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)

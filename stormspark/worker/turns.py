@@ -61,10 +61,11 @@ class Turns:
         self._most_leaving = most_leaving
         #: Whether spouts wait for slow bolts; if not, bolts shed tuples that do not fit.
         self.spouts_wait = not sheds
-        #: Whether answers from outside and calls of users' threads are taken in now; and whether all calls are, or only those
-        #: that a bolt's threads made while it was in ``execute``.
+        #: `listens`: whether answers from outside and calls of users' threads are taken in now. `takes_calls`: whether all such
+        #: calls are taken in, or only those that a bolt's threads made while the bolt was in ``execute``.
         self.listens = self.takes_calls = True
-        #: Whether timers may go off. Not in a round that ends a batch: their tuples could reach bolts whose batch has ended.
+        #: Whether timers may go off. They may not in a round that ends a batch, because the tuples of a timer could reach bolts
+        #: whose batch has ended.
         self.timers_run = True
 
     # -- spouts ----------------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ class Turns:
     def ask_spouts(self, until: float, spouts: Sequence[SpoutTask]) -> bool:
         """Call spouts, in turn with the bolts, until they emit nothing, too much waits, or the time is ``until``.
 
-        Returns true in the last case.
+        Returns whether the time was used up.
         """
         still, now, used_up = 0, self._clock(), False
         while still < _MOST_BURSTS:

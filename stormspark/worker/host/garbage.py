@@ -21,8 +21,8 @@ from collections.abc import Callable
 
 __all__ = ["GarbageBetweenBatches"]
 
-#: A full collection that took t seconds is followed by the next one 100 t later if the process has grown, else 1000 t later. In
-#: each case it comes no earlier than after the number of seconds in the second place.
+#: A full collection that took t seconds is followed by the next one 100 t later if the process has grown, else 1000 t later. The
+#: second number of each line is the least number of seconds between the two collections.
 _SHARE, _LEAST_SECS = 0.01, 10.0
 _QUIET_SHARE, _QUIET_LEAST_SECS = 0.001, 60.0
 #: How many young containers cause a collection: the number at first, and the greatest number.

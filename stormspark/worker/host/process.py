@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _detach() -> None:
-    """Leave the process that started this one: enter a new session, without a terminal, and be nobody's child."""
+    """Leave the process that started this one: fork, and enter a new session without a terminal."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -148,7 +148,7 @@ class WorkerProcess:
             return self._open(plan, met)
         except BaseException as error:
             _log.exception("the worker can't start")
-            # An `OSError` is not user code's: errors of user code come as a `ComponentError`.
+            # An `OSError` does not come from user code, whose errors arrive here as a `ComponentError`.
             self._report_failed_start(error, outside=isinstance(error, OSError))
             self._leave("it could not start")
 
@@ -230,7 +230,7 @@ class WorkerProcess:
         return met
 
     def _read_plan(self, welcome: Welcome) -> PhysicalPlan:
-        # Behind this process's own path: modules that Spark has shipped come first.
+        # The driver's path goes behind this process's own path, so that modules that Spark has shipped come first.
         sys.path.extend(
             entry for entry in welcome.module_path if entry not in sys.path and os.path.exists(entry)
         )

@@ -50,7 +50,7 @@ class TaskLogs(logging.Handler):
         return self
 
     def enter(self, task: str | None) -> None:
-        """Note that the thread of the tasks begins to run code of a task, or, with None, code of the worker itself."""
+        """Remember that the thread of the tasks begins to run code of a task, or, with None, code of the worker itself."""
         self._current = task or self._worker
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -97,7 +97,7 @@ class SpoutSource:
         return self.held.changes(self.rows.open_rows(acked))
 
     def note_failed(self, tree: Tree) -> None:
-        """Note that the tree of a row has failed in this attempt, and why."""
+        """Remember that the tree of a row has failed in this attempt, and why."""
         if self._is_known and len(self._failed) < _MOST_FAILED_ROWS:
             self._failed.append(tree.message_id)
             self.rows.why[tree.message_id] = str(tree.verdict)
@@ -108,7 +108,7 @@ class SpoutSource:
         return failed
 
     def commit(self, acked: Iterable[Hashable]) -> None:
-        """Note that the batch is committed. By that, the rows ``acked`` are done."""
+        """Remove the rows ``acked``, which are done, because the batch is committed; take over the held rows, too."""
         if self._is_known:
             self.rows.commit(acked)
             self.held.commit()

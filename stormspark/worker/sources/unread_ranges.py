@@ -11,7 +11,7 @@ from stormspark.worker.sources.rows import RangeKey, Row
 
 __all__ = ["PartOfRange", "UnreadRanges"]
 
-#: How many rows of a range are read at once: enough to make the cost per read small, and few enough not to be a queue.
+#: How many rows of a range are read at once: enough that the cost per row is small, and so few that no long queue builds up.
 _READ = 512
 
 

@@ -70,7 +70,7 @@ class SpoutLife:
         return self.state is _ACTIVE or self.state is _FINISHING
 
     def opened(self) -> None:
-        """Note that an instance was opened. Only the first one changes the state."""
+        """Enter INACTIVE, because an instance was opened. Only the first instance changes the state."""
         if self.state is _NOT_OPENED:
             self._enter(_INACTIVE)
 
@@ -83,7 +83,7 @@ class SpoutLife:
         self._enter(_FINISHING)
 
     def batch_begins(self) -> None:
-        """Note that a new batch begins: a spout that was deactivated in the batch before is inactive now."""
+        """Begin a new batch: a spout that was deactivated in the batch before enters INACTIVE."""
         if self.state is _FINISHING:
             self._enter(_INACTIVE)
 

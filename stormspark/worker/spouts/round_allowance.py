@@ -13,7 +13,7 @@ UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """Why a spout is not called again for a while. The value names the counter that takes this time (F6)."""
+    """The reason why a spout is not called again for a while. The value is the name of the counter for this time (F6)."""
 
     #: It is not active.
     INACTIVE = "skipped_inactive_ms"
@@ -56,7 +56,7 @@ class RoundAllowance:
         self.left -= emitted
 
     def stop(self, reason: StopReason, now: float) -> None:
-        """Note why the spout is not called from now on, although it may have tuples."""
+        """Remember why the spout is not called from now on, although it may have tuples."""
         if reason is StopReason.LIMIT:
             self.hungry = self.limited = True
         elif reason is StopReason.MAX_PENDING:
@@ -64,7 +64,7 @@ class RoundAllowance:
         self._stopped = reason, now
 
     def go_on(self, now: float) -> None:
-        """Note that the spout is called again, and count the time since `stop`."""
+        """Count the time since `stop`, because the spout is called again."""
         if self._stopped is not None:
             reason, since = self._stopped
             counters, name = self._counters, reason.value

@@ -19,7 +19,7 @@ __all__ = ["SpoutStories"]
 #: without another emit, the spout seems to replay nothing, and no more ids are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: If one tree in this many, or more, is traced, the distance between two samples is exact. If fewer are traced, a sample is the
+#: If at least one tree in this many is traced, the distance between two samples is exact. If fewer are traced, a sample is the
 #: first tree of a turn of `next_tuple` calls, so that the other turns cost nothing extra.
 _EXACT = 64
 

@@ -79,7 +79,7 @@ class Stories:
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
         self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # is it a failure, and the line to write
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # whether it is of a failure, and the line
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)
@@ -150,7 +150,7 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Find the holders of trees that are about to time out. Also report for each spout which setting would help (W3)."""
+        """Find the holders of trees that are about to time out. Also report which setting would help their spouts (W3)."""
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():

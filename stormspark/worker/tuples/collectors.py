@@ -185,7 +185,7 @@ class BoltCollector:
         """Do nothing: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
+        """Report an error of this task (C4)."""
         self._task.report_error(error)
 
 
@@ -235,5 +235,5 @@ class BasicCollector:
         reset_timeouts(self._ledger, self.roots)
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
+        """Report an error of this task (C4)."""
         self._task.report_error(error)

@@ -89,11 +89,11 @@ def _name_of(thing: Any) -> str:
     return name if module in (None, "builtins") else f"{module}.{name}"
 
 
-_Unpickler: Any = pickle._Unpickler  # Python's own, in Python; dill and others build on it
+_Unpickler: Any = pickle._Unpickler  # the standard library's, written in Python; dill and others build on it
 
 
 class _Reader(_Unpickler):  # type: ignore[misc]
-    """The unpickler that catches errors. The methods from `load_reduce` on are the steps that can run code of a value's class."""
+    """An unpickler that catches errors. The methods from `load_reduce` on are the steps that can run code of a value's class."""
 
     def __init__(self, data: bytes | memoryview, keep: frozenset[type]) -> None:
         super().__init__(io.BytesIO(data))
@@ -207,7 +207,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
             self._is_damaged(built, reason)
             self._contains(built, (state,))
             return
-        self._filled(built, (state,), build)  # it takes the state off the stack before all else
+        self._filled(built, (state,), build)  # `build` first takes the state off the stack
 
     def _load_tuple(self, load: str) -> None:
         getattr(super(), load)()

@@ -62,7 +62,7 @@ class SpoutCollector:
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
         self._warned = False
-        #: Makes the trees of emits: `Tree`, or another function while some trees are to be traced.
+        #: The function that makes the trees of emits: `Tree`, or another one while some trees are to be traced.
         self.new_tree: Callable[[SpoutAccount, Hashable, float], Tree] = Tree
         self.emitted = 0
         self.pause_at = -1
@@ -170,7 +170,7 @@ class SpoutCollector:
             self._ledger.drained(tree)  # no task got a copy: acked at once, but outside of emit (B7)
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
+        """Report an error of this task (C4)."""
         self._task.report_error(error)
 
     @property

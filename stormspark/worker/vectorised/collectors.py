@@ -119,7 +119,7 @@ class ArrowCollector:
         return _outlet(self._task, stream).schema
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
+        """Report an error of this task (C4)."""
         self._task.report_error(error)
 
 

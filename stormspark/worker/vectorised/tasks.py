@@ -49,7 +49,7 @@ class ArrowBoltTask(BoltTask):
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
 
     def subscribe(self, component: str, stream: str, schema: pa.Schema) -> None:
-        """Note the schema of a stream, by which its tuples become rows."""
+        """Remember the schema of a stream, by which tuples of the stream become rows."""
         self._schemas[component, stream] = schema
 
     def receive(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:

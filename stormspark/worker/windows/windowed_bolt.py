@@ -125,7 +125,7 @@ class WindowCollector:
         """Do nothing: tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error (C4)."""
+        """Report an error of this task (C4)."""
         self._collector.report_error(error)
 
 

@@ -252,7 +252,9 @@ def test_a_record_of_the_durable_acker_that_can_not_be_read_is_a_dead_letter(tmp
     (bolt,) = rig.users("b")
     assert [value for _, value in bolt.seen] == [5]
     letters = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
-    assert len(letters) == 2 and all("durable acker's journal can't be read" in letter["reason"] for letter in letters)
+    assert len(letters) == 2 and all(
+        "durable acker's journal can't be read" in letter["reason"] for letter in letters
+    )
     assert letters[0]["row"] == ["b'no pickle'"]
 
 
