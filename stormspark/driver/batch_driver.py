@@ -46,7 +46,7 @@ class BatchDriver:
     def attempt(self, batch: int, earlier: EarlierAttempts) -> Sequence[WorkerReport]:
         """Run rounds of ``batch`` until it is committed, until it aborts, or until the topology has to stop (`fatal_error`).
 
-        Returns the reports of the last round; `transaction` says how the batch ended.
+        Returns the reports of the last round. Unless the topology has to stop, `transaction` says how the batch ended.
         """
         transaction = self.transaction = Transaction(self._plan, repeats=bool(earlier.announced))
         while not transaction.prepared:

@@ -51,9 +51,9 @@ class MemoLookup:
         positions = [_position(field, kind, context) for field in fields]
         self._memo, self._fields, self._context = memo, fields, context
         self._key_of = itemgetter(*positions)
-        #: The position of the one value that is the key, or -1 if the key has several values; and the remembered places
-        #: of keys. An outlet looks there first, without a call.
+        #: The position of the value that is the key; -1 if the key has several values.
         self.position = positions[0] if len(positions) == 1 else -1
+        #: The remembered places of keys. An outlet looks here first, without calling the chooser.
         self.known: dict[Any, Any] = memo.known
         #: See `KeyMemo.tasks_of_texts`.
         self.tasks_of_texts = memo.tasks_of_texts
@@ -75,10 +75,10 @@ class MemoLookup:
 def _position(field: str, kind: str, context: GroupingContext) -> int:
     """Return the position of ``field`` among the source stream's fields."""
     if field not in context.fields:
-        declared = ", ".join(map(repr, context.fields)) or "no fields"
+        declared = f"only {', '.join(map(repr, context.fields))}" if context.fields else "no fields"
         msg = (
             f"a {kind} grouping uses field {field!r} of stream {context.stream!r} of {context.source!r}, "
-            f"which declares only {declared}"
+            f"which declares {declared}"
         )
         raise InvalidTopologyError(msg)
     return context.fields.index(field)

@@ -14,7 +14,10 @@ S = TypeVar("S")
 
 
 class Batch(Generic[S]):
-    """The stored forms of values. Each is read once, changed in memory, and written once, by `end`."""
+    """The stored forms of values. In a batch each is read once, changed in memory, and written once, by `end`.
+
+    Outside of a batch each call reads anew and writes at once.
+    """
 
     def __init__(self, backing: BackingMap[S]) -> None:
         self._backing = backing
@@ -29,7 +32,7 @@ class Batch(Generic[S]):
         self._open, self.txid = True, txid
 
     def end(self, txid: int | None, first: dict[Key, S]) -> None:
-        """Write ``first`` and then all changes, and end the batch."""
+        """Write ``first`` and all changes, unless there are no changes, and end the batch."""
         if not self._open or txid != self.txid:
             begun = f"batch {self.txid} has begun" if self._open else "none has begun"
             msg = f"batch {txid} can't be committed, because {begun}; call begin_commit({txid}) before its updates (G14)"

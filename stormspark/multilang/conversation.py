@@ -96,7 +96,10 @@ class Conversation:
         context.set_timer(_LOOK_SECS, self.log_lines)
 
     def send_heartbeat(self) -> None:
-        """Ask the child for a sign of life. The attendant's thread calls this once per second."""
+        """Ask the child for a sign of life, if its protocol has a way to do so; this base class has none.
+
+        The attendant's thread calls this once per second while the child owes no answer.
+        """
 
     def _shake_hands(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         child = self.child
@@ -183,7 +186,10 @@ class Conversation:
 
     @staticmethod
     def target_of(values: tuple[Any, ...], stream: Any, task: Any) -> tuple[Any, str, int]:
-        """Return the same for these parts of an emit. Without a task, or with task 0, the emit is not direct (I9)."""
+        """Return the values, the stream and the task of an emit, from these parts of its message.
+
+        Without a task, or with task 0, the emit is not direct (I9).
+        """
         if type(task or 0) is not int:
             msg = f"a task must be a number, got {task!r} (I9)"
             raise ValueError(msg)

@@ -275,9 +275,9 @@ class RecordingSpoutCollector(_Recorder):
         self, component: Component, *, name: str = "component", receivers: Iterable[int] = ()
     ) -> None:
         super().__init__(component, name=name, receivers=receivers)
-        #: The message ids of emits that are neither acked nor failed, once per emit (B6).
+        #: The message ids of emits that are neither acked nor failed, once per emit or group of emits (B6, X68).
         self.pending: list[Hashable] = []
-        #: How the tree ended, inside of the spout's ``ack`` and ``fail`` (W4).
+        #: How the tree ended; set only while the spout's ``ack`` or ``fail`` runs (W4).
         self.verdict: Verdict | None = None
 
     def emit(

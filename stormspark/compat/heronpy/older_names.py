@@ -12,7 +12,8 @@ from typing import Any
 
 __all__ = ["OlderNames", "older_export"]
 
-#: From the package's older name to its name now: ``heron.pyheron`` (0.14), ``heron.api`` (0.15), ``heronpy`` with ``src.python``.
+#: Older names of packages, and their names now. Release 0.14 had ``heron.pyheron``, 0.15 had ``heron.api``, and others had
+#: ``src.python`` inside ``heronpy``.
 #: ``heron.examples`` is here because one of Heron's examples imports another by its older name.
 _MOVED = {
     "heron.pyheron.src.python": "heronpy.api",
@@ -32,7 +33,7 @@ _WITHOUT_API = frozenset(
     """bolt component constants custom_grouping global_metrics metrics serializer spout state stream task_hook topology
     topology_context tuple""".split()
 )
-#: The modules of the classes that the package itself once had.
+#: Classes that ``heronpy.api`` itself once had, by the module that they are in now.
 _EXPORTS = {
     "bolt.bolt": ("Bolt",),
     "bolt.window_bolt": ("SlidingWindowBolt", "TumblingWindowBolt"),
@@ -50,7 +51,10 @@ _EXPORTS = {
 
 
 def older_export(name: str) -> Any:
-    """A class that the package ``heronpy.api`` had in older releases. Raises AttributeError if it had none of this name."""
+    """A class, or the module ``constants``, that ``heronpy.api`` had in older releases.
+
+    Raises AttributeError if it had nothing of this name.
+    """
     for module, names in _EXPORTS.items():
         if name in names:
             return getattr(importlib.import_module(f"heronpy.api.{module}"), name)
@@ -61,7 +65,7 @@ def older_export(name: str) -> Any:
 
 
 def _now(name: str) -> str | None:
-    """A module's name now; empty for a package that only contained such modules; None if ``name`` is not an older name.
+    """The present name of a module with an older name; empty for a package that contains such modules; None for other names.
 
     >>> _now("heron.api.src.python.bolt.bolt"), _now("heronpy.topology"), _now("heron.api"), _now("heronpy.api.topology")
     ('heronpy.api.bolt.bolt', 'heronpy.api.topology', '', None)
@@ -88,11 +92,14 @@ class OlderNames(MetaPathFinder, Loader):
         return None if _now(name) is None else ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """A stand-in for the module by its name now, or an empty package."""
+        """Make a stand-in that passes on the attributes of the module under its present name.
+
+        None lets Python make an empty package.
+        """
         now = _now(spec.name)
         if not now:
             return None
-        # The import system would overwrite the specification of the real module.
+        # If this returned the real module, the import system would overwrite that module's specification.
         module = importlib.import_module(now)
         stand_in = ModuleType(spec.name)
         stand_in.__dict__["__getattr__"] = lambda name: getattr(module, name)

@@ -50,7 +50,8 @@ class Surroundings:
 class Component:
     """A spout or a bolt of pystorm. It is made in its task and never pickled: only its class is.
 
-    The arguments are pystorm's, and mean nothing here: no process is at the other end of a pipe.
+    The arguments are pystorm's. They have no effect, because no pipe leads to another process; only an unknown ``serializer`` is
+    refused.
     """
 
     #: Whether an exception ends this instance, so that its task starts again with a new one (C14).

@@ -61,8 +61,8 @@ class Introduction(NamedTuple):
 def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
     """Introduce this process to nimbus. Raises `NotIntroducedError` if the process has to end.
 
-    From then on the file ``output`` receives everything that is written to the standard descriptors. State that the driver sends
-    goes to a file in ``folder``.
+    Once nimbus knows this process, the file ``output`` receives everything that is written to the descriptors of stdout and
+    stderr. State that the driver sends goes to a file in ``folder``.
     """
     try:
         link = dial(launch.nimbus, launch.key, launch.silence_secs)

@@ -30,7 +30,7 @@ class _Kept(NamedTuple):
 class OpenRows:
     """The open rows, and open ranges, of one task.
 
-    `fresh` is public, because it is faster to remove a row that is acked in its own batch from there directly.
+    `fresh` is public, so that callers can remove a row from it directly if the row is acked in its own batch. That is faster.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class OpenRows:
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> list[Row]:
         """Add rows that an earlier life of the task left open, each with its record if there is one; return the new ones.
 
-        If a row is open here already, the adopted record is closed.
+        If a row is open here already, the adopted record is closed, unless it is the row's own record.
         """
         new: list[Row] = []
         for record, row in records:

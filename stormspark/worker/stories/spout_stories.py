@@ -1,4 +1,4 @@
-"""The choice of the trees of one spout's task that are traced: samples, and replays of messages that failed."""
+"""Chooses which trees of one spout's task are traced: samples, and replays of messages that failed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["SpoutStories"]
 #: without another emit, the spout seems to replay nothing, and no more ids are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: If at least one tree in this many is traced, the distance between two samples is exact. If fewer are traced, a sample is the
-#: first tree of a turn of `next_tuple` calls, so that the other turns cost nothing extra.
+#: Up to a distance of this many trees, samples are exactly that far apart. With a greater distance only the first tree of a turn
+#: of `next_tuple` calls can be a sample, so that the other turns cost nothing extra.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
 
 
 class SpoutStories:
-    """The choice of the trees of one spout's task that are traced."""
+    """The rule by which one spout's task chooses the trees to trace."""
 
     def __init__(self, stories: Stories, spout: SpoutTask) -> None:
         self._stories, self._spout = stories, spout
