@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import pickle
+import select
 import socket
 import subprocess
 import sys
@@ -132,19 +133,15 @@ def exchange(folder: Path, driver: str, *, begins: bool) -> None:
 
 
 def listen_in(cable: str) -> None:
-    """As tcpdump does: whether the text of a tuple, or the class of its spout, is in what passes."""
-    said = bytearray()
-
-    def listen() -> None:
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3)) as sock:
-            sock.bind((cable, 0))
-            say(listens=True)
-            while True:
-                said.extend(sock.recv(65536))
-
-    threading.Thread(target=listen, daemon=True).start()
-    sys.stdin.read()
-    say(bytes=len(said), tuple=TEXT.encode() in said, plan=b"tests.faults.hosts" in said)
+    """As tcpdump does: whether the text of a tuple, or the class of its spout, is in what passes until stdin is closed."""
+    heard = bytearray()
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3)) as sock:
+        sock.bind((cable, 0))
+        say(listens=True)
+        # When stdin is closed, what has passed before may still wait in the socket's buffer: it is read first.
+        while sock in select.select([sock, sys.stdin], [], [])[0]:
+            heard.extend(sock.recv(65536))
+    say(bytes=len(heard), tuple=TEXT.encode() in heard, plan=b"tests.faults.hosts" in heard)
     os._exit(0)
 
 
