@@ -36,7 +36,8 @@ class LivesOutside(ABC):
 class WorksOutside(LivesOutside):
     """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
 
-    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not.
+    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. A bolt that
+    is an `AutoAckBolt` or a `BasicBolt` does not work outside, whatever it inherits.
 
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """

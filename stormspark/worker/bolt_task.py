@@ -6,8 +6,9 @@ How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolt
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
@@ -55,6 +56,9 @@ class BoltTask(Task):
         self.queue = self._new_queue()
         self.bolt: Bolt | BasicBolt
         self._runner = Runner(self)
+        #: See `PlainRunner.held`. All instances share it, because a user's variable may keep a collector beyond its instance.
+        self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
+        self._end_collector = BasicCollector(self, self._ledger)  # of ``end_batch``
         self._chunk_size = ChunkSize()
         self._begun = 0.0  # when the running part of the chunk began
         #: The deliveries that the running loop executes; `look` may shorten the list.
@@ -86,7 +90,11 @@ class BoltTask(Task):
         if self.state is not None:
             self.state.before(instance)
         runner = self._runner = self._new_runner(instance)
-        runner.prepare(self._conf, context)
+        try:
+            runner.prepare(self._conf, context)
+        except BaseException:
+            self._runner = Runner(self)  # nobody may ask an instance for its work that was never prepared
+            raise
         self.bolt = instance
         if self.state is not None:
             self.state.after(instance, context=context, collector=runner.collector, conf=self._conf)
@@ -111,12 +119,11 @@ class BoltTask(Task):
     def end_batch(self) -> None:
         """Call the bolt's ``end_batch``: all tuples of the batch have been executed here (G6)."""
         assert isinstance(self.bolt, BatchAware)
-        collector = BasicCollector(self, self._ledger)
-        collector.connect(guarded=self.guarded)
+        self._end_collector.connect(guarded=self.guarded)
         if self.inputs is not None:
             self.inputs.note(BatchEnds())
         try:
-            self.bolt.end_batch(collector)
+            self.bolt.end_batch(self._end_collector)
         except Exception as error:
             self._fail_and_restart("finish_batch", error, None)
 
@@ -145,6 +152,7 @@ class BoltTask(Task):
     def guard(self) -> None:
         """See `Task.guard`."""
         self._runner.guard()
+        self._end_collector.connect(guarded=True)
 
     def stop(self) -> None:
         """Call ``cleanup``. Errors are reported, and stop nothing."""
@@ -189,13 +197,8 @@ class BoltTask(Task):
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
         before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting + self.outside
-        return BoltLoad(
-            executed - before[0],
-            seconds - before[1],
-            waiting,
-            waiting * self.queue.size_of_one() if waiting else 0,
-            shed - before[2],
-        )
+        size = self.queue.size_of_one() if waiting else 0
+        return BoltLoad(executed - before[0], seconds - before[1], waiting, waiting * size, shed - before[2])
 
     # -- work outside of the worker ----------------------------------------------------------------------------
 
@@ -382,12 +385,8 @@ class BoltTask(Task):
         # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees
         # do not fail here. But if the error came from outside, the bolt was at work on the held tuples, and so they fail.
         theirs = not self.in_transactions or (tup is None and self._runner.works_outside)
-        lost = Verdict(
-            Outcome.FAILED,
-            f"the task that held it was restarted after {verdict.reason}",
-            self.component.id,
-            self.id,
-        )
+        why = f"the task that held it was restarted after {verdict.reason}"
+        lost = Verdict(Outcome.FAILED, why, self.component.id, self.id)
         for held, _ in self.held():
             held.state = SETTLED
             self.counters.failed += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from stormspark.api import Bolt, TopologyContext, Tuple
 from stormspark.api.tuple_state import SETTLED
@@ -27,17 +26,15 @@ class PlainRunner(Runner):
     def __init__(self, task: BoltTask, bolt: Bolt) -> None:
         super().__init__(task)
         self._bolt = bolt
-        # The value is the time at which the tuple's chunk began: the story of a failed tree says which task holds a tuple, and
-        # for how long.
+        # The value is the time at which the tuple's chunk began, for the story of a failed tree.
         self._held: MutableMapping[Tuple, float] = self._new_held()
         self._ledger = task.ledger
         self.collector = BoltCollector(task, self._ledger, self._held)
         self.collector.guarded = task.guarded
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        # The dictionary is weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The
-        # tuple's tree times out.
-        return WeakKeyDictionary()
+        # Weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The tuple's tree times out.
+        return self.task.held_weakly
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self._bolt.prepare(conf, context, self.collector)
