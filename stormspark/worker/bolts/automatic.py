@@ -9,7 +9,6 @@ from stormspark.worker.bolts.plain import PlainRunner
 from stormspark.worker.tuples.execution import execute_automatic
 
 if TYPE_CHECKING:
-    from stormspark.worker.bolt_task import BoltTask
     from stormspark.worker.tuples.outlets import Delivery
 
 __all__ = ["AutomaticRunner"]
@@ -19,9 +18,6 @@ class AutomaticRunner(PlainRunner):
     """The runner of a bolt of a front-end. The bolt's ``execute`` returns whether to ack the tuple."""
 
     _bolt: AutoAckBolt
-
-    def __init__(self, task: BoltTask, bolt: AutoAckBolt) -> None:
-        super().__init__(task, bolt)
 
     def _connect(self) -> None:
         self._bolt.connected(self.task.unguarded_outlet)
