@@ -87,6 +87,8 @@ test-fast test-for: export HYPOTHESIS_PROFILE ?= quick
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
 	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
 
+# Three at a time: some wait for a timer or a process, and the processor has nothing else to do then.
+test-fast: TEST_PROCESSES = 3
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not spark and not slow'

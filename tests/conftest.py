@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -41,6 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
     os.chmod(folder, 0o711)  # some tests have processes of other users
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The thousands of tests live as long as the run. To look through them for garbage, again and again, would cost half of the
+    time that it takes to collect them, and a tenth of the time of `make test-fast`.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

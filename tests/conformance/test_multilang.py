@@ -207,7 +207,7 @@ def test_direct_emits_of_a_child(run: Run) -> None:
         assert one.task == tasks[number % 3]
 
 
-def test_a_child_is_told_how_it_is_wired(run: Run) -> None:
+def test_a_child_learns_how_it_is_wired(run: Run) -> None:
     """I2: groupings, targets and fields of its own streams and of those that it reads."""
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(1))

@@ -177,6 +177,7 @@ def test_what_fails_is_emitted_again(run: Run, tmp_path: Path) -> None:
     assert set(read(tmp_path / "all")) == set(read(tmp_path / "too")) == set(NUMBERS)
 
 
+@pytest.mark.slow
 def test_effectively_once_counts_each_element_once_whatever_raises(run: Run, tmp_path: Path) -> None:
     """G24, C42, C44: sources, windows and running totals are state, and are taken back together."""
     builder = Builder()

@@ -175,6 +175,7 @@ def test_another_error_restarts_the_task_and_fails_all_that_it_held(run: Run) ->
     assert done.effects("windows").count(["prepared"]) == 2
 
 
+@pytest.mark.slow
 def test_tuples_of_a_window_that_never_fills_time_out_once(run: Run) -> None:
     """C26, C27, E10: a count window can't know."""
     done = run(

@@ -74,19 +74,19 @@ def counted(tmp_path, *tasks):
     return tmp_path
 
 
-def test_a_wrong_count_is_told(text, tmp_path, capsys):
+def test_a_wrong_count_is_reported(text, tmp_path, capsys):
     assert check(counted(tmp_path, {"self": 151, "def": 50}, {"a": 50, "return": 50, "b": 50}), text) == 1
     out = capsys.readouterr().out
     assert "2 words differ" in out
     assert "'self': the topology counted 151, Python 150" in out
 
 
-def test_a_word_in_two_tasks_is_told(text, tmp_path):
+def test_a_word_in_two_tasks_is_reported(text, tmp_path):
     with pytest.raises(SystemExit, match="'self' was counted by two tasks"):
         check(counted(tmp_path, {"self": 75}, {"self": 75}), text)
 
 
-def test_no_counts_are_told(text, tmp_path, capsys):
+def test_missing_counts_are_reported(text, tmp_path, capsys):
     assert check(tmp_path, text) == 1
     assert "was the topology stopped gracefully?" in capsys.readouterr().out
 

@@ -111,7 +111,7 @@ class Prefixed:
         return f"{self.prefix}{self.field(tup)}"
 
 
-def test_keys_find_their_partition_and_the_callback_is_told(kafka: KafkaBroker) -> None:
+def test_keys_find_their_partition_and_the_callback_is_called(kafka: KafkaBroker) -> None:
     """K8: a key's messages are in one partition in order, the one that Java's producer would choose."""
     kafka.create_topic("keyed", partitions=4)
     told: list[int] = []

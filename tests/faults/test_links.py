@@ -62,7 +62,7 @@ def test_every_process_has_one_connection_to_nimbus(workers, soft, hard, kind):
     assert soft <= said["limit"] <= hard
 
 
-def test_too_few_descriptors_are_told_at_the_start():
+def test_too_few_descriptors_are_reported_at_the_start():
     said = many_links(64, 2, 128, 200, "unix")
     assert said["refused"].startswith("the driver of a topology with 64 workers needs ")
     assert "may have 200: raise the hard limit (ulimit -Hn" in said["refused"]

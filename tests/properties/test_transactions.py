@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -229,6 +230,7 @@ class Engine:
         return {decode_key(row["key"]): pickle.loads(row["value"]) for row in rows}
 
 
+@pytest.mark.slow
 @settings(max_examples=min(25, settings().max_examples // 4), deadline=None)
 @given(st.integers(1, 3), st.integers(0, 2**32), st.sampled_from([0.0, 0.005, 0.02]))
 def test_all_happens_once(workers: int, seed: int, deaths: float) -> None:

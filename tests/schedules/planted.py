@@ -119,12 +119,16 @@ def _parts_are_dropped_at_the_deadline() -> Iterator[None]:
 def _acks_do_not_wait() -> Any:
     """Spouts hear of acks as soon as trees have ended."""
 
-    def is_ready(self: TransactionVerdicts) -> bool:
+    def ready(self: TransactionVerdicts) -> list[Tree]:
+        decided: list[Tree] = self.__dict__["ready"]
         ended, self._account.ended = self._account.ended, []
-        self._decided += ended
-        return bool(self._decided)
+        decided += ended
+        return decided
 
-    return patch.object(TransactionVerdicts, "is_ready", property(is_ready))
+    def set_ready(self: TransactionVerdicts, trees: list[Tree]) -> None:
+        self.__dict__["ready"] = trees
+
+    return patch.object(TransactionVerdicts, "ready", property(ready, set_ready), create=True)
 
 
 def _dead_letters_are_acked_at_once() -> Any:

@@ -166,7 +166,7 @@ def test_options_reach_delta_and_names_of_tables_do(
         ("in", ["n", "price"], r"has no column 'price'; its columns are n, s, x\."),
     ],
 )
-def test_what_can_not_be_read_is_said_at_the_start(
+def test_what_can_not_be_read_is_reported_at_the_start(
     path: str, fields: list[str], error: str, start: Start, table: Callable[..., Any], tmp_path: Path
 ) -> None:
     """With the spout and the user's line."""

@@ -78,7 +78,7 @@ def test_a_table_and_offsets_of_different_pasts_are_refused(start: Start, tmp_pa
 
 
 @pytest.mark.parametrize("what", ["newer", "half-written", "gone", "tasks"])
-def test_what_is_wrong_with_a_checkpoint_is_said_at_once(
+def test_what_is_wrong_with_a_checkpoint_is_reported_at_once(
     what: str, start: Start, spark: SparkSession, tmp_path: Path
 ) -> None:
     """C36: and nothing is changed by looking."""

@@ -255,7 +255,7 @@ def test_the_fields_of_a_partial_key_are_columns(spark: SparkSession) -> None:
         (NotReady(), "prepare raised LookupError: no table of tasks"),
     ],
 )
-def test_what_goes_wrong_in_a_rule_is_told(spark: SparkSession, rule: Any, message: str) -> None:
+def test_what_goes_wrong_in_a_rule_is_reported(spark: SparkSession, rule: Any, message: str) -> None:
     """D13: as on the tuple side."""
     layout = repartition(spark.range(3, numPartitions=1), CustomGrouping(rule).repartitioning(TASKS))
     with pytest.raises(PythonException) as raised:

@@ -228,7 +228,9 @@ def test_people_read_it_as_any_other(
         find_state(str(tmp_path / "state"), "total")
 
 
-def test_what_it_needs_is_said(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_needs_is_reported(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """C36: Delta in the session; and no recordings, which workers write beside the table."""
     monkeypatch.setattr(spark_state_table, "reads_delta", lambda session: False)
     with pytest.raises(UnsupportedEnvironmentError, match=r"start Spark with --packages io\.delta"):
@@ -238,7 +240,7 @@ def test_what_it_needs_is_said(spark: SparkSession, tmp_path: Path, monkeypatch:
         submit(topology("recorded"), spark, conf=conf, checkpoint=tmp_path)
 
 
-def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_is_reported(tmp_path: Path) -> None:
     """C36: what a worker was sent of its state is whole, or the worker does not begin."""
     (tmp_path / "state").write_bytes(b"\xff\xff\xff\xff\x10\x00")
     with pytest.raises(CheckpointError, match="that the driver has sent can't be read"):

@@ -81,7 +81,7 @@ def test_what_can_not_be_recorded_is_an_error_of_its_component(spark):
         )
 
 
-def test_what_is_not_done_in_time_is_told_and_the_topology_is_killed(spark):
+def test_what_is_not_done_in_time_is_reported_and_the_topology_is_killed(spark):
     """J25, E10: time is real here, so nobody waits for a timeout of half a minute."""
     builder = TopologyBuilder()
     builder.set_spout("words", FixedTupleSpout([("a",), ("b",)], Fields("word")))

@@ -87,7 +87,7 @@ def test_state_that_workers_would_keep_elsewhere_is_refused_at_the_start(
     assert not list((checkpoint / "stormspark").glob("seen-*")), "nothing of it is left"
 
 
-def test_state_goes_by_way_of_the_driver_where_that_is_said(
+def test_state_goes_by_way_of_the_driver_where_that_is_set(
     start: Start, checkpoint: Path, tmp_path: Path
 ) -> None:
     """C35, C36: kill -9 of a worker, and another driver: each number counts once."""

@@ -272,7 +272,7 @@ def test_what_others_can_write_to_is_not_read(tmp_path: Path) -> None:
                 open_private(tmp_path / "file", os.O_RDONLY)
 
 
-def test_a_log_that_can_not_be_written_to_is_told_to_the_process_itself(
+def test_the_process_itself_reports_a_log_that_can_not_be_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What others have left in a folder for logs takes no worker down: `sys.stderr` may be that very log."""

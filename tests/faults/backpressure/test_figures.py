@@ -23,7 +23,7 @@ def test_what_happens_in_the_first_part_does_not_count() -> None:
     assert flatness([900.0, 5.0, 5.0, 5.0, 5.0]) == (0, 0)
 
 
-def test_a_peak_is_told_although_the_line_is_flat() -> None:
+def test_a_peak_is_shown_although_the_line_is_flat() -> None:
     rise, peak = flatness([5.0, 5.0, 5.0, 95.0, 5.0, 5.0, 5.0], skip=0)
     assert rise == 0 and peak == 90
 

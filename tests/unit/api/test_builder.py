@@ -165,7 +165,7 @@ def test_ids_are_strings(id: object) -> None:
         ((("a", 7),), r"a field's name must be a string"),
     ],
 )
-def test_a_wrong_declaration_is_told_with_the_component_and_its_line(
+def test_a_wrong_declaration_is_reported_with_the_component_and_its_line(
     declarations: tuple[tuple[object, object], ...], text: str
 ) -> None:
     """A10, A11: the line in declare_output_fields."""

@@ -136,7 +136,7 @@ def test_a_component_configuration_is_a_mapping(given: object) -> None:
         bolt(Configured(given)).declaration()
 
 
-def test_what_a_component_raises_while_it_is_built_is_told_with_its_line() -> None:
+def test_what_a_component_raises_while_it_is_built_is_reported_with_its_line() -> None:
     """J5: the line that raised."""
     with pytest.raises(
         InvalidTopologyError,

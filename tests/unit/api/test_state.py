@@ -20,7 +20,7 @@ class Count(StatefulBolt[KeyValueState[str, int]]):
         self.counts[tup] = self.counts.get(tup, 0) + 1
 
 
-def test_a_stateful_bolt_is_told_its_state():
+def test_a_stateful_bolt_gets_its_state():
     """C35: the hooks of the transaction may be left out."""
     state = KeyValueStore()
     bolt = pickle.loads(pickle.dumps(Count()))

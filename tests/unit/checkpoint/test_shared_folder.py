@@ -85,7 +85,7 @@ def test_a_batch_whose_file_was_cut_is_not_committed(tmp_path: Path) -> None:
     assert table.last_txid == -1
 
 
-def test_tidying_that_fails_again_and_again_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_tidying_that_fails_again_and_again_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """Once or twice is nothing; a disk that is read-only for ever is told ever more seldom."""
     tidying = Tidying("the state table t")
     told = []

@@ -673,7 +673,7 @@ def test_an_entry_of_the_log_that_a_power_failure_left_empty_was_never_committed
     assert state(StateTable(written)) == {b"a": b"2", b"b": b"4"}
 
 
-def test_no_table_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_missing_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no state table at"):
         StateTable(tmp_path / "nothing").restore("count", 1)
 

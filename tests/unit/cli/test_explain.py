@@ -98,7 +98,7 @@ def test_all_errors_of_a_topology_are_one_block(wrong, command):
 
 
 @pytest.mark.parametrize(("name", "line"), [("settings", 15), ("fields", 18)])
-def test_an_error_that_knows_no_line_is_told_with_it(wrong, name, line):
+def test_an_error_that_knows_no_line_is_reported_with_it(wrong, name, line):
     """J5, A11: the line of the user's file that it came from."""
     done = CliRunner().invoke(main, ["explain", f"{wrong}:{name}"])
     assert done.exit_code == 2

@@ -110,7 +110,7 @@ def test_a_folder(tmp_path):
     assert refused(str(tmp_path)) == f"{tmp_path} is a folder; name a file in it"
 
 
-def test_a_syntax_error_is_told_with_its_line(write):
+def test_a_syntax_error_is_reported_with_its_line(write):
     file = write("def build(:\n    pass\n")
     assert refused(file).startswith(f"{file}:1: SyntaxError: ")
 
@@ -120,7 +120,7 @@ def test_a_syntax_error_of_a_neighbour_names_the_neighbour(write):
     assert "wrong_neighbour.py:1: SyntaxError" in refused(write("import wrong_neighbour"))
 
 
-def test_what_the_file_raises_is_told_with_its_line(write):
+def test_what_the_file_raises_is_reported_with_its_line(write):
     file = write("first = 1\nsecond = first / 0\n")
     assert refused(file) == (
         f"importing {file} raised ZeroDivisionError: division by zero\n"
@@ -136,7 +136,7 @@ def test_a_module_that_is_missing_is_named(write):
     assert "ModuleNotFoundError: No module named 'not_installed'" in refused(write("import not_installed"))
 
 
-def test_what_the_function_raises_is_told_with_the_users_line(write):
+def test_what_the_function_raises_is_reported_with_the_users_line(write):
     file = write("""
         import json
         def build():
@@ -165,7 +165,7 @@ def test_functions_that_say_they_give_something_else_are_not_suggested(write):
     assert refused(file) == f"{file} has no 'build'. Did you mean {file}:topo?"
 
 
-def test_a_file_without_any_is_told_what_to_write(write):
+def test_a_file_without_any_gets_a_message_that_names_what_to_write(write):
     assert refused(write("x = 1")).endswith(
         "has no 'build'. It needs a function build() that returns TopologyBuilder().create_topology(...)."
     )
@@ -180,7 +180,7 @@ def test_a_file_without_any_is_told_what_to_write(write):
         ("class build: pass", "is <class 'some_topology.build'> of type type, not a Topology."),
     ],
 )
-def test_something_else_than_a_topology_is_told_as_what_it_is(write, code, said):
+def test_something_else_than_a_topology_is_reported_as_what_it_is(write, code, said):
     assert said in refused(write(code))
 
 

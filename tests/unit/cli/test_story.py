@@ -79,7 +79,7 @@ def story(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["story", "demo", "--log-dir", str(folder), *arguments])
 
 
-def test_a_story_is_told_step_by_step_with_what_each_took(folder: Path) -> None:
+def test_a_story_shows_each_step_with_what_it_took(folder: Path) -> None:
     done = story(folder, REPLAY[:6])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
@@ -132,7 +132,7 @@ def test_it_can_be_had_as_json(folder: Path) -> None:
     }
 
 
-def test_times_of_another_host_are_compared_by_wall_clocks_and_that_is_said(folder: Path) -> None:
+def test_times_of_another_host_are_compared_by_wall_clocks_and_that_is_shown(folder: Path) -> None:
     part = line(FINE, worker=1, host="two", events=[[5000.5, "acked", "c[0]", None, 1, None]])
     part |= {"epoch": -3900.0, "at": 5001.0}
     (folder / "stories-1.jsonl").write_text(json.dumps(part) + "\n")

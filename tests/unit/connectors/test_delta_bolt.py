@@ -157,7 +157,7 @@ def test_rows_that_the_table_refuses_fail_alone(tmp_path: Path) -> None:
     assert "refuses it" in str(task.collector.reasons[1])
 
 
-def test_a_type_that_can_not_be_told_is_said(tmp_path: Path) -> None:
+def test_a_type_that_can_not_be_inferred_is_reported(tmp_path: Path) -> None:
     """Instead of guessing one for ever."""
     task = Task(DeltaBolt(tmp_path / "t", retry_count=1))
     task.execute("a", None)
@@ -286,7 +286,7 @@ def test_four_processes_make_one_table_and_append_at_the_same_time(tmp_path: Pat
         ),
     ],
 )
-def test_what_can_not_be_is_said_before_anything_runs(bolt: Any, error: str, tmp_path: Path) -> None:
+def test_what_can_not_be_is_refused_before_anything_runs(bolt: Any, error: str, tmp_path: Path) -> None:
     """Bad input."""
     path = tmp_path / "t"
     deltalake.DeltaTable.create(path, SCHEMA)

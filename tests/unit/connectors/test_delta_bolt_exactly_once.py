@@ -309,7 +309,7 @@ def test_partitions_that_its_files_cannot_have_are_refused(
         Lives(tmp_path / "state", topology(DeltaBolt(sink)))
 
 
-def test_a_table_that_was_changed_while_rows_waited_is_told_of(
+def test_a_table_that_was_changed_while_rows_waited_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C42: rows whose columns are gone wait until they are there again."""
@@ -454,7 +454,7 @@ class _Until:
 
 @pytest.mark.parametrize("merge_on", [[], ["key"]])
 @pytest.mark.parametrize("what", ["gone", "cut"])
-def test_files_that_are_gone_are_told_of_and_never_part_of_the_table(
+def test_files_that_are_gone_are_reported_and_never_part_of_the_table(
     tmp_path: Path, merge_on: list[str], what: str
 ) -> None:
     """C42: as after a VACUUM without a retention, or where a table was removed and made again."""

@@ -37,7 +37,7 @@ def test_the_newest_of_a_key_stays_and_all_are_acked(tmp_path: Path) -> None:
     assert len(task.acked) == 200 and not task.collector.failed
 
 
-def test_a_row_is_replaced_as_a_whole_and_keys_are_told_apart_by_all_columns(tmp_path: Path) -> None:
+def test_a_row_is_replaced_as_a_whole_and_keys_differ_if_any_column_does(tmp_path: Path) -> None:
     """Names that SQL would take for something else; a column that a tuple does not have becomes null."""
     schema = pa.schema([("Key", pa.string()), ("order by", pa.int64()), ('a"b', pa.float64())])
     task = Task(DeltaBolt(tmp_path / "t", schema=schema, merge_on=["Key", "order by"]))

@@ -28,7 +28,7 @@ class Reader:
         )
 
 
-def test_a_session_without_delta_is_told_what_to_add() -> None:
+def test_the_error_of_a_session_without_delta_names_what_to_add() -> None:
     """In one line, with the package."""
     with pytest.raises(
         UnsupportedEnvironmentError, match=r"^the Spark session has no Delta: .*io\.delta:delta-spark.*$"

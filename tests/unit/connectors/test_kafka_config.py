@@ -270,7 +270,7 @@ def test_nothing_or_a_tuple_of_none_for_a_record_that_is_skipped(emit: bool, val
     assert spout(record_translator=nothing, emit_null_tuples=emit).translate(row()) == values
 
 
-def test_low_marks_are_the_lowest_open_offsets_and_who_is_blocked_is_said(
+def test_low_marks_are_the_lowest_open_offsets_and_the_blocked_are_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """K5, W13: once for each offset that is in the way."""

@@ -124,7 +124,7 @@ def test_a_recreated_topic_is_read_from_its_beginning_whatever_its_size(
     assert sorted(reading.news) == [(topic, 0, "made anew", 0), (topic, 1, "made anew", 0)]
 
 
-def test_what_was_handed_out_and_is_gone_is_told_and_not_waited_for(
+def test_what_was_handed_out_and_is_gone_is_reported_and_not_waited_for(
     kafka: KafkaBroker, readings: list[Reading]
 ) -> None:
     """A batch that is run again after a cut, in the middle of its range and before it: it ends, and says what is missing."""

@@ -503,7 +503,7 @@ def test_a_low_end_counts_once_where_the_partition_then_falls_silent() -> None:
     assert after == {"t": {"0": 60, "1": 120, "id": "one"}}, "with pauses, it was said often enough"
 
 
-def test_a_low_end_that_was_said_often_in_a_moment_was_not_said_for_long() -> None:
+def test_a_low_end_that_was_answered_often_in_a_moment_was_not_answered_for_long() -> None:
     """Four answers within a second, and then silence."""
     brokers = Brokers({T0: 100, T1: 1})
     rig, position = begun(brokers)
@@ -539,7 +539,7 @@ def test_an_end_before_the_groups_commit_is_not_believed_at_once(strategy: Any, 
 @pytest.mark.parametrize(
     ("guarantee", "goes_on"), [("AT_LEAST_ONCE", {"0": 3, "1": 0}), ("AT_MOST_ONCE", {"0": 60, "1": 9})]
 )
-def test_an_end_before_the_groups_commit_is_told_when_it_is_sure(
+def test_an_end_before_the_groups_commit_is_reported_when_it_is_sure(
     guarantee: Any, goes_on: dict[str, int]
 ) -> None:
     """A commit has no topic id, so it may be of an older topic: a client may commit after a topic was deleted and made again."""
@@ -672,7 +672,7 @@ def test_at_most_once_what_may_have_been_cut_goes_on_at_its_end(then: str | None
     assert [tuple(found) for found in rig.planner.ranges(after, rig.latest(after))] == [("t", 0, 60, 70, 0)]
 
 
-def test_an_id_that_is_not_told_for_once_makes_no_topic_new() -> None:
+def test_an_id_that_is_missing_from_one_answer_makes_no_topic_new() -> None:
     """Not even in the answer by which the low end is sure: then Kafka is asked again."""
     brokers = Brokers({T0: 100})
     brokers.ids = {"t": "one"}
@@ -693,7 +693,7 @@ def test_an_id_that_is_not_told_for_once_makes_no_topic_new() -> None:
         ("AT_MOST_ONCE", "t-0 is read on from its end, offset 7. If the topic is a new one"),
     ],
 )
-def test_what_can_not_be_told_is_said(guarantee: Any, says: str) -> None:
+def test_what_can_not_be_known_is_reported(guarantee: Any, says: str) -> None:
     """By an error of the spout, with what may come twice or not at all."""
     spout = KafkaSpout(KafkaSpoutConfig("a:1", "t", processing_guarantee=guarantee))
     reported: list[str] = []

@@ -175,7 +175,7 @@ def test_compaction_leaves_holes(kafka: KafkaBroker) -> None:
     assert {message[3] for message in found} == {b"0", b"1", b"2"} and found[-1][2] == written - 1
 
 
-def test_what_retention_has_removed_is_skipped_and_told(
+def test_what_retention_has_removed_is_skipped_and_reported(
     kafka: KafkaBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     """K5: with counts; it counts as acked."""
@@ -280,7 +280,7 @@ def test_a_broker_that_is_away_does_not_hold_up_the_end(
     assert time.monotonic() - began < 30
 
 
-def test_settings_that_librdkafka_refuses_are_told_in_its_words(kafka: KafkaBroker) -> None:
+def test_settings_that_librdkafka_refuses_are_reported_in_its_words(kafka: KafkaBroker) -> None:
     """K6: SASL and TLS options reach it."""
     cases: list[tuple[dict[str, Any], str]] = [
         (

@@ -111,7 +111,7 @@ def test_every_state_says_what_may_follow_it() -> None:
     assert TRANSITIONS.keys() == set(TransactionState)
 
 
-def test_a_transition_that_is_not_allowed_is_told_with_its_history() -> None:
+def test_a_transition_that_is_not_allowed_is_reported_with_its_history() -> None:
     transaction = Transaction(plan(ending_rounds=1))
     observe(transaction, told(left=1, begun=True), told())
     observe(transaction, told(begun=True), told())

@@ -80,12 +80,12 @@ def test_what_can_t_be_registered_is_refused(name, factory):
         ("..", "no Python is known"),
     ],
 )
-def test_an_unknown_class_is_told(name, told):
+def test_an_unknown_class_is_reported(name, told):
     """K23, K12: who names it where, what is near, what is not provided, and how to say what stands for it."""
     assert told in refused(name)
 
 
-def test_a_registered_path_that_leads_nowhere_is_told():
+def test_a_registered_path_that_leads_nowhere_is_reported():
     """K23: the class name, and what it should have stood for."""
     flux.register("com.acme.MyBolt", "no_such_module.MyBolt")
     assert "no_such_module.MyBolt stands for com.acme.MyBolt, but can't be found" in refused(
@@ -107,7 +107,7 @@ def test_a_registered_path_that_leads_nowhere_is_told():
         ("raise SystemExit(3)", "SystemExit: 3"),
     ],
 )
-def test_what_a_module_raises_is_told(text, told, write, monkeypatch, tmp_path):
+def test_what_a_module_raises_is_reported(text, told, write, monkeypatch, tmp_path):
     """K23: the user's own line."""
     write(text, "broken_part.py")
     monkeypatch.syspath_prepend(tmp_path)

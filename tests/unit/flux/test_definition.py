@@ -81,7 +81,7 @@ classNames: {com.acme.B: mine.B}
     assert topology.class_names["com.acme.B"].value == "mine.B"
 
 
-def test_below_zero_is_not_said():
+def test_below_zero_counts_as_not_set():
     """K15: Storm's -1 for loads and tasks is its way to say nothing."""
     bolt = read("bolts: [{id: b, className: B, numTasks: -1, cpuLoad: -1, onHeapMemoryLoad: -1}]").bolts["b"]
     assert (bolt.num_tasks, bolt.cpu, bolt.on_heap_mb, bolt.parallelism) == (None, None, None, 1)

@@ -46,12 +46,12 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(text, line, told):
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n"])
-def test_an_empty_file_is_told(text):
+def test_an_empty_file_is_reported(text):
     """K13: a file without anything."""
     assert "t.yaml: the file is empty" in refused(text)
 
 
-def test_no_yaml_character_is_told():
+def test_a_character_that_yaml_lacks_is_reported():
     """K13: a character that YAML does not have."""
     assert refused("a: \x01").startswith("t.yaml: this is not YAML")
 

@@ -121,7 +121,7 @@ def test_variables_are_replaced_in_included_files_too(load_including, write):
     assert load_including("includes: [{file: shared.yaml}]", shared, filter_file=properties).name == "them"
 
 
-def test_a_missing_file_is_told_with_the_line(refused):
+def test_a_missing_file_is_reported_with_the_line(refused):
     """K17: where it was looked for."""
     message = refused("name: t\nincludes:\n- {resource: true, file: /nowhere.yaml}\n", 3)
     assert "the included file '/nowhere.yaml' is not in" in message

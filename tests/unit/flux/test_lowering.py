@@ -240,12 +240,12 @@ def test_worker_hooks_are_added_in_their_order(load):
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(refused, text, line, told):
+def test_what_is_wrong_is_reported_with_its_line(refused, text, line, told):
     """K13-K16, J5: what the builder refuses, and what only a file can have wrong."""
     assert told in refused(text, line)
 
 
-def test_a_grouping_by_a_field_that_is_not_there_is_told_by_the_plan(load):
+def test_the_plan_reports_a_grouping_by_a_field_that_is_not_there(load):
     """K16, J5: how the components fit together is looked at when the topology is planned, with the YAML's line."""
     topology = load(ALL.replace("{type: SHUFFLE}", "{type: FIELDS, args: [wrod]}"))
     with pytest.raises(StormsparkError, match=r"topology\.yaml:4.*wrod"):
@@ -301,7 +301,7 @@ def test_a_source_may_refer_to_components(load):
         ("Keeper, constructorArgs: [a]", "has no method getTopology (K21)"),
     ],
 )
-def test_a_source_that_gives_none_is_told(refused, text, told):
+def test_a_source_that_gives_none_is_reported(refused, text, told):
     """K21: class, method, the user's line."""
     assert told in refused(f"name: t\ntopologySource: {{className: tests.unit.flux.parts.{text}}}", 2)
 

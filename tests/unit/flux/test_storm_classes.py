@@ -251,7 +251,7 @@ def test_hdfs_bolt_writes_files(write, tmp_path, rotation, names, expected):
         ),
     ],
 )
-def test_what_hdfs_classes_lack_is_told(made, class_name, methods, told):
+def test_what_hdfs_classes_lack_is_reported(made, class_name, methods, told):
     """K10: what Storm's say when they are prepared, told when the file is read."""
     with pytest.raises(InvalidTopologyError) as caught:
         made(f"className: org.apache.storm.hdfs.{class_name}\nconfigMethods: {methods}")

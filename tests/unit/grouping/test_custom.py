@@ -130,7 +130,7 @@ def test_an_error_of_choose_tasks_has_its_place_and_its_cause() -> None:
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
-def test_what_prepare_raises_is_told_with_its_place() -> None:
+def test_what_prepare_raises_is_reported_with_its_place() -> None:
     """D13: before the first tuple, so it stops the topology."""
     with pytest.raises(
         ComponentError, match=r"Asks from component 'split', .* prepare raised KeyError: 'split'"
@@ -138,7 +138,7 @@ def test_what_prepare_raises_is_told_with_its_place() -> None:
         chooser(Asks())
 
 
-def test_one_that_wants_the_loads_is_told_them() -> None:
+def test_one_that_wants_the_loads_gets_them() -> None:
     """D13: LoadAwareCustomStreamGrouping."""
     choose = chooser(Loaded([4]))
     assert choose(()) == [4]

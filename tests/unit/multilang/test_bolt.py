@@ -60,7 +60,7 @@ def test_a_child_that_wants_task_ids_is_known_from_then_on() -> None:
     assert not rig.bolt.waits_for_answer
 
 
-def test_a_child_is_told_its_configuration_and_its_place() -> None:
+def test_a_child_learns_its_configuration_and_its_place() -> None:
     """I2: with all that Storm tells since 0.10, except that there are no system tasks to name."""
     with Obedient(conf={"my.setting": {"deep": [1]}}) as rig:
         rig.do("setup")
@@ -267,7 +267,9 @@ def test_a_child_updates_metrics_that_its_component_has() -> None:
     assert read["multilang"] is None
 
 
-def test_a_metric_that_nobody_has_registered_is_kept_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_metric_that_nobody_has_registered_is_kept_and_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """I11: Storm's worker dies of it."""
     with Obedient() as rig:
         for value in (1, 2):
@@ -286,7 +288,7 @@ def test_big_integers_are_kept_exactly() -> None:
 @pytest.mark.parametrize(
     ("value", "said"), [(float("nan"), "nan"), (b"\x00raw", "bytes"), ({1, 2}, "set"), (object, "type")]
 )
-def test_a_value_that_can_not_be_told_fails_its_tuple_alone(value: Any, said: str) -> None:
+def test_a_value_that_can_not_be_sent_fails_its_tuple_alone(value: Any, said: str) -> None:
     """I6, C5: its field, its type and where it came from are named, and the child goes on."""
     with Obedient() as rig:
         with pytest.raises(ReportedFailedException) as error:
@@ -311,7 +313,7 @@ def test_msgpack_has_bytes() -> None:
             rig.give("any", 2**70)
 
 
-def test_what_comes_before_a_tuple_that_can_not_be_told_is_taken() -> None:
+def test_what_comes_before_a_tuple_that_can_not_be_sent_is_taken() -> None:
     """C5: and it alone raises, when it is the first."""
     source = TupleSource("source", 7, "default", Fields("order", "value"))
     for values in (("echo", b"\x00"), ("echo", math.nan), ([object()], 1)):

@@ -69,7 +69,7 @@ def test_msgpack_messages_arrive_however_they_are_cut(said: list[Any], cuts: lis
     assert feed_in_pieces(Msgpack(), data, cuts) == said
 
 
-def test_a_tuple_is_told_with_its_id_as_a_text() -> None:
+def test_a_tuple_is_sent_with_its_id_as_a_string() -> None:
     """I6: ids are texts, since not every language has 64-bit integers."""
     for messages in (Json(), Msgpack()):
         told = messages.tuple_message(
@@ -264,7 +264,7 @@ def test_what_is_odd_or_wrong_is_heard_as_it_is_read(
     ),
     noise=st.lists(st.tuples(st.integers(0), st.sampled_from([*_PIECES, b"\xff", b"\r"])), max_size=2),
 )
-def test_acks_in_a_row_are_told_from_all_else(
+def test_acks_in_a_row_are_distinguished_from_all_else(
     said: list[Any], first: Any, noise: list[tuple[int, bytes]]
 ) -> None:
     """I7: by the ids of tuples that are open; what is none of them is heard, with all that comes after it."""

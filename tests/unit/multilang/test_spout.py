@@ -24,7 +24,7 @@ def counting(*arguments: str, conf: Any = None) -> tuple[ShellSpout, RecordingSp
     return spout, collector
 
 
-def test_a_spout_is_asked_and_told_in_turn(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_spout_emits_and_hears_of_verdicts_in_turn(caplog: pytest.LogCaptureFixture) -> None:
     """I4, I5: ids may be whatever JSON has, and come back as they were."""
     caplog.set_level(logging.INFO)
     spout, collector = counting("5")
@@ -117,7 +117,9 @@ class Suspended(RecordingSpoutCollector):
         return super().emit(*args, **kwargs)
 
 
-def test_what_comes_while_an_emit_is_suspended_is_told_afterwards(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_comes_while_an_emit_is_suspended_is_delivered_afterwards(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """B13, I4: a topology may be deactivated meanwhile; the child does one thing after the other."""
     caplog.set_level(logging.INFO)
     spout, _ = counting("3")

@@ -29,7 +29,7 @@ def words_and_count() -> tuple[TopologyBuilder, BoltDeclarer]:
     return builder, builder.set_bolt("count", TestWordCounter(), 4).shuffle_grouping("words")
 
 
-def test_nothing_is_said_of_a_plain_topology() -> None:
+def test_nothing_is_reported_of_a_plain_topology() -> None:
     assert said(topology_workers=2, my_own="x") == []
 
 
@@ -62,7 +62,7 @@ def test_a_setting_that_a_component_may_not_have_is_reported() -> None:
     assert "is ignored there (A21); set it in the topology's configuration" in one
 
 
-def test_a_misspelt_key_of_a_component_is_told_with_its_place() -> None:
+def test_a_misspelt_key_of_a_component_is_reported_with_its_place() -> None:
     """A20, A21: a key that is unknown to Storm passes, but this one is meant for it."""
     builder, count = words_and_count()
     count.add_configuration("topology.debgu", True)
@@ -139,7 +139,7 @@ def test_advice_is_logged_where_a_program_submits(caplog: pytest.LogCaptureFixtu
     assert "topology demo: unknown setting topology.wrokers" in caplog.text
 
 
-def test_keys_of_queues_are_told_what_there_is_instead() -> None:
+def test_keys_of_queues_are_answered_with_what_there_is_instead() -> None:
     """F1, F2, F9, F13: wait strategies, buffers and samples have no meaning here; one sentence for each reason."""
     waiting, frames, anew = said(
         topology_backpressure_wait_strategy="x.Y",

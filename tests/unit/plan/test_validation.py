@@ -210,7 +210,7 @@ def test_what_storm_refuses_is_refused(case: str) -> None:
     assert "errors:" not in str(caught.value)  # this one alone
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     """J5: one error lists every rule that is broken, each with its line."""
     builder = TopologyBuilder()
     builder.set_bolt("count", TestWordCounter()).shuffle_grouping("nobody").fields_grouping(
@@ -223,7 +223,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert [line[:5] for line in listed] == [f"  {number}. " for number in range(1, 6)]
 
 
-def test_a_subscription_is_told_with_its_own_line() -> None:
+def test_a_subscription_is_reported_with_its_own_line() -> None:
     """J5: not with that of set_bolt, which may be far away."""
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout())
@@ -241,7 +241,7 @@ def test_a_subscription_is_told_with_its_own_line() -> None:
         plan_topology(builder.create_topology("t"))
 
 
-def test_a_declaration_without_lines_is_told_without_them() -> None:
+def test_a_declaration_without_lines_is_reported_without_them() -> None:
     """J5: a front-end may know no lines."""
     bolt = ComponentDeclaration(
         "b", "bolt", b"", "B", {}, {GlobalStreamId("nobody"): FieldsGrouping("x")}, 1, {}, ""

@@ -139,7 +139,7 @@ def test_code_that_no_main_reaches_is_read_too(tmp_path):
     assert graph_read(second)[0] == {"more": ("spout", 1, 1)}
 
 
-def test_what_arguments_decide_is_said(tmp_path):
+def test_what_arguments_decide_is_reported(tmp_path):
     topology = read_main(
         tmp_path,
         """
@@ -168,7 +168,7 @@ def test_what_arguments_decide_is_said(tmp_path):
     assert not topology.complete
 
 
-def test_loops_are_said_and_nothing_is_guessed(tmp_path):
+def test_loops_are_reported_and_nothing_is_guessed(tmp_path):
     topology = read_main(
         tmp_path,
         """
@@ -599,7 +599,7 @@ def test_a_topology_that_is_built_in_a_branch_is_whole_there(tmp_path):
     assert not reported(topology, "note", "if") and not reported(topology, "unread", ".")
 
 
-def test_code_that_is_too_long_or_too_deep_is_said(tmp_path):
+def test_code_that_is_too_long_or_too_deep_is_reported(tmp_path):
     deep = " + ".join(['"a"'] * 5000)
     topology = read_main(
         tmp_path,

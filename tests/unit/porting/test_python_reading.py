@@ -72,7 +72,7 @@ def test_a_streamparse_project(tmp_path):
     assert wrong.todo == "did you mean topology.workers?"
 
 
-def test_what_a_component_does_is_said_with_its_line(tmp_path):
+def test_what_a_component_does_is_reported_with_its_line(tmp_path):
     """Threads, sleep, task ids, print, pipes."""
     findings = read_files(tmp_path, {"topologies/word_count.py": WORD_COUNT, **COMPONENTS})
     [topology] = findings.topologies

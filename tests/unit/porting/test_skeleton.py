@@ -137,7 +137,7 @@ def test_bodies_name_the_lines_that_they_stand_for(tmp_path):
     assert 'new Values("a", 1)' not in text
 
 
-def test_arguments_that_cannot_be_told_are_said(tmp_path):
+def test_arguments_that_cannot_be_derived_are_listed(tmp_path):
     name = "SkeletonOfArguments"
     body = 'builder.setSpout("lines", new Read(args[0], "utf-8"));'
     more = """static class Read extends Lines { Read(String file, String encoding) { } }"""

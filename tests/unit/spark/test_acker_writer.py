@@ -142,7 +142,7 @@ def test_records_are_closed_once(files: Files) -> None:
     assert files.roots() == [7, 8] or sorted(files.roots()) == [7, 7, 8]
 
 
-def test_a_file_that_can_not_be_read_is_told(files: Files) -> None:
+def test_a_file_that_can_not_be_read_is_reported(files: Files) -> None:
     """Half a file of somebody else's: neither is it written over, nor taken for this driver's."""
     one = writer(files)
     one.write([report((1, 10))], 1, 1)

@@ -55,7 +55,7 @@ def test_workers_of_other_hosts_or_users_have_their_own_default_folder_for_logs(
 
 
 @pytest.mark.parametrize(("named", "told"), [(None, None), ("/logs", "/logs")])
-def test_that_is_what_they_are_told(named, told):
+def test_workers_get_that_address(named, told):
     topology: Any = object.__new__(SparkTopology)
     topology._plan = SimpleNamespace(topology="words", workers=1, last_superstep=0)
     topology._generation = 0
@@ -154,7 +154,7 @@ def test_a_soft_limit_is_never_lowered():
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == f"{most}\n"
 
 
-def test_a_hard_limit_that_is_too_low_is_told_in_one_line():
+def test_a_hard_limit_that_is_too_low_is_reported_in_one_line():
     refused, limit = room(200, 1000)
     assert refused.startswith("this test needs 10") and "may have 200: raise the hard limit" in refused
     assert limit == "100"

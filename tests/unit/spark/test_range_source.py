@@ -58,7 +58,7 @@ def batch_ends(feedback: Path, waiting: int) -> None:
     new.replace(feedback)
 
 
-def test_what_a_batch_has_done_is_told_once(feedback: Path) -> None:
+def test_what_a_batch_has_done_is_reported_once(feedback: Path) -> None:
     """F13: Spark plans the next batch before it commits the last one. Told again by then, with what was handed out since, nothing
     that waited would pass for emitted, and ever more would be handed out.
     """
@@ -74,7 +74,7 @@ def test_what_a_batch_has_done_is_told_once(feedback: Path) -> None:
     assert planner.heard == ["plan", 7, "plan", "commit", 7, "plan", "commit"]
 
 
-def test_what_is_left_of_an_earlier_run_is_told_at_first(feedback: Path) -> None:
+def test_what_is_left_of_an_earlier_run_is_reported_at_first(feedback: Path) -> None:
     """K3: before anything is planned."""
     batch_ends(feedback, waiting=3)
     planner = Planner()

@@ -293,7 +293,7 @@ def test_an_error_in_a_window_names_the_stage(semantics):
         (2, "stage 'supplier-1' gives 'storm' of type str to stage 'join-1', which groups by keys"),
     ],
 )
-def test_what_is_no_pair_is_told_by_who_looks_at_it_first(partitions, told):
+def test_what_is_no_pair_is_refused_by_the_first_that_looks_at_it(partitions, told):
     """G24: the sender, unless there is one partition alone."""
     builder = Builder()
     one, other = builder.new_source(from_left), builder.new_source(from_right)

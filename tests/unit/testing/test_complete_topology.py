@@ -75,7 +75,7 @@ def test_what_is_never_acked_times_out_as_in_storm():
     assert (spout.emitted, spout.timed_out, spout.pending) == (2, 2, 0)
 
 
-def test_trees_that_never_end_are_told_of():
+def test_trees_that_never_end_are_reported():
     """J25, E10: without timeouts nobody ends them."""
     for timeout in (0.3, 3, 30):  # time is up after the first batch where that takes long
         with pytest.raises(TopologyNotCompleteError) as told:

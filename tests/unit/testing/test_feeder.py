@@ -215,7 +215,7 @@ def test_a_topology_on_real_time_is_fed_from_any_thread_while_it_runs():
         running.stop()
 
 
-def test_a_host_without_the_folder_is_told_so(tmp_path):
+def test_a_host_without_the_folder_is_named(tmp_path):
     """J25: a feeder works on one host only, and says so before anything runs."""
     feeder = FeederSpout(Fields("word"))
     task = pickle.loads(pickle.dumps(feeder))

@@ -100,7 +100,7 @@ def test_a_tuple_that_fails_after_finish_batch_takes_the_batch_back() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_committer_that_fails_is_told_the_same_again(workers: int) -> None:
+def test_a_committer_that_fails_gets_the_same_batch_again(workers: int) -> None:
     """G3, G5: once committers may have acted, metadata is the same, though the coordinator's task begins anew."""
     begin(first_attempts("write"))
     builder = TransactionalTopologyBuilder("sums", "tens", Tens(), 2)

@@ -46,7 +46,7 @@ def test_it_listens_to_this_package_while_the_block_lasts():
     assert said == ["heard"]
 
 
-def test_an_exception_is_told_by_its_first_line():
+def test_an_exception_is_shown_by_its_first_line():
     said = []
     with LogLines(said.append):
         try:

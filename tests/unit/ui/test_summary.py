@@ -30,13 +30,13 @@ def test_every_figure_of_a_component_has_its_column():
     assert row == "count bolt 3 0 0 1,234,567 1,234,560 7 2.00 2.01 2.01 1".split()
 
 
-def test_failed_trees_are_told_apart_by_their_reason():
+def test_failed_trees_are_counted_by_their_reason():
     text = printed(lines=component("spout", failed=6, failed_by_bolt=3, timed_out=2, worker_lost=1))
     assert "6 (3/2/1)" in text
     assert "by a bolt/timed out/lost with a worker" in text
 
 
-def test_the_last_error_is_told_by_its_last_line():
+def test_the_last_error_is_shown_by_its_last_line():
     text = printed(split=component(errors=3, last_error="Traceback ...\n  File x\nValueError: no number\n"))
     assert "split: 3 errors, the last one: ValueError: no number" in text
 

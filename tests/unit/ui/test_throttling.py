@@ -58,7 +58,7 @@ def test_the_line_says_what_a_tuple_takes_where_time_is_what_is_short():
     assert now.throttled == "count (1.00 ms per tuple, 2.1 s of work waits)"
 
 
-def test_one_tuple_that_takes_for_ever_is_told_by_what_tuples_took_before():
+def test_one_tuple_that_takes_for_ever_is_compared_with_what_tuples_took_before():
     """F11: a batch in which nothing was executed says nothing of the cost."""
     speedometer, spouts = Speedometer(), {"words": held("count")}
     for second in (1.0, 2.0):
@@ -82,7 +82,7 @@ def test_of_several_the_worst_is_named():
     assert (Speedometer().read(look).throttled or "").startswith("x (")
 
 
-def test_nothing_is_said_while_nobody_is_held():
+def test_nothing_is_shown_while_no_spout_is_held():
     """F6: a limit that is in nobody's way is no news."""
     look = at(5.0, {"words": held(None, 1000)}, {"count": bolt(10, 1000)})
     assert "throttled" not in str(Speedometer().read(look))
@@ -115,7 +115,7 @@ def test_the_summary_says_for_how_long_and_because_of_whom():
     ]
 
 
-def test_the_other_brake_is_told_too():
+def test_the_other_brake_is_shown_too():
     """B4, F8: of two tasks in ten seconds, five of their seconds; and what was shed (X51)."""
     look = at(10.0, {"words": held(None)}, {}, skipped_max_spout_ms=5_000.0)
     assert list(throttling_lines(look)) == ["words: paused for 25% of the time at topology.max.spout.pending"]

@@ -636,7 +636,7 @@ class Spy(TaskHook):
         self.told.append(("fail", info.tuple.values))
 
 
-def test_hooks_are_told_of_each_row() -> None:
+def test_hooks_hear_of_each_row() -> None:
     """Task hooks are called for each row of a batch (J21)."""
 
     class Spied(Do):

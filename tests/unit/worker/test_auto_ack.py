@@ -116,7 +116,7 @@ def test_a_tuple_that_nobody_keeps_is_used_again() -> None:
     assert bolt.made == [0, 0, 0]
 
 
-def test_hooks_are_told_of_acks() -> None:
+def test_hooks_hear_of_acks() -> None:
     """J21: each tuple's ack and each emit once, and the fast way is one that tells them."""
 
     builder = TopologyBuilder()

@@ -190,7 +190,7 @@ def test_another_number_of_tasks_is_refused_where_nobody_says_what_keys_are(tmp_
         DurableWorkers(counting(tasks=3), tmp_path, {}, 1)
 
 
-def test_state_that_nobody_has_any_more_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_state_that_nobody_has_any_more_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     """C36: of a component that was renamed, say, whose tasks begin with nothing."""
     DurableWorkers(counting(), tmp_path, {}).run_batch()
     builder = TopologyBuilder()

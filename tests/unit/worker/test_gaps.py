@@ -160,7 +160,7 @@ def test_long_gaps_leave_the_superstep_half_of_the_time(busy: Any) -> None:
     assert (spout.next - before) * CALL_SECS >= worker.round_clock.quantum.seconds / 2 - 0.001
 
 
-def test_what_is_emitted_meanwhile_is_told_in_the_next_report(busy: Any) -> None:
+def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> None:
     """F6: or the controller would think bolts faster than they are."""
     rig = busy(100_000)
     worker, (task,) = home_of(rig), rig.tasks("a")

@@ -274,7 +274,7 @@ def test_rows_that_are_taken_back_with_others_have_used_no_retry(tmp_path: Path)
     assert lives.letters() == [] and 1 in came and table_rows(tmp_path) == 1
 
 
-def test_a_row_that_no_table_can_keep_is_told(tmp_path: Path) -> None:
+def test_a_row_that_no_table_can_keep_is_reported(tmp_path: Path) -> None:
     """Values of a source's own that are no values of columns: by name, and before the batch is committed."""
     lives = Lives(tmp_path, 1)
     lives.source = Numbers()

@@ -353,7 +353,7 @@ def test_data_is_shared_by_task_executor_and_worker() -> None:
     assert contexts[0].get_resource("nothing") is None
 
 
-def test_reported_errors_are_counted_but_only_a_few_are_told() -> None:
+def test_reported_errors_are_counted_but_only_a_few_are_logged() -> None:
     """C4: 5 in 10 s of a task by default; neither fails the tuple nor restarts the task."""
 
     def report(bolt: Any, tup: Any) -> None:

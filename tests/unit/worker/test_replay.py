@@ -121,7 +121,7 @@ def test_a_later_batch_begins_with_the_state_before_it(tmp_path: Path):
     assert again.differences == []
 
 
-def test_what_can_not_be_foreseen_differs_and_is_told(tmp_path: Path):
+def test_what_can_not_be_foreseen_differs_and_is_reported(tmp_path: Path):
     """C35: the first emit that differs with its input, and each key."""
     run = recorded(tmp_path, counting(Draws(), [("a",), ("b",)], 1))
     again = replay(run.plan, str(tmp_path), "count", 0, 0)
@@ -172,7 +172,7 @@ def test_ticks_are_inputs(tmp_path: Path):
     assert again.differences == []
 
 
-def test_batch_bolts_are_told_of_their_batches(tmp_path: Path):
+def test_batch_bolts_hear_of_their_batches(tmp_path: Path):
     """G6: what they emit when the batch is over is compared too; which attempt it was is recorded."""
     builder = TransactionalTopologyBuilder("order", "ranges", DrawnRanges(60, 20), 2)
     builder.set_bolt("partial", Partial(), 2).fields_grouping("ranges", Fields("number"))

@@ -256,7 +256,7 @@ class Hold(Call):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_rows_of_an_open_id_are_processed_and_told_of_one_by_one(workers: int) -> None:
+def test_rows_of_an_open_id_are_processed_and_reported_one_by_one(workers: int) -> None:
     """The first is held over its batch; the second is acked, then the first fails, and comes again alone."""
     builder = TopologyBuilder()
     builder.set_spout("orders", Orders())

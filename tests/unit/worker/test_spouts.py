@@ -97,7 +97,7 @@ def test_a_next_tuple_without_end_ends_no_batch_and_keeps_the_queues_short(worke
     assert flooding.heard == [("deactivate", False), ("close", False)]  # unwound first
 
 
-def test_an_endless_next_tuple_that_waits_for_acks_is_told_of_and_stopped() -> None:
+def test_an_endless_next_tuple_that_waits_for_acks_is_reported_and_stopped() -> None:
     """B3: acks wait for the call's return, so there is a limit, and a clear error."""
     rig = Rig(
         flood(None, reliable=True),

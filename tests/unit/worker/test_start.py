@@ -59,7 +59,7 @@ def test_its_logs_are_where_the_user_says(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "stormspark-logs-spark").exists()
 
 
-def test_a_folder_that_can_not_be_used_is_told_with_its_host(
+def test_a_folder_that_can_not_be_used_is_reported_with_its_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "stormspark-logs-spark").symlink_to(tmp_path)

@@ -103,7 +103,7 @@ def test_the_replay_of_a_failed_message_is_traced_and_names_the_task_that_droppe
 
 
 @pytest.mark.parametrize(("workers", "where"), [(1, "waits in b[0]"), (2, "waits to leave for b[0]")])
-def test_what_waits_is_told_of_too(workers: int, where: str) -> None:
+def test_what_waits_is_reported_too(workers: int, where: str) -> None:
     """W3, W6: tuples in queues here, and those for other workers."""
     rig = Rig(two(Collect(), [(n,) for n in range(5)]), workers)
     home = next(worker for worker in rig.workers if worker.wiring.spouts)

@@ -60,7 +60,7 @@ def test_its_tree_fails_with_the_reason_and_all_others_go_on(bad: str) -> None:
     assert rig.tasks("b")[0].counters.failed == 1
 
 
-def test_untracked_tuples_are_told_of_too() -> None:
+def test_errors_of_untracked_tuples_are_reported_too() -> None:
     """No tree fails, but the error is counted and told."""
     builder = TopologyBuilder()
     builder.set_spout("a", Script([(n,) for n in range(9)]))

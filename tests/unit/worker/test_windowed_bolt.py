@@ -571,7 +571,9 @@ def planned(bolt: Any, conf: dict[str, Any] | None = None, own: dict[str, Any] |
         ),
     ],
 )
-def test_what_can_not_work_is_told_when_it_is_planned(bolt: Any, conf: dict[str, Any], message: str) -> None:
+def test_what_can_not_work_is_refused_when_it_is_planned(
+    bolt: Any, conf: dict[str, Any], message: str
+) -> None:
     """C26: with the component, the user's line and what to do."""
     with pytest.raises(InvalidTopologyError, match=rf"{__file__}:\d+: windowed bolt 'windowed': .*{message}"):
         planned(bolt, conf)

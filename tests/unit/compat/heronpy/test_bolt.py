@@ -126,7 +126,7 @@ class Careless(Bolt):
         SEEN.append("done")
 
 
-def test_what_a_bolt_does_wrong_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_bolt_does_wrong_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """C20, E14: an ack of what is no tuple is logged; an anchor that was acked is told of, and the emit is untracked."""
     rig = run(built(Careless))
     with caplog.at_level(logging.ERROR):

@@ -92,7 +92,7 @@ def test_numbers_and_truth_values_come_back(value: Any) -> None:
     assert (type(back), back) == (type(value), value)
 
 
-def test_what_the_engine_is_told() -> None:
+def test_what_the_engine_gets() -> None:
     """A45, B25: containers are workers; a timeout is at most a tenth late; resources are Spark's."""
     conf = engine_conf(typed({"topology.stmgrs": "4", "topology.container.cpu": "2"}), of_topology=True)
     assert conf["topology.workers"] == 4 and conf["stormspark.message.timeout.buckets"] == 11

@@ -144,7 +144,7 @@ def test_what_is_imported_from_above(write, tmp_path):
         ),
     ],
 )
-def test_what_goes_wrong_is_told_with_its_line(write, after, problem):
+def test_what_goes_wrong_is_reported_with_its_line(write, after, problem):
     """A41, J6: in the user's file."""
     with pytest.raises((TopologyNotFoundError, InvalidTopologyError), match=problem):
         load_topology(write(COMPONENTS, after="\n" + after))

@@ -141,7 +141,7 @@ def test_next_tuple_is_needed() -> None:
     assert any("Oblivious has no next_tuple()" in error for error in rig.errors)
 
 
-def test_what_does_not_fit_is_told() -> None:
+def test_what_does_not_fit_is_reported() -> None:
     """B22: RuntimeError with the component, the stream, and what was expected."""
     rig = run(built(spout=Wrong))
     rig.batches(1)

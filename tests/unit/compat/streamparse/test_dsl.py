@@ -277,7 +277,7 @@ def _mistakes() -> list[Any]:
 
 
 @pytest.mark.parametrize(("make", "kind", "told"), _mistakes())
-def test_what_is_wrong_is_told_with_its_line(make: Any, kind: type[Exception], told: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(make: Any, kind: type[Exception], told: str) -> None:
     """A36: streamparse's exception types, each also an InvalidTopologyError, and the user's line."""
     with pytest.raises(InvalidTopologyError, match=told) as caught:
         make()

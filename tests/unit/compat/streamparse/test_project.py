@@ -137,7 +137,7 @@ def test_a_file_without_topology(project: Callable[..., Path]) -> None:
         load(file)
 
 
-def test_what_the_file_raises_is_told_with_its_line(project: Callable[..., Path]) -> None:
+def test_what_the_file_raises_is_reported_with_its_line(project: Callable[..., Path]) -> None:
     """A36, W12: of src too; errors of the DSL come through as they are."""
     file = project(src__parts="1 / 0\n", topologies__wordcount="import streamparse, parts\n")
     with pytest.raises(TopologyNotFoundError, match=r"ZeroDivisionError.*\n  at .*src/parts\.py:1"):
