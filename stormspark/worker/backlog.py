@@ -5,6 +5,7 @@ from __future__ import annotations
 from stormspark.backpressure import WaterMarks
 from stormspark.config import Settings
 from stormspark.wire.frames import FrameKind
+from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
 from stormspark.worker.wiring import Wiring
 
@@ -42,8 +43,10 @@ class Backlog:
         size += sum(lanes.bytes for lanes in departures.lanes.values())
         waiting += sum(map(len, departures.batch_lanes.values()))
         if not self._sheds:
-            waiting += sum(bolt.waiting for bolt in self._bolts)
-            size += self._queued_bytes()
+            behind = [bolt for bolt in self._bolts if bolt.waiting]
+            if behind:
+                waiting += sum(bolt.waiting for bolt in behind)
+                size += self._queued_bytes(behind)
         if departures.batch_lanes or self._vectorised:
             # The rows of record batches are not objects, so only their bytes count.
             rows, bytes_of_rows = self._rows()
@@ -51,9 +54,10 @@ class Backlog:
         too_many = self._tuple_marks.observe(waiting)
         return self._byte_marks.observe(size) or too_many
 
-    def _queued_bytes(self) -> int:
-        """Estimate how many bytes wait for bolts that are not vectorised."""
-        behind = [bolt for bolt in self._bolts if bolt.waiting and bolt not in self._vectorised]
+    def _queued_bytes(self, behind: list[BoltTask]) -> int:
+        """Estimate how many bytes wait for those of the bolts ``behind`` that are not vectorised."""
+        if self._vectorised:
+            behind = [bolt for bolt in behind if bolt not in self._vectorised]
         if not behind:
             return 0
         # One bolt is weighed, a different one each time: to weigh the tuples of all bolts would cost more than the tuples do.

@@ -213,11 +213,12 @@ class SpoutTask(Task):
     @property
     def has_verdicts(self) -> bool:
         """Whether there are verdicts that the spout can get now."""
-        return self.verdicts.is_ready and not self.calls.suspended
+        return bool(self.verdicts.ready) and not self.calls.suspended
 
     def deliver(self) -> None:
         """Call ``ack`` or ``fail`` for every tree that has ended; in a transaction, only after its batch is decided."""
-        while self.has_verdicts and self.fatal is None:
+        ready = self.verdicts.ready
+        while ready and not self.calls.suspended and self.fatal is None:
             self._delivery.deliver(self.verdicts.take(), self._collector)
 
     def look(self) -> bool:
@@ -344,7 +345,8 @@ class SpoutTask(Task):
         """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted."""
         collector, allowance = self._collector, self.allowance
         before, left = collector.emitted, allowance.left
-        result = self.calls.take_turn(min(_EMITS_PER_TURN, left), min(calls, left), deadline)
+        turn = _EMITS_PER_TURN if left > _EMITS_PER_TURN else left
+        result = self.calls.take_turn(turn, calls if calls < left else left, deadline)
         allowance.use(collector.emitted - before)
         if isinstance(result, Exception):
             self.raised("next_tuple", result)

@@ -18,20 +18,19 @@ class VerdictQueue:
 
     def __init__(self, account: SpoutAccount) -> None:
         self._account = account
+        #: The trees whose verdicts can be delivered now, in the order in which they ended. It is always the same list, so that
+        #: the worker can look at it several times per burst at no cost.
+        self.ready: list[Tree] = account.ended
 
     def __len__(self) -> int:
         """How many trees have ended whose verdicts were not delivered yet."""
         return len(self._account.ended)
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether there are verdicts that can be delivered now."""
-        return bool(self._account.ended)
-
     def take(self) -> list[Tree]:
-        """Take the trees whose verdicts can be delivered now, in the order in which they ended."""
-        ended, self._account.ended = self._account.ended, []
-        return ended
+        """Take the trees out of `ready`."""
+        taken = self.ready[:]
+        self.ready.clear()
+        return taken
 
     def forget(self) -> None:
         """Drop all verdicts, because they belong to an instance that is gone (B10)."""
@@ -60,26 +59,16 @@ class TransactionVerdicts(VerdictQueue):
 
     def __init__(self, account: SpoutAccount) -> None:
         super().__init__(account)
-        self._decided: list[Tree] = []
+        self.ready = []  # the decided trees
         self._undecided = 0  # the number of the first attempt that is neither committed nor rolled back
 
     def __len__(self) -> int:
-        return len(self._account.ended) + len(self._decided)
-
-    @property
-    def is_ready(self) -> bool:
-        """See `VerdictQueue.is_ready`."""
-        return bool(self._decided)
-
-    def take(self) -> list[Tree]:
-        """See `VerdictQueue.take`."""
-        decided, self._decided = self._decided, []
-        return decided
+        return len(self._account.ended) + len(self.ready)
 
     def forget(self) -> None:
         """See `VerdictQueue.forget`."""
         super().forget()
-        self._decided.clear()
+        self.ready.clear()
 
     def failed(self) -> Iterator[Tree]:
         """See `VerdictQueue.failed`."""
@@ -104,7 +93,7 @@ class TransactionVerdicts(VerdictQueue):
         self._undecided = account.attempt
         decided = [tree for tree in account.ended if tree.attempt < account.attempt]
         account.ended = [tree for tree in account.ended if tree.attempt >= account.attempt]
-        self._decided += decided
+        self.ready += decided
         return [tree.message_id for tree in decided if tree.verdict is ACKED]
 
     def roll_back(self, reason: str) -> None:
@@ -113,6 +102,6 @@ class TransactionVerdicts(VerdictQueue):
         ended, self._account.ended = self._account.ended, []
         for tree in ended:
             tree.verdict = taken_back
-        self._decided += ended
+        self.ready += ended
         self.end_attempt()
         self._undecided = self._account.attempt
