@@ -67,7 +67,10 @@ class Backlog:
         return sum(bolt.waiting * self._tuple_bytes.get(bolt.id, 0) for bolt in behind)
 
     def _rows(self) -> tuple[int, int]:
-        """Return how many rows of record batches wait, and the bytes of those that are not in sealed frames."""
+        """Return how many rows of record batches wait, and the bytes of those that are not in sealed frames.
+
+        If bolts shed tuples, rows that wait for bolts are left out.
+        """
         bolts = () if self._sheds else self._vectorised
         lanes = self._departures.batch_lanes.values()
         rows = sum(bolt.rows_waiting for bolt in bolts) + sum(map(len, lanes))

@@ -128,7 +128,7 @@ class BoltTask(Task):
             self._fail_and_restart("finish_batch", error, None)
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait or are held: their batch runs again."""
+        """Drop all tuples that wait for the bolt or that it holds."""
         self.queue.clear()
         self._runner.forget_all()
 
@@ -364,7 +364,10 @@ class BoltTask(Task):
         self._fail_and_restart(where, error, None)
 
     def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
-        """Fail the tuple ``tup``, and restart the task, unless the error means only that the tuple failed (C5, W22)."""
+        """Fail ``tup``, if one tuple is at fault, and restart the task (W22).
+
+        A `FailedException` means only that the tuple failed: the task is not restarted (C5).
+        """
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )

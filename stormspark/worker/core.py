@@ -3,7 +3,7 @@
 A superstep begins with the frames from other workers; superstep 0 also calls the spouts. It ends when no task here has work
 left, or at the deadline. Tuples that are left then stay queued in order, and later input queues behind them. A superstep returns
 the frames for other workers. Only the last superstep of a round returns the report to the driver. Tuples for other workers that
-are left after it wait for superstep 0 of the next round.
+are left after the last superstep wait for superstep 0 of the next round.
 
 The same class serves both engines: in a process beside a Spark executor, and in the local engine's process. It knows no Spark,
 no sockets and no processes. Its clock and its source of randomness are arguments.
@@ -47,7 +47,8 @@ class Worker:
 
     ``incarnation`` tells lives of the same worker apart. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
     seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it
-    is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
+    is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says where state
+    is stored; without it state is kept in memory only, and ends with the process.
     """
 
     def __init__(
@@ -165,7 +166,8 @@ class Worker:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
 
         Trees with edges outside of this worker fail with ``reason``. Tuples that are queued here stay, and so do tuples that
-        bolts hold. If batches are transactions, no such tuple stays; see `roll_back`.
+        bolts hold. Rows of ``batch`` are forgotten, because they come again. If batches are transactions, nothing of the batch
+        stays; see `roll_back`.
         """
         if self.plan.exactly_once:
             self.transaction.attempt_ended(reason)
@@ -194,7 +196,7 @@ class Worker:
     # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
-        """Run one superstep, and return the frames for other workers, or the report.
+        """Run one superstep, and return the frames for other workers; in the last superstep, one frame with the report.
 
         ``frames`` are in the order of (sender, sequence).
         """
@@ -301,8 +303,8 @@ class Worker:
     def _spare_those_that_wait(self) -> None:
         """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that home workers hear of it in time. A tuple that has moved since the last
-        look does not count; otherwise a tree with a loop would live for ever.
+        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. A tuple
+        that has moved since the last look does not count; otherwise a tree with a loop would live for ever.
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
@@ -333,9 +335,10 @@ class Worker:
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that `was_idle`.
 
-        That is so if a timer is due, or if a user's thread has made a call. Otherwise each spout is called once, and there is
-        something to do if one has emitted. Its tuple waits for the next batch, like any tuple that a batch leaves over. If
-        batches are transactions, spouts are not called, because their tuples belong to a batch.
+        That is so if a timer is due, if a user's thread has made a call, or if the topology has to stop. Otherwise each
+        spout is called once, and there is something to do if one has emitted. Its tuple waits for the next batch, like any tuple
+        that a batch leaves over. If batches are transactions, spouts are not called, because their tuples belong to a
+        batch.
         """
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():

@@ -23,7 +23,7 @@ class CurrentCall:
 
     def __init__(self, clock: Callable[[], float], logs: TaskLogs | None = None) -> None:
         self._clock, self._logs = clock, logs
-        #: The name of the task whose code runs, and since when; None while no user code runs.
+        #: The name of the task whose code runs, or of other code such as a worker hook; and since when. None while none runs.
         self.at: tuple[str, float] | None = None
         #: Whether the worker is starting, which may take long.
         self.opening = False

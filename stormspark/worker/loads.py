@@ -46,7 +46,7 @@ class Loads:
         return bool(self._followers)
 
     def take(self, payload: bytes) -> None:
-        """Take in the numbers of another worker."""
+        """Take in how many tuples wait for each task of another worker."""
         self._reported.update(pickle.loads(payload))
 
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:

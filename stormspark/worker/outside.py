@@ -14,7 +14,8 @@ __all__ = ["OutsideWork", "Watch"]
 
 #: How long the worker waits, without a look, for more answers to come.
 _GATHER_SECONDS = 0.0003
-#: How long the worker takes in answers before it returns to its bolts. Each switch costs time.
+#: How long the worker takes in answers before it returns to its bolts. Each switch from bolts to answers
+#: costs time.
 _TAKE_IN_SECONDS = 0.002
 #: A look that took less than this brought few answers. If some bolt has at least `_ENOUGH` tuples outside, the worker then waits
 #: for more answers before the next look, because each look costs time.
@@ -84,9 +85,9 @@ class OutsideWork:
     def wait(self, until: float) -> bool:
         """Wait for answers from outside, and process them. Return false if no bolt works outside, or if there is no time.
 
-        The wait ends after some milliseconds, or earlier if all tuples are done, so that bolts can go on with the results. If
-        somebody outside waits for an answer from some bolts, only these bolts are watched: it is cheaper to process the answers
-        for the other bolts later, all at once.
+        The wait ends after some milliseconds, so that bolts can go on with the results. It ends earlier if all tuples are done,
+        or if many tuples wait for a bolt that has room now. If somebody outside waits for an answer from some bolts, only these
+        bolts are watched: it is cheaper to process the answers for the other bolts later, all at once.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()

@@ -40,7 +40,7 @@ class RoundClock:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Whether spouts may be called in gaps. They may not if there are rows of sources or transactions, because these tuples
+        #: Whether spouts may be called in gaps. They may not if there are rows of sources or transactions, because then tuples
         #: belong to a batch; nor if batches begin at fixed intervals; nor if bolts shed, because then there is no time that is
         #: reserved for spouts.
         self._may_fill = not (

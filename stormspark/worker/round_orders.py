@@ -34,8 +34,8 @@ NO_EARLIER_ATTEMPTS = EarlierAttempts()
 class RoundOrders:
     """The orders for one round of one batch, the same for all workers and supersteps.
 
-    The defaults are for the only round of a batch that is no transaction. If batches are transactions
-    (`PhysicalPlan.exactly_once`), `may_prepare`, `asks_spouts` and `ending_round` change from round to round.
+    The defaults are for the only round of a batch that is no transaction. If a batch has several rounds, `asks_spouts` may change
+    from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may, too.
     """
 
     #: The number of this round in its batch; a batch begins with round 0.

@@ -299,6 +299,7 @@ class SpoutTask(Task):
     def may_emit(self) -> bool:
         """Whether the spout may be called: it is active and below its limits.
 
+        In a transaction an inactive spout may be called, too, while the batch can't end without tuples that it has yet to emit.
         Max spout pending is checked before each ``next_tuple``, not inside (B4).
         """
         if self.fatal is not None:
@@ -342,7 +343,10 @@ class SpoutTask(Task):
         return False
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted."""
+        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted.
+
+        Returns true also if the call raised and the task goes on.
+        """
         collector, allowance = self._collector, self.allowance
         before, left = collector.emitted, allowance.left
         turn = _EMITS_PER_TURN if left > _EMITS_PER_TURN else left
@@ -372,7 +376,7 @@ class SpoutTask(Task):
     # -- 6. rounds -------------------------------------------------------------------------------------------
 
     def begin_round(self, now: float, limit: int | None) -> None:
-        """Begin a round, in which the spout may emit ``limit`` tuples."""
+        """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
         self.allowance.go_on(now)
         self.allowance.begin(limit)
 

@@ -30,8 +30,8 @@ __all__ = [
 class Step(NamedTuple):
     """One superstep of one attempt at one batch.
 
-    ``superstep`` goes on counting if a batch has several rounds: with S + 1 supersteps per round, the second round begins with
-    superstep S + 1.
+    ``superstep`` goes on counting if a batch has several rounds: with three supersteps per round, the second round begins with
+    superstep 3.
     """
 
     batch: int

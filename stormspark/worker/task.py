@@ -38,8 +38,9 @@ __all__ = ["Task"]
 class Task:
     """One task of a component. After a restart it has a new instance of the component.
 
-    Two rules cover all errors (W22). An error in `open`, `prepare` or `activate` stops the topology. Any later error restarts
-    this task alone. The topology stops only if more than ``stormspark.task.max.restarts.in.row`` executions in a row raise.
+    These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
+    `FailedException` only fails a bolt's tuple. Any other error restarts this task alone. The
+    topology stops only if more than ``stormspark.task.max.restarts.in.row`` executions in a row raise.
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
@@ -212,7 +213,7 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """Take over the state of a batch that is committed now.
+        """Take over the state of a batch that is committed now. Do nothing if the batch was not prepared here.
 
         If ``post_save`` raises, the component restarts with that state, as in Heron (C42), unless it is a sink, which retries
         by itself.
@@ -234,7 +235,10 @@ class Task:
         """Drop all tuples that wait for the task or that it holds."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, with a new instance, because the batch after it runs again."""
+        """Take the task back to the state of batch ``txid``, because the batch after it runs again.
+
+        If the task has an instance, it gets a new one.
+        """
         assert self.state is not None
         instance = self.instance
         try:
@@ -347,7 +351,8 @@ class Task:
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
         """Fail the trees of a failed delivery, and close its edge. ``given`` is how the reason names the delivery.
 
-        If batches are transactions, a delivery that belongs to no tree aborts the batch, because no failed tree would (C44).
+        If batches are transactions, a delivery that belongs to no tree aborts the batch at once: there is no tree whose failure
+        would abort it (C44).
         """
         if roots is not None:
             fail_roots(self._ledger, roots, verdict)

@@ -80,7 +80,7 @@ class WorkerTransaction:
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
-        """Begin a round: roll back an ended attempt, or take over a commit."""
+        """Begin a round: roll back an ended attempt, or take over a commit. Skip rows of sources that were given up."""
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
             self.roll_back(step.batch, step.orders.committed, reason)
@@ -165,6 +165,8 @@ class WorkerTransaction:
 
     def warn_if_unsettled(self, step: Step, phase: int) -> None:
         """Send all other workers a frame in superstep S if this worker needs another round, or if the batch fails here.
+
+        A round in which no worker may prepare needs no such frame.
 
         In a round that ends the batch the worker reports a fail at once, in any superstep: a bolt must not be called for the end
         of the batch if the batch has failed in an earlier bolt.

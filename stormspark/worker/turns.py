@@ -125,7 +125,7 @@ class Turns:
     # -- bolts -----------------------------------------------------------------------------------------------
 
     def work(self, deadline: float, loops_until: float) -> None:
-        """Run bolts until every inbox is empty, at the latest until ``deadline``.
+        """Run bolts until no tuple waits here and no bolt works outside, at the latest until ``deadline``.
 
         One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes, perhaps
         for ever (A15). After the time ``loops_until`` they wait for the next superstep.
@@ -245,7 +245,7 @@ class Turns:
     # -- threads and timers ----------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
-        """Carry out emits, acks and fails that threads of user code have made, if they belong to the batch."""
+        """Carry out emits, acks and fails that threads of user code have made: all of them, or those at hand (`takes_calls`)."""
         for task in tasks:
             most = len(task.mailbox) if self.takes_calls else task.mailbox.at_hand
             if most and task.fatal is None:

@@ -30,8 +30,8 @@ def compare_emits(
 ) -> Iterator[str]:
     """Describe the first difference between the recorded emits, ``then``, and those of the replay, ``now``.
 
-    Most other differences follow from the first. ``kind`` names the emits in the description. ``numbers`` has the number of the
-    input for each emit in ``now``.
+    Most other differences follow from the first. If the numbers of emits differ, that is described, too. ``kind`` names the emits
+    in the description. ``numbers`` has the number of the input for each emit in ``now``; None: the emits belong to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:

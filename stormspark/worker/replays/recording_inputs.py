@@ -25,14 +25,14 @@ _log = logging.getLogger(__name__)
 
 
 class BatchBegins(NamedTuple):
-    """The event that ``begin_batch`` of a bolt that knows its batches was called, with these arguments."""
+    """Recorded when ``begin_batch`` of a `BatchAware` bolt is called. The fields are the arguments of the call."""
 
     attempt: TransactionAttempt
     announced: Any
 
 
 class BatchEnds(NamedTuple):
-    """The event that ``end_batch`` of such a bolt was called, because all tuples of the attempt have come."""
+    """Recorded when ``end_batch`` of a `BatchAware` bolt is called, because all tuples of the attempt have come."""
 
 
 class InputRecording:
@@ -42,7 +42,7 @@ class InputRecording:
         self._files, self._generation, self._worker = files, generation, worker
         self._batch: int | None = None
         self._file: InputFile | None = None
-        #: The closed files of this batch. There may be several, because a worker may prepare the batch more than once.
+        #: The files of this attempt that `end` has closed.
         self._closed: list[InputFile] = []
         self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
 
@@ -54,7 +54,7 @@ class InputRecording:
             task.forget()
 
     def end(self) -> TaskChanges:
-        """Close the batch's file. Return the changes by which the commit names the files of the batch."""
+        """Close the batch's file. Return a row for the state table that lists the files; it is committed with the batch."""
         for task in self.tasks.values():
             task.flush()
         if self._file is not None:
@@ -68,7 +68,7 @@ class InputRecording:
         return named(self._worker, [file.path for file in self._closed] if whole else [])
 
     def add(self, chunk: Chunk) -> None:
-        """Record an executed chunk."""
+        """Record an executed chunk, unless the recording of this batch has failed."""
         if self._batch is None:
             return
         if self._file is None:

@@ -69,8 +69,9 @@ def replay(
 ) -> Replay:
     """Run ``batch`` of task ``index`` of a bolt again. ``location`` is the place of the state table.
 
-    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if the batch was not recorded or its state is not
-    retained, and `ComponentError` for an error in ``prepare``.
+    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if the task is not one that can be replayed, if the
+    batch was not recorded or can't be read, or if the state before the batch is not retained. Raises
+    `ComponentError` for an error in ``prepare``.
     """
     declared = _checked(plan, component, index)
     table = StateTable(location)

@@ -12,7 +12,7 @@ MISSING = object()
 
 
 class Emitted(NamedTuple):
-    """A tuple that the bolt emitted. ``tasks`` are the ids of the tasks that it went to; they are not recorded."""
+    """A tuple that the bolt emitted. ``tasks`` are the ids of the tasks that it went to; a recording lacks them."""
 
     stream: str
     values: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 @dataclass
 class Executed:
-    """One input, with the bolt's emits, ack, fail or error; ``source`` is ``component[task]:stream``."""
+    """One input, with the bolt's emits, ack, fail or error; ``source`` names where it came from; "tick" for a tick."""
 
     number: int
     source: str

@@ -27,9 +27,9 @@ _ACTIVE, _FINISHING = SpoutState.ACTIVE, SpoutState.FINISHING
 TRANSITIONS: Mapping[SpoutState, frozenset[SpoutState]] = {
     _NOT_OPENED: frozenset({_INACTIVE}),
     _INACTIVE: frozenset({_ACTIVE}),
-    # Not to INACTIVE: the current batch may have rows of this spout.
+    # An active spout can't become INACTIVE at once, because the current batch may have rows of this spout.
     _ACTIVE: frozenset({_FINISHING}),
-    # To INACTIVE when the next batch begins.
+    # It becomes INACTIVE when the next batch begins.
     _FINISHING: frozenset({_ACTIVE, _INACTIVE}),
 }
 

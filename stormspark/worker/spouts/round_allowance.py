@@ -8,7 +8,7 @@ from stormspark.metrics import TaskCounters
 
 __all__ = ["UNLIMITED", "RoundAllowance", "StopReason"]
 
-#: The limit of a spout that has none.
+#: The number that stands for a limit where there is none.
 UNLIMITED = 1 << 62
 
 

@@ -53,7 +53,8 @@ class SuspendableCalls:
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | Exception:
         """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
 
-        Returns whether the last call emitted, or the exception that the call raised. If a call is suspended, the result is true.
+        Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside
+        a call, which is suspended then, the result is true.
         """
         collector = self._collector
         self.turn, self.most, self.deadline = turn, most, deadline

@@ -31,7 +31,8 @@ class VerdictDelivery:
         self._seen = 0  # how many verdicts were delivered, as of the last `has_moved`
 
     def deliver(self, ended: list[Tree], collector: SpoutCollector) -> None:
-        """Call ``ack`` or ``fail`` for each of these trees. The first call that raises ends this, and restarts the task.
+        """Call ``ack`` or ``fail`` for each of these trees. If a call raises, the task restarts, and the
+        remaining trees get no call.
 
         ``collector`` is the collector of the spout's current instance.
         """

@@ -124,7 +124,8 @@ class BatchState:
         """Write the changes of batch ``txid`` to a file, and return its description.
 
         If only the driver reaches the table, nothing is written, and the changed rows are returned. Returns None if nothing has
-        changed, or if the batch can't be prepared. In the last case one task has the reason (`Task.aborts`).
+        changed, if state is kept in memory only, or if the batch can't be prepared. In the last case one task has the reason
+        (`Task.aborts`).
         """
         reached("worker.before_prepare")
         changes: list[TaskChanges] = []
@@ -172,7 +173,7 @@ class BatchState:
         yield from (one for one in changes if one.component not in self._dealt)
 
     def _entered(self) -> Iterator[Task]:
-        """Iterate over the tasks. Call ``enter`` with each task before it is returned, and with None at the end."""
+        """Iterate over the tasks. Call ``enter`` with each task before it is yielded, and with None at the end."""
         for task in self._tasks:
             self._enter(task)
             yield task

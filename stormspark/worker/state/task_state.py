@@ -8,9 +8,11 @@ knows nothing of state, and its attributes are stored (``topology.state.pickle``
               before a batch runs again: pre_restore
     pickle    open or prepare; then the attributes are restored; per batch: the attributes are stored
 
+Only a `TwoPhaseStatefulComponent` gets ``post_save`` and ``pre_restore``.
+
 The windows of a windowed bolt are kept in a second store, which is committed together with the first one (C41).
 
-After ``pre_rollback`` or ``pre_restore`` a new instance begins, so that no attribute keeps anything of the failed batch.
+Before a batch runs again, a component of any kind gets a new instance, so that no attribute keeps anything of the failed batch.
 """
 
 from __future__ import annotations
@@ -139,7 +141,7 @@ class TaskState:
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """Take the stores back to batch ``txid``, because the batch after it runs again, with a new instance.
+        """Take the stores back to batch ``txid``, because the batch after it runs again.
 
         Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
         """

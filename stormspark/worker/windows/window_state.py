@@ -67,7 +67,7 @@ class WindowState:
         return self._unpickled(self._store[number])
 
     def restore(self, items: PagedItems[Tuple]) -> None:
-        """Give all pages to ``items``."""
+        """Give all pages to ``items``; raises `CheckpointError` if they can't be read."""
         for number, page in self._store.iterate():
             if number != _PROGRESS:
                 items.hold(number, self._unpickled(page))

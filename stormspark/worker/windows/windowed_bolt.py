@@ -145,7 +145,8 @@ class WindowedBoltExecutor(Bolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Prepare the user's bolt, then start or restore its windows.
 
-        Raises `InvalidTopologyError` for a bolt without a window (C26), and for stored windows in the other kind of time.
+        Raises `InvalidTopologyError` for a bolt without a window (C26), and for stored windows in the other kind of time. Raises
+        `CheckpointError` if stored windows can't be read.
         """
         settings = WindowSettings.read(conf)
         self._context = context
@@ -358,9 +359,10 @@ class WindowedBoltExecutor(Bolt):
 
 
 class _MessageIds:
-    """A memory of which tuples the windows have had already, by a field whose values grow in each stream of each task (C41).
+    """Recognises tuples that windows have held before, by a field whose values grow in each stream of each task (C41).
 
-    After a restart it recognises such tuples of a stream, until the first tuple that is new. Without a field it recognises none.
+    It looks for such tuples only after a restart, in each stream until the first tuple that is new. Without a field it
+    recognises none.
     """
 
     def __init__(self, field: str | None) -> None:
