@@ -1,7 +1,8 @@
 """The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
 
-The invariant: **spouts emit in a round as many tuples as the bolts can process in about one target, and fewer while more
-tuples than that wait.** So the bolts' own speed, whatever it is, bounds the queues, and with them memory and the age of tuples.
+The *target* is the intended length of a round. The invariant: **spouts emit in a round as many tuples as the bolts can process
+in about the target, and fewer while tuples wait.** So the bolts' own speed, whatever it is, bounds the queues, and with
+them memory and the age of tuples.
 
 Why it holds. A round is a closed experiment: a known number of tuples came in, and their processing took, or will take, a
 known time. That gives the present time per tuple, for a bolt that sleeps as for one that computes, including all
@@ -10,23 +11,26 @@ DStreams, a PID controller, is similar: it takes the rate that was processed, mi
 
 What could break it, and why it does not:
 
-- *Overshoot*. The cost of a small round is mostly overhead, so its prediction per tuple is too high and never too low. A
-  limit grows by at most target / overhead per round, some ten times.
+- *Overshoot*. A small round is mostly overhead. So the time per tuple that it shows is too high and never too low. From one
+  round to the next a limit grows at most by the factor target / overhead, which is about ten.
 - *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A
   limit that is wrong by a half is corrected once that has lasted for several rounds.
-- *A spiral*. If rounds are long for other reasons, a lower limit would cost throughput and not make them shorter. So a limit
-  falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead (`_longest`).
+- *A spiral*. If rounds are long, but not because of bolts, a lower limit would cost throughput and not make rounds shorter. So
+  a limit falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead
+  (`_longest`).
 - *A permanent stall* (W1). All limits are computed anew from each round's figures. There is no message "go on" that could be
   lost, and a spout that is held may still emit one tuple per round and task, so that there always are figures. A round
   that processes earlier tuples shows how fast the bolts are now, which is all that is needed to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
-(F13). Heron slows all spouts (F10). None of the slowed spouts gets less than an even share if it can use it. A bolt is at
-fault if it is above a water mark (F9: bytes; F7: tuples), or if its work, on its busiest worker, makes the round long. If a
-round is long without such a bolt, Spark or the exchange is the cause, and only the spouts' quantum adapts to it.
+(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of that bolt's time, if it can use
+the share. A bolt is at fault if it is above a water mark (F9: bytes; F7: tuples), or if bolts' work takes up at least half
+of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark or the exchange is the cause,
+and only the spouts' quantum adapts to it.
 
 When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
-next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named.
+next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named as
+the cause of a limit.
 """
 
 from __future__ import annotations
@@ -53,45 +57,48 @@ __all__ = [
     "SpoutPressure",
 ]
 
-#: The cause that is named if bolts hold more tuples, in windows or joins, than a spout may have open.
+#: The cause that is named, instead of a bolt, if a spout has more open trees than its mark allows. Usually bolts hold its tuples
+#: in windows or joins.
 OPEN_TREES = "open trees"
 
 #: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
-#: Bolts are at fault for a round if their work is at least this share of it.
+#: Bolts are at fault for a round's length only if their work is at least this share of the round.
 _SHARE = 0.5
 #: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
-#: While a bolt is at fault, a round may be longer than the target until its overhead is this share of it.
+#: While a bolt is at fault, a round may be longer than the target, until overhead is only this share of the round.
 _OVERHEAD_SHARE = 0.05
 #: The same share while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
-#: The longest round, in targets.
+#: The longest round that is planned, in targets.
 _LONGEST = 4.0
 #: A round is never planned shorter than this many times its overhead.
 _SHORTEST = 3.0
-#: Thresholds, as differences of logarithms. If a round missed its target by more than the first, its limit is only an
-#: estimate. The next round replaces it if it is off by more than the second, and so does the round after that if the
-#: limit grew by more than the third.
+#: Thresholds, as differences of logarithms. A limit that a correction has changed by more than `_FAR` is only an estimate. The
+#: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
+#: the limit should grow by more than `_GROWS`, the limit stays an estimate for one more round.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: A limit that would grow by less than this factor is not raised: one task has reached its share, and others emit no more.
+#: In a new topology a limit that would grow by less than this factor is not raised: one of the spout's tasks has reached its
+#: share of the limit, and the others have no more to emit.
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
-#: Only rounds of at least this length, in targets, count for that: a shorter round was ended by the spout's share of time.
+#: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
 _ENDED_BY_TIME = 0.5
-#: The bolt is named once it has taken the time for more than this many targets, in more than one round. One round is not
-#: enough: time also stops a spout that had just one burst and emitted all of it, and only the next round shows that.
+#: Such a bolt is named once it has taken the time for more than this many targets, in more than one round. One round is not
+#: enough: time also stops a spout that has a single burst of tuples and emits all of it, and only the next round shows that
+#: nothing is left.
 _BURST = 2.0
-#: How many rounds are remembered to find the overhead that every round has.
+#: How many rounds are remembered to find the unavoidable overhead, which is the least one.
 _OVERHEADS = 1000
 #: How many of the last rounds show the present overhead.
 _LATELY = 15
-#: A limit is removed when no spout reached it for this long, in targets. So sources that come in bursts keep it.
+#: A limit is removed when its spout has not reached it for this long, in targets. So a source that comes in bursts keeps it.
 _CALM = 20.0
 #: The least cost of a tuple, in seconds. On a clock that stands still, nothing takes time.
 _LEAST_COST = 1e-9
-#: A limit is removed after this many rounds in which time, and not the limit, stopped the spout.
+#: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
 #: The amounts of waiting work, in targets, above which a source is behind, and below which it no longer is.
 _BEHIND = (2.0, 0.5)
@@ -101,7 +108,7 @@ _REMEMBERED = 1000
 
 @dataclass
 class _Bolt:
-    """A bolt as the controller sees it. Seconds are by worker, because a worker does one thing at a time."""
+    """A bolt as the controller sees it. Its work is added up per worker, because a worker does one thing at a time."""
 
     tasks: Sequence[int]
     tuples: WaterMarks
@@ -116,9 +123,9 @@ class _Bolt:
     busy: dict[int, float] = field(default_factory=dict)
     left: dict[int, float] = field(default_factory=dict)
     came: dict[int, float] = field(default_factory=dict)
-    #: How many tuples the spouts emitted whose tuples reach this bolt.
+    #: How many tuples were emitted in the round by those spouts whose tuples reach this bolt.
     fed: int = 0
-    #: How many tuples arrived, by task.
+    #: How many tuples arrived in the round, by task.
     arrived: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -150,9 +157,10 @@ class _Bolt:
         self.bytes.observe(self.queued_bytes)
 
     def in_turns(self, seconds: Mapping[int, float]) -> float:
-        """Return how long its workers need for these seconds of work.
+        """Return how long the bolt's workers need for ``seconds`` of work, which are given by worker.
 
-        Workers that host its spouts have their tuples at once. The other workers begin when these workers have finished.
+        Workers that host spouts of this bolt (`beside`) get their tuples at once. Its other workers begin when those have
+        finished.
         """
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():
@@ -180,11 +188,11 @@ class _Spout:
     #: The share of the limit that remains after waiting tuples are subtracted.
     brake: float = 1.0
     because_of: str | None = None
-    #: Whether a round that was much too long or much too short set its limit.
+    #: Whether the limit is only an estimate, because it was just set for the first time or changed by a large factor.
     is_rough: bool = False
-    #: Whether the bolt in `because_of` is still at fault.
+    #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
-    #: The bolt that takes nearly all of rounds in which time stops the spout, and for how many seconds that has lasted.
+    #: The bolt that takes most of the time of rounds in which time stops the spout; and for how many seconds that has lasted.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -202,7 +210,7 @@ class _Spout:
 
     @property
     def allowed(self) -> int | None:
-        """How many tuples all its tasks together may emit in the next round."""
+        """How many tuples all its tasks together may emit in the next round; None if there is no limit."""
         if self.trees.closed:  # a bolt may need another tuple to release those that it holds
             return len(self.tasks)
         return None if self.limit is None else max(int(self.limit * self.brake), len(self.tasks))
@@ -216,7 +224,7 @@ class _Spout:
 
     @property
     def blamed(self) -> str | None:
-        """The bolt, or `OPEN_TREES`, that stopped it in this round."""
+        """The bolt, or `OPEN_TREES`, because of which the spout did not emit more in this round; None if there is none."""
         if not self.limited:
             return self.crowded_out_by
         return OPEN_TREES if self.trees.closed else self.because_of
@@ -229,9 +237,9 @@ class _Round:
         self.seconds = seconds
         self._came = _by_worker(bolt.came for bolt in bolts)
         self._left = _by_worker(bolt.left for bolt in bolts)
-        #: The time beside the work of the busiest worker.
+        #: The time that is left if the work of the busiest worker is subtracted.
         self.overhead = max(0.0, seconds - max(_by_worker(bolt.busy for bolt in bolts).values(), default=0.0))
-        #: The time that all bolts need one after another, each with its workers in turns.
+        #: The time that all bolts need for the work that came, if they run one after another, each with its workers in turns.
         self.path = sum(bolt.in_turns(bolt.came) for bolt in bolts)
         self._work = sum(
             bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()})
@@ -242,7 +250,8 @@ class _Round:
     def is_because_of(self, bolt: _Bolt) -> bool:
         """Return whether the bolt is at fault.
 
-        It is, if it is above a mark, or if bolts made the round long, by work done or left, and it is among the worst of them.
+        A bolt above a mark is at fault. So is a bolt with at least `_SHARE` of the work of the worst bolt, if all bolts' work,
+        done or left, is at least `_SHARE` of the round.
         """
         whole = self.seconds + max(self._left.values(), default=0.0)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -262,7 +271,8 @@ class Controller:
     ``spouts`` and ``bolts`` are task ids by component. ``upstream`` has for each bolt the spouts whose tuples reach it.
     ``worker_of`` maps tasks to workers; without it each task counts as having a worker of its own. Marks are pairs of a high
     and a low mark, in tuples and in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees,
-    because tuples that bolts hold in windows and joins wait in no queue. All times are in seconds.
+    because tuples that bolts hold in windows and joins wait in no queue. ``target`` is the intended length of a round. All times
+    are in seconds.
 
     >>> controller = Controller({"words": [1]}, {"count": [2]}, {"count": {"words"}}, target=1.0)
     >>> controller.limits
@@ -309,14 +319,15 @@ class Controller:
         self._seconds = 0.0
         self._changes = 0
         self._history: deque[LimitChange] = deque(maxlen=_REMEMBERED)
-        #: The time of each round beside the work of the busiest worker.
+        #: The overhead of each of the last rounds: the time that is not work of the busiest worker.
         self._overheads: deque[float] = deque(maxlen=_OVERHEADS)
         self.begin()
 
     def begin(self) -> None:
         """Begin without any knowledge of the speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
-        #: The least overhead since the beginning. At full speed overhead grows with the work, and looks like work.
+        #: The least overhead of a round since this call. At full speed overhead grows with the work, and then not all of it is
+        #: unavoidable.
         self._least_overhead = 0.0
         for bolt in self._bolts.values():
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
@@ -344,7 +355,7 @@ class Controller:
 
         ``pause`` is the time before the round that belongs to no round. ``filled`` is the time in which workers had nothing of
         the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` is only
-        the time in which workers were at work, because the rest of the round was unusual.
+        the time in which workers were at work, because the rest of the round was unusual. Its overhead is not remembered.
         """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
@@ -379,9 +390,10 @@ class Controller:
             self._set(name, None)
 
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
-        """Check whether a bolt takes the time of a spout that no limit stops; return for how many seconds the spout was held.
+        """Check whether a bolt takes the time of a spout that no limit stops.
 
-        Once that is sure, the rounds in which it was not yet sure are counted, too.
+        Return for how many seconds the spout was held, if anything held it. When the bolt is named for the first time, the
+        rounds in which its fault was not yet sure are counted, too.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -426,15 +438,15 @@ class Controller:
             return whole / tuples
         if spout.arrived and this.is_because_of(bolt):
             # The round processed earlier tuples. It shows nothing about the new tuples, but it shows how fast bolts are now. So
-            # the cost is estimated: how long would the remembered round take at this speed?
+            # the cost is estimated: how long would the round that showed the last cost take at this speed?
             work = _by_worker(one.time_for(spout.arrived, self._worker_of) for one in self._bolts.values())
             busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
             return (min(self._overheads) + busiest) / spout.tuples
-        # Little work came in, so the round is mostly overhead. The cost is too high, and never too low.
+        # Little work came in, so the round is mostly overhead. Its time per tuple may be too high, but never too low.
         return min(spout.cost, whole / tuples)
 
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
-        """Explore the speed of a new topology: raise the limit until a bolt is at fault, or until it does not stop the spout."""
+        """Explore the speed of a new topology: raise the limit until a bolt is at fault, or until no limit stops the spout."""
         assert spout.limit is not None
         if worst.above or (bolts_to_blame and wanted < spout.emitted):
             self._hold(name, spout, wanted, worst)
@@ -453,7 +465,7 @@ class Controller:
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # a spout without a limit is judged by its emits, which may be too many and are never too few
+        else:  # a spout that no limit has stopped is judged by its emits, which may be too many and are never too few
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -476,7 +488,7 @@ class Controller:
         self._set(name, max(limit, float(len(spout.tasks))))
 
     def _worst(self, spout: _Spout, bolts: Iterable[_Bolt]) -> _Bolt:
-        """Return the bolt to name: among several that are equally slow, always the same."""
+        """Return the bolt to name: the worst one, or the one that is named already if it is nearly as bad."""
         worst = max(bolts, key=lambda bolt: (bolt.above, bolt.work))
         named = self._bolts.get(spout.because_of or "")
         if named is not None and named.above == worst.above and named.work >= _STILL * worst.work:
@@ -484,7 +496,10 @@ class Controller:
         return worst
 
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
-        """Return the spout's tuples, or up to twice as many if other spouts took more of that bolt's busiest worker."""
+        """Return the spout's tuples, or up to twice as many if other spouts took more of ``bolt``'s busiest worker.
+
+        With more tuples the cost per tuple looks lower, so the spout's limit grows towards an even share.
+        """
         worker = max(bolt.came, key=bolt.came.__getitem__)
         works = {
             other_name: other.emitted
@@ -499,7 +514,8 @@ class Controller:
     def _longest(self, name: str, bolt: _Bolt) -> float:
         """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
-        It is no longer than the target if spouts without a limit would have to wait for a bolt that their tuples do not reach.
+        It is at most the target if spouts that no bolt limits would have to wait for ``bolt``, although their tuples do not
+        reach it. Otherwise it is at most `_LONGEST` targets. In both cases it may be `_SHORTEST` times the overhead.
         """
         overhead = min(self._overheads, default=0.0)
         others = any(
@@ -552,7 +568,8 @@ class Controller:
     def round_target(self) -> float:
         """The intended length of the next round in seconds, if no spout is held.
 
-        It is the target, or so long that unavoidable overhead is a tenth of it, or a smaller share if a bolt holds up others.
+        It is the target, or so long that unavoidable overhead is a tenth of it. If a bolt takes most of a spout's time, the
+        round is so long that the usual overhead is a twentieth of it. It is at most `_LONGEST` targets.
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
@@ -561,7 +578,7 @@ class Controller:
         return min(max(self.target, overhead / share), _LONGEST * self.target)
 
     def limit_of(self, spout: str) -> int | None:
-        """Return how many tuples all tasks of a spout together may emit in the next round."""
+        """Return how many tuples all tasks of a spout together may emit in the next round; None if there is no limit."""
         return self._spouts[spout].allowed
 
     def is_behind(self, spout: str) -> bool:

@@ -6,15 +6,16 @@ __all__ = ["Drift"]
 
 #: The greatest distance from zero that is never taken for a change.
 _ALLOWED = 0.3
-#: If distances exceed that one by more than this in sum, over several rounds, it is a change.
+#: By how much the distances of one or several values, added up, have to exceed `_ALLOWED` to be taken for a change.
 _ENOUGH = 1.4
 
 
 class Drift:
     """A watch over the logarithm of a ratio that should be 1. It returns by how much the logarithm is off, once that is sure.
 
-    A factor of 5.5 is accepted at once, of 2 after four rounds, of 1.5 after fourteen. A factor of 1.3 is never accepted.
-    Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once in some ten thousand rounds.
+    It gets one value per round. A ratio of 5.5 is taken for a change at once, one of 2 after four rounds, one of 1.5 after
+    fourteen, and one of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once
+    in some ten thousand rounds.
 
     >>> drift = Drift()
     >>> [drift.observe(x) for x in (0.4, -0.4, 0.1, -2.3)]

@@ -1,4 +1,4 @@
-"""Frozen snapshots of the controller of backpressure, for people."""
+"""Frozen snapshots of what the controller of backpressure knows. They are shown to users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 class LimitChange(NamedTuple):
     """A change of a spout's limit, which is for all its tasks together; None means no limit.
 
-    ``seconds`` is for how long the topology had run when the limit changed.
+    ``seconds`` is how long the topology had run when the limit changed.
     """
 
     seconds: float
     spout: str
     limit: int | None
-    #: The bolt at fault; None when a topology begins.
+    #: The bolt that was last at fault; None if the limit is removed, or if no bolt was at fault since the topology began.
     because_of: str | None
 
 
@@ -26,8 +26,9 @@ class LimitChange(NamedTuple):
 class SpoutPressure:
     """A spout as the controller sees it.
 
-    ``limit`` is per round, for all of its tasks. ``throttled_by`` is the bolt that limits it now, and ``throttled_ms`` is for
-    how long each bolt has limited it (F6, F11).
+    ``limit`` is per round, for all of its tasks together; None means no limit. ``throttled_by`` is the bolt that limits the
+    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` says for how long each of them has limited
+    the spout (F6, F11).
     """
 
     limit: int | None

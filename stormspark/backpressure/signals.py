@@ -25,7 +25,7 @@ class SpoutLoad(NamedTuple):
     limited: bool
     #: The rows of a source that wait to be emitted.
     rows_waiting: int = 0
-    #: The number of its open trees.
+    #: The number of the task's open trees.
     open_trees: int = 0
 
 

@@ -44,9 +44,9 @@ __all__ = [
 
 _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
-#: About how many turns a spout's task has in its quantum. A worker has more, of 64 calls each.
+#: About how many turns a simulated spout's task has in its quantum. In a real worker it has more turns, of 64 calls each.
 _TURNS = 16
-#: If a tuple has more bytes than this, a worker's marks matter within such a turn.
+#: If a tuple has more bytes than this, a turn has 64 calls here too, because a worker can get above its marks within a turn.
 _LARGE = 1000
 #: How many times per target a bolt reads the clock.
 _LOOKS = 50
@@ -61,22 +61,22 @@ class SimulatedSpout:
     """A simulated spout. Until time t its tasks together can emit ``supply(t)`` tuples. One emit takes ``seconds``."""
 
     name: str
-    workers: Sequence[int] = (0,)  #: of each task
+    workers: Sequence[int] = (0,)  #: the worker of each task
     seconds: float = 1e-6
     supply: Callable[[float], float] = _endless
 
 
 @dataclass(frozen=True)
 class SimulatedBolt:
-    """A simulated bolt. Per tuple of a component it receives ``inputs`` tuples. A tuple takes ``cost(t)`` seconds at time t."""
+    """A simulated bolt. For each tuple of component c it gets ``inputs[c]`` tuples, each of which takes ``cost(t)`` seconds."""
 
     name: str
     inputs: Mapping[str, float]
-    workers: Sequence[int] = (1,)  #: of each task
+    workers: Sequence[int] = (1,)  #: the worker of each task
     cost: Callable[[float], float] = lambda seconds: 1e-6
-    shares: Sequence[float] = ()  #: of its tuples, by task; equal if empty
-    bytes: int = 100  #: of a tuple
-    jitter: float = 0.0  #: of its cost, redrawn every two targets: sigma of a lognormal distribution
+    shares: Sequence[float] = ()  #: which share of its tuples each task gets; equal shares if empty
+    bytes: int = 100  #: per tuple
+    jitter: float = 0.0  #: sigma of the lognormal factor of the cost, drawn anew every two targets
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ class Scenario:
     overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    pauses: Mapping[float, float] = field(default_factory=dict)  #: of no bolt's fault: when, and how long
+    pauses: Mapping[float, float] = field(default_factory=dict)  #: the lengths, by time, of delays that are no bolt's fault
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
     @property
     def components(self) -> list[SimulatedSpout | SimulatedBolt]:
-        """All components, in that order."""
+        """All components, in the order in which tuples pass them."""
         return [*self.spouts, *self.bolts]
 
     def upstream(self) -> dict[str, set[str]]:
@@ -169,7 +169,7 @@ class _Task:
     hungry: bool = False
     factor: float = 1.0  # of its cost, until `factor_until`
     factor_until: float = 0.0
-    #: For each bolt that it sends to, fractions of tuples by task of the bolt.
+    #: By id of a receiving task, the fraction of a tuple that it has not been sent yet.
     carried: dict[int, float] = field(default_factory=dict)
 
 
@@ -206,7 +206,7 @@ class Simulation:
         self._large = any(bolt.bytes > _LARGE for bolt in scenario.bolts)
 
     def run(self, seconds: float) -> list[Round]:
-        """Run rounds until this much time has passed."""
+        """Run rounds until `now` is at least ``seconds``."""
         rounds = []
         while self.now < seconds:
             rounds.append(self.run_round())
@@ -266,7 +266,10 @@ class Simulation:
         self.now = max(ends)
 
     def _ask(self, worker: int) -> float:
-        """Run the spouts of a worker, in turn with its bolts, until they have no more tuples or their time is up."""
+        """Run the spouts of a worker, in turn with its bolts, until they can emit no more or their time is up.
+
+        Returns the time at the end.
+        """
         spouts = [task for task in self._spouts if task.worker == worker]
         quantum = self._quanta[worker].seconds
         now, until = self.now, self.now + quantum
@@ -304,7 +307,10 @@ class Simulation:
         return tuples > _TUPLE_MARKS[0] or size > _BYTE_MARKS[0]
 
     def _work(self, worker: int, now: float, until: float) -> float:
-        """Run the bolts of a worker, those nearest to the spouts first, until nothing waits or time is up."""
+        """Run the bolts of a worker, those nearest to the spouts first, until nothing waits or time is up.
+
+        Returns the time at the end.
+        """
         step = self.scenario.target / _LOOKS
         for task in self._bolts:
             bolt = task.component
@@ -354,7 +360,7 @@ def our_controller(scenario: Scenario) -> Controller:
 
 
 class FixedLimit:
-    """``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round, whatever happens."""
+    """A fixed limit, as Spark's ``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round."""
 
     def __init__(self, scenario: Scenario, tuples: int) -> None:
         tasks = scenario.tasks()
@@ -379,7 +385,7 @@ class Pid:
         self.limits: Limits = dict.fromkeys(self._spouts, FIRST_LIMIT)
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Adjust the rate. The error is the wanted rate minus the actual one; late tuples count by a fifth."""
+        """Adjust the rate. The error is the previous rate minus the rate of this round; late tuples count by ``integral``."""
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return

@@ -8,7 +8,7 @@ __all__ = ["WaterMarks"]
 class WaterMarks:
     """A gate that closes above ``high`` and opens again below ``low``. Between the two marks it stays as it is.
 
-    Raises ValueError unless the low mark is below the high mark.
+    Raises ValueError if the low mark is negative or not below the high mark.
 
     >>> gate = WaterMarks(high=100, low=50)
     >>> [gate.observe(level) for level in (80, 101, 80, 49, 80)]

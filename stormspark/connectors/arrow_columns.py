@@ -50,8 +50,8 @@ def columns_of(
 def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
     """Return a schema of the tuples' fields.
 
-    Each field gets the type of all its values, or that of the first one if they differ. Raises ValueError for a field that is
-    None everywhere.
+    Each field gets a type that all its values have; if there is none, the type of the first value. Raises ValueError for a
+    field that is None everywhere.
 
     >>> from stormspark.testing import make_tuple
     >>> inferred_schema([make_tuple((None, "x"), fields=["n", "s"]), make_tuple((1.5, "y"), fields=["n", "s"])])
@@ -117,7 +117,8 @@ class _Place:
 class Fit:
     """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
-    Values of ``keys`` may not be None. Values of ``partitions`` must be such that readers can read their partitions.
+    Values in the columns ``keys`` may not be None. By values in the columns ``partitions`` the table is partitioned, so readers
+    must be able to read partitions of them.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])

@@ -24,7 +24,7 @@ __all__ = ["DeltaBolt"]
 
 #: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: Merges of several tasks conflict at every commit, and only one of them succeeds.
+#: How many more tries a merge has: merges of several tasks conflict at every commit, and only one of them succeeds.
 _MORE_TRIES_TO_MERGE = 10
 #: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000
@@ -49,8 +49,8 @@ class DeltaBolt(TransactionalSink, Bolt):
     raised an error. The bolt recognises that commit by its transaction (Delta's ``txn``), and does not repeat it. If a worker
     dies between a commit and its acks, the commit's tuples are written twice.
 
-    Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes one commit
-    per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
+    Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one
+    commit per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
 
     Raises `InvalidTopologyError` for arguments that can't work.
 
@@ -126,7 +126,7 @@ class DeltaBolt(TransactionalSink, Bolt):
                 self._learn_the_schema()
 
     def execute(self, tup: Tuple) -> None:
-        """Keep a tuple for the next commit."""
+        """Keep a tuple for the next commit, and make the commit if the sync policy says so."""
         if tup.is_tick:
             self._collector.ack(tup)
         elif self._outbox is not None:
@@ -166,7 +166,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._outbox.save(checkpoint_id, staged, 0 if staged is None else staged.size)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Commit the files to the table. If that raises, a later batch's end tries again."""
+        """Make the waiting files part of the table. If that raises, it is tried again at the end of a later batch."""
         assert self._outbox is not None
         self._outbox.deliver(checkpoint_id)
 
@@ -184,7 +184,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._waiting_to_columns()
 
     def _rows(self) -> pa.Table | None:
-        """Return all rows of the batch."""
+        """Return the rows of the batch, or None if it has none. With ``merge_on``, only the newest row of each key is left."""
         if self._waiting:
             if self._fit is None:
                 self._sink.open_or_make(self._waiting)
@@ -284,7 +284,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         return rows if len(last) == rows.num_rows else rows.take(pa.array(sorted(last.values()), pa.int64()))
 
     def _commit_parts(self, tuples: Sequence[Tuple], error: Exception) -> None:
-        """Commit the tuples in halves, to find the one that the table refuses."""
+        """Commit the tuples in halves, to find those that the table refuses."""
         tuples = _open(tuples)
         if len(tuples) == 1:
             reason = f"the table {self.table} refuses it: {error}"

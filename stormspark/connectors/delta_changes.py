@@ -40,9 +40,10 @@ def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
 
 
 def schema_change(error: str, now: Sequence[str]) -> str | None:
-    """Describe how the table's columns, now called ``now``, differ from those that the stream read before or after the change.
+    """Describe how the columns of a table have changed, from an error of Delta's stream.
 
-    Returns None unless the error has two schemas, one of which has the columns ``now``.
+    The error has two schemas. One is from before the change, and the other has the table's present columns, called ``now``.
+    Returns None if the error has no such schemas.
 
     >>> schema_change('''[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 6:
     ... streaming source schema: root

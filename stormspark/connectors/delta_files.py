@@ -25,7 +25,7 @@ BEYOND = "beyond the years 1 to 9999"
 
 
 class StagedFile(NamedTuple):
-    """One file, with rows of one partition."""
+    """One file, with rows of one partition: ``partition`` has the names and values of its columns. Statistics are JSON."""
 
     path: str
     size: int

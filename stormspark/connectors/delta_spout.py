@@ -22,9 +22,9 @@ _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGE
 class DeltaSpout(SourceSpout):
     """A spout that emits the rows of a Delta table, existing and new ones. It runs on the Spark engine only.
 
-    ``table`` is a path, a URL or the name of a table. ``fields`` are the columns to read. They are read by name, so columns
-    that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives, and ``fields`` name
-    the values that it returns.
+    ``table`` is a path or a URL, which have a slash, or the name of a table. ``fields`` are the columns to read. They are read
+    by name, so columns that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives,
+    and ``fields`` name the values that it returns.
 
     ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. Among them, ``maxFilesPerTrigger`` or
     ``maxBytesPerTrigger`` is the most that one batch reads. Below that limit, each batch reads as much as the bolts can take
@@ -64,8 +64,8 @@ class DeltaSpout(SourceSpout):
     def stream(self, spark: Any) -> Any:
         """Return Delta's stream of the columns.
 
-        Raises `InvalidTopologyError` if the table or a column does not exist, and `UnsupportedEnvironmentError` if the session
-        has no Delta.
+        Raises `InvalidTopologyError` if the table can't be read or has not all of the columns, and `UnsupportedEnvironmentError`
+        if the session has no Delta.
         """
         if self.over_column_changes:
             spark.conf.set(_OVER_CHANGES, "true")  # the session is the query's own

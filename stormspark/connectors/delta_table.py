@@ -16,7 +16,8 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["SinkTable", "why_no_key"]
 
-#: Properties that only an ordinary write enforces or fills in. They could refuse rows whose batch is already committed.
+#: Properties of columns that only an ordinary write enforces or fills in. A table with them could reject rows whose batch is
+#: already committed.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 #: How many first bytes of a log entry identify it: they hold the time of its commit, the table's id, or names of files.
 _BEGINNING = 16 << 10
@@ -27,7 +28,8 @@ class SinkTable:
 
     ``application`` is the writer's name. Its commits carry rising numbers (Delta's ``txn``).
 
-    With ``merge_on``, a row replaces the row with the same key, or deletes it if its column ``delete_on`` is true.
+    With ``merge_on``, a written row replaces the table's row with the same key. If its column ``delete_on`` is true, it deletes
+    that row instead.
     """
 
     def __init__(
@@ -122,14 +124,17 @@ class SinkTable:
         self._handle = self._seen = None
 
     def arrow_schema(self) -> pa.Schema:
-        """Return the schema that tuples have to fit: the table's columns, and the column ``delete_on``."""
+        """Return the schema that tuples have to fit: the table's columns, and the column ``delete_on`` if there is one."""
         schema = self._columns()
         if self._delete_on is not None and self._delete_on not in schema.names:
             schema = schema.append(pa.field(self._delete_on, pa.bool_()))
         return schema
 
     def check_for_transactions(self) -> None:
-        """Raise `InvalidTopologyError` if the table could refuse rows whose batch is already committed."""
+        """Raise `InvalidTopologyError` if the table can't be the target of batches that are transactions.
+
+        The table must not reject rows whose batch is already committed, and its partitions must allow it to write files directly.
+        """
         configuration = self._handle.metadata().configuration
         found = [name for name in configuration if name.startswith("delta.constraints.")]
         for field in self._handle.schema().fields:

@@ -43,10 +43,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. Its last record may then be
     incomplete after a kill.
 
-    If a write or a sync fails, all waiting tuples fail with the reason. If a record can't be made, only its own tuple fails.
+    If a sync fails as often as `with_retry_count` allows, all waiting tuples fail with the reason. If the record of a tuple
+    can't be made, or the file for it can't be opened, only this tuple fails.
 
-    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a
-    batch runs again, its records are written twice.
+    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If that
+    fails, the batch runs again. If a batch runs again, its records may be written twice.
 
     >>> bolt = (
     ...     FileBolt("/data/out")
@@ -136,11 +137,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
         self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
-        # If an earlier instance of this task raised an exception, this one takes over its files.
+        # If an earlier instance of this task raised an exception, it has left files open. This instance ends them.
         own_files = f"files of FileBolt {context.this_task_id}"
         before: dict[str, _Writer] = context.get_executor_data(own_files) or {}
         context.set_executor_data(own_files, self._writers)
-        self._files = 0  # made so far; the number distinguishes files of several partitions
+        self._files = 0  # the number of files that were made; it distinguishes files of several partitions
         self._folder = self._path.rstrip("/")
         if self._filesystem is None:
             if "://" in self._path and not self._path.startswith("file://"):
@@ -230,7 +231,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _open(self, partition: str) -> OutputFile:
         """Open a new file.
 
-        Its name may be in use, if another instance of the task started in the same millisecond. Then try a later timestamp.
+        Its name may be in use, if another instance of the task started in the same millisecond. Then a later timestamp is tried.
         """
         time_ms, tried = self._context.now_ms(), None
         while True:
@@ -252,7 +253,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _sync(self) -> bool:
         """Sync the waiting records and ack their tuples.
 
-        Returns false if that failed. The tuples have then failed, and the next ones go to new files.
+        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Raises OSError instead if
+        batches are transactions.
         """
         if not self._waiting:
             return True

@@ -32,9 +32,9 @@ class DefaultFileNameFormat:
 
 
 class DelimitedRecordFormat:
-    r"""A record format that joins the tuple's values, as strings, with a delimiter, and ends the record with another one.
+    r"""A record format that joins values, as strings, with ``field_delimiter``, and ends the record with ``record_delimiter``.
 
-    Nothing is quoted. None becomes an empty string.
+    The values are those of ``fields``, by default of all fields. Nothing is quoted. None becomes an empty string.
 
     >>> from stormspark.testing import make_tuple
     >>> tup = make_tuple(("a", 1, None), fields=["word", "n", "note"])
@@ -55,7 +55,7 @@ class DelimitedRecordFormat:
 
 
 class JsonRecordFormat:
-    r"""A record format that writes one JSON object per line, with the tuple's fields and values.
+    r"""A record format that writes one JSON object per line, with the names and values of ``fields``, by default of all fields.
 
     >>> from stormspark.testing import make_tuple
     >>> JsonRecordFormat()(make_tuple(("a", 1), fields=["word", "n"]))

@@ -31,11 +31,11 @@ class SyncPolicy(ABC):
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Take account of a tuple that was written. Return whether to sync now."""
+        """Take account of a tuple that was added to those that wait for a sync. Return whether to sync now."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Start anew, because everything is synced."""
+        """Start anew, because no tuple waits for a sync any more."""
 
 
 class CountSyncPolicy(SyncPolicy):
@@ -67,7 +67,7 @@ class CountSyncPolicy(SyncPolicy):
 class FileRotationPolicy(ABC):
     """A policy that decides when a file is done, so that a new one begins. Every file has its own copy of the policy.
 
-    If ``interval_secs`` is set, all files are ended at that interval.
+    If ``interval_secs`` is set, each task ends all its files at that interval.
     """
 
     interval_secs: float | None = None
@@ -78,9 +78,9 @@ class FileRotationPolicy(ABC):
 
 
 class NoRotationPolicy(FileRotationPolicy):
-    """A rotation policy with one file for the whole life of the task.
+    """A rotation policy that never ends a file.
 
-    Readers see the file only when the task ends, unless the `FileBolt` writes under final names.
+    Readers usually see a local file only when the task ends, unless the `FileBolt` writes under final names.
     """
 
     def mark(self, tup: Tuple, offset: int) -> bool:
@@ -107,7 +107,7 @@ class FileSizeRotationPolicy(FileRotationPolicy):
 
 
 class TimedRotationPolicy(FileRotationPolicy):
-    """A rotation policy that ends all files every ``seconds``."""
+    """A rotation policy that ends all files of a task every ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         if not seconds > 0:

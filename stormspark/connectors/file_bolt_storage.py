@@ -1,9 +1,9 @@
 """The files that a `FileBolt` writes, on this host's file systems or on remote ones.
 
-A local file is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and is renamed when it is done. Its
-writer holds a lock on it as long as the writer's process lives. So after a kill, any task can tell which files have no writer.
-`finish_abandoned` finishes these files, because their tuples may have been acked. It cuts off everything after the last
-complete record.
+A local file is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and is renamed when it is done. The
+*owner* is the bolt's component. The writer holds a lock on the file as long as the writer's process lives. So after a kill,
+any task can tell which files have no writer. `finish_abandoned` finishes these files, because their tuples may have been acked.
+If it knows how records end, it cuts off everything after the last complete record.
 
 Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next attempt overwrites
 them.
@@ -138,7 +138,8 @@ class RemoteFile(OutputFile):
 def finish_abandoned(folder: Path, owner: str, record_end: bytes | None) -> Iterator[str]:
     """Finish the files of ``owner`` below ``folder`` whose writers are gone, and yield their paths.
 
-    ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record.
+    ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record, and is
+    cut off. With None, the files stay as they are.
     """
     for below, _, names in os.walk(folder):
         for name in names:
@@ -169,7 +170,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
     end = size
     while end > 0:
         begin = max(0, end - _BLOCK)
-        # A delimiter may cross the end of a block, so read that far into the next one.
+        # A delimiter may begin in this block and end in the next one. So read some bytes of the next one, too.
         block = os.pread(descriptor, end - begin + len(record_end) - 1, begin)
         found = block.rfind(record_end)
         if found >= 0:
@@ -188,7 +189,7 @@ def _create(path: Path, *, locked: bool) -> int:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock a file. Returns false if another process holds the lock, or if the file is no longer at ``path``."""
+    """Lock a file. Returns false if the file is no longer at ``path``; without ``wait``, also if another process has the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

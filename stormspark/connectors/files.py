@@ -33,7 +33,8 @@ class FileSpout(SourceSpout):
     Spark records in the topology's checkpoint which files have been read. The local engine reads text, json, csv and
     parquet, with columns of simple types. It records nothing, so a topology that is started again reads all files again.
 
-    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of them is missing.
+    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of them is missing; or if the limit among
+    the options is not a positive number.
 
     >>> lines = FileSpout("/data/logs")
     >>> orders = FileSpout("/data/orders", "json", schema="id long, price double", fields=["id", "price"])
@@ -70,6 +71,6 @@ class FileSpout(SourceSpout):
     def local_source(self) -> LocalFiles:
         """Return a source that reads the same rows without Spark.
 
-        Raises `InvalidTopologyError` if only Spark can read these files.
+        Raises `InvalidTopologyError` if the path does not exist, or if only Spark can read these files with these options.
         """
         return LocalFiles(self.path, self.format, self.schema, self.options)

@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
-#: How many rows `poll` returns at once. If as many rows still wait, it returns none.
+#: The greatest number of rows that `poll` returns. If at least as many rows still wait in the topology, it returns none.
 _PIECE = 4096
-#: File systems' clocks tick every few ms. So a folder that changed this recently before it was listed is listed again.
+#: File systems' clocks tick only every few ms. So a folder that changed less than this before it was listed is listed again.
 _FOLDER_TICK_NS = 50_000_000
 _TRUE = ("true", "1", "yes")
 
@@ -39,7 +39,7 @@ class LocalFiles:
     New files are read in the order of their modification times, then of their names. A file is one partition, so all of its
     rows go to one task, in order. The list of files that have been read does not outlive the topology.
 
-    Raises `InvalidTopologyError` if only Spark can read these files.
+    Raises `InvalidTopologyError` if ``path`` does not exist, or if only Spark can read these files with these options.
     """
 
     def __init__(self, path: str, format: str, schema: str | None, options: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """Read one object per line. A value that does not fit its column, or a line that is not JSON, becomes None."""
+    """Read one object per line. A value that does not fit its column becomes None; of a line that is no object, all do."""
     for line in _lines(path):
         if line.strip():
             try:

@@ -1,9 +1,9 @@
 """The outbox of a sink: outputs that are committed with their batch, and delivered exactly once after it (C42).
 
 The sink's ``pre_save`` puts the batch's outputs, a *parcel*, into the state of its task. So the log entry that commits the batch
-commits the parcel too. The sink's ``post_save`` delivers it. If the process dies between the two, the next process finds the
+commits the parcel too. The sink's ``post_save`` delivers it. If the process dies after the commit, the next process finds the
 parcel in the state. It then reads the marker that the destination keeps: the number of the last delivered batch, which was
-written together with the batch's outputs. A parcel that has already arrived is not delivered a second time.
+written together with that batch's outputs. A parcel that has already arrived is not delivered a second time.
 
     pre_save(N)    save(N, parcel)     removes delivered parcels from the state, and adds the parcel of batch N
     commit of N
@@ -79,9 +79,9 @@ class Outbox(Generic[P]):
     def save(self, txid: int, parcel: P | None, size: int = 0) -> None:
         """Put the parcel of batch ``txid`` into the state. ``size`` is roughly how many bytes it takes there.
 
-        Raises `UnavailableError` if too much waits already.
+        ``parcel`` is None if the batch has no outputs. Raises `UnavailableError` if too much waits already.
         """
-        # Older parcels are committed, otherwise this batch would not run. After a restart nobody has tried to deliver them.
+        # Older parcels are committed, otherwise this batch would not run. After a restart this instance has not tried them yet.
         if not self._tried:
             self._try(txid - 1)
         if self._over(size):
@@ -106,7 +106,10 @@ class Outbox(Generic[P]):
             self._sizes[txid] = size
 
     def deliver(self, txid: int) -> None:
-        """Deliver the waiting parcels up to batch ``txid``, which is committed. Raises whatever ``send`` raises."""
+        """Deliver the waiting parcels up to batch ``txid``, which is committed. Raises whatever ``send`` raises.
+
+        During the pause after a failed delivery, it does nothing.
+        """
         if self._clock() < self._not_before:
             return
         self._tried = True

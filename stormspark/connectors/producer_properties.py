@@ -1,4 +1,4 @@
-"""Translates a producer's options, by the names of Java's client or of librdkafka, to librdkafka's (K8)."""
+"""Translates the options of a Kafka producer to librdkafka's names, from those or from the names of Java's client (K8)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _REFUSED = {
 def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], bytes | None]:
     """Return the function that turns keys or messages into bytes.
 
-    The option ``name`` gives this function. Without that option, strings become UTF-8, bytes and None stay as they are,
-    and other values raise TypeError.
+    The option ``name`` is this function, or the name of one of Java's serializers for integers, longs and doubles. With any
+    other name, or without the option, strings become UTF-8, bytes and None stay as they are, and other values raise TypeError.
     """
     given = properties.get(name)
     if callable(given):
@@ -63,7 +63,10 @@ def _as_bytes(value: Any) -> bytes | None:
 
 
 def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options by librdkafka's names. Raises `InvalidTopologyError` for options that are not supported."""
+    """Return the options by librdkafka's names, without those that the bolt applies itself.
+
+    Raises `InvalidTopologyError` for an option that is not supported, and if no option names the servers.
+    """
     found: dict[str, Any] = {}
     for name, value in properties.items():
         if name in _REFUSED:

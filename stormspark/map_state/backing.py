@@ -10,7 +10,7 @@ __all__ = ["BackingMap", "Key", "MapState", "Updater"]
 
 V = TypeVar("V")
 
-#: Usually the tuple of a group's values.
+#: A key of a map: usually a tuple, the values of the fields that tuples are grouped by.
 Key: TypeAlias = Hashable
 #: Receives the current value, or None if there is none, and returns the new one: Storm's ValueUpdater.
 Updater: TypeAlias = Callable[[V | None], V]
@@ -37,25 +37,27 @@ class BackingMap(Protocol[V]):
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
         """Store values durably before returning.
 
-        If the process dies meanwhile, only the first few, in the given order, may be stored.
+        If the process dies meanwhile, a value may be stored only if all values before it, in the given order, are.
         """
 
 
 class MapState(ABC, Generic[V]):
     """A map that batches update (G14).
 
-    One task writes a map, by the calls `begin_commit`, updates, `commit`. A batch that fails in between begins again. The
-    changes of a batch are visible in it at once. `commit` stores them, each key once. Storm stores with every call instead.
-    There, a batch that updates a key in two calls is not counted exactly once if it dies between them.
+    Only one task writes to a map. For each batch it calls `begin_commit`, then `multi_update` and `multi_put`, then `commit`.
+    If the batch fails in between, the task calls `begin_commit` again. Within the batch `multi_get` returns changed values.
+    `commit` stores them, each key once. Storm's maps store with every call instead. In Storm a batch that updates a key in
+    two calls is not counted exactly once if the process dies between them. A `NonTransactionalMap` does not distinguish
+    batches: it stores with every call, and its `begin_commit` and `commit` do nothing.
     """
 
     @abstractmethod
     def begin_commit(self, txid: int | None) -> None:
-        """Begin the changes of batch ``txid``, or of one without a number if it is None.
+        """Begin the changes of batch ``txid``, or of a batch without a number if ``txid`` is None.
 
-        Uncommitted changes of an earlier attempt are gone. Call this for every attempt at a batch, even if it changes
-        nothing: an `OpaqueMap` takes back here what an earlier attempt has stored. Raises `StateError` if a later batch is
-        stored.
+        Uncommitted changes of an earlier attempt are forgotten. Call this for every attempt at a batch, even if it changes
+        nothing: an `OpaqueMap` takes back here what an earlier attempt has stored. It raises `StateError` if a later batch
+        is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later batch has changed.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The values that a batch has read and changed so far, until it is committed."""
+"""The values that a map's current batch has read and changed. They are in memory until the batch is committed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ S = TypeVar("S")
 
 
 class Batch(Generic[S]):
-    """The stored forms of values. In a batch each is read once, changed in memory, and written once, by `end`.
+    """The current batch's values, in the form in which ``backing`` stores them (`stormspark.map_state.values`).
 
-    Outside of a batch each call reads anew and writes at once.
+    In a batch each key is read at most once, changed in memory, and written at most once, by `end`. Outside of a batch each
+    call of the map reads anew and writes at once.
     """
 
     def __init__(self, backing: BackingMap[S]) -> None:
@@ -32,7 +33,10 @@ class Batch(Generic[S]):
         self._open, self.txid = True, txid
 
     def end(self, txid: int | None, first: dict[Key, S]) -> None:
-        """Write ``first`` and all changes, unless there are no changes, and end the batch."""
+        """Write ``first`` and then all changes, and end the batch. If there are no changes, write nothing.
+
+        Raises `StateError` if batch ``txid`` has not begun.
+        """
         if not self._open or txid != self.txid:
             begun = f"batch {self.txid} has begun" if self._open else "none has begun"
             msg = f"batch {txid} can't be committed, because {begun}; call begin_commit({txid}) before its updates (G14)"
@@ -55,7 +59,7 @@ class Batch(Generic[S]):
             self._read.update(zip(missing, self._backing.multi_get(missing), strict=True))
 
     def stored(self, key: Key) -> S | None:
-        """Return the value as stored before the batch, or by an earlier attempt at it."""
+        """Return what `read` has found in the store, which may come from an earlier attempt at the batch; None for nothing."""
         return self._read.get(key)
 
     def changed(self, key: Key) -> S | None:
@@ -63,7 +67,7 @@ class Batch(Generic[S]):
         return self._changed.get(key)
 
     def change(self, key: Key, stored: S) -> None:
-        """Set the value to write."""
+        """Set what the store will get for ``key``."""
         self._changed[key] = stored
 
     def changes_are_done(self) -> None:
@@ -80,7 +84,7 @@ class Batch(Generic[S]):
 
 
 def raise_behind(key: Key, txid: int, stored: int) -> NoReturn:
-    """Raise `StateError`, because a batch older than what is stored would be counted twice."""
+    """Raise `StateError`: batch ``txid`` would be counted twice, because the later batch ``stored`` has changed ``key``."""
     msg = (
         f"batch {txid} is behind the state: key {key!r} was changed by batch {stored}. Another topology writes to this "
         "store, or this one began anew on an old store. Give it a store of its own, or an empty one (G15)"

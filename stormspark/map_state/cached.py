@@ -50,8 +50,8 @@ class LRU(MutableMapping[Key, V]):
 class CachedMap(Generic[V]):
     """A `BackingMap` that caches the ``size`` keys used last, including keys that have no value.
 
-    Use it between a store and an `OpaqueMap` or `TransactionalMap`. Every put goes on to the store. Nobody else may write
-    these keys there, because the cache would not notice.
+    Use it between a store and an `OpaqueMap` or `TransactionalMap`. Every put goes on to the store. Nothing else may write
+    these keys to the store, because the cache would not notice.
     """
 
     def __init__(self, backing: BackingMap[V], size: int = 1000) -> None:

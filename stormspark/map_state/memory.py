@@ -35,7 +35,9 @@ class MemoryBackingMap:
 
 
 class MemoryMapState(SnapshottableMap[V]):
-    """An opaque map in memory. States of one ``name`` share their contents in a process, so it outlives a restarted task.
+    """An opaque map in memory. In one process, states with the same ``name`` share their contents.
+
+    So a named state keeps its contents when a task begins anew.
 
     >>> MemoryMapState("counts").multi_put([("storm",)], [3])
     >>> list(MemoryMapState("counts").get_tuples())
@@ -79,7 +81,10 @@ class MemoryMapState(SnapshottableMap[V]):
         self._removed.extend(keys)
 
     def get_tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Yield each stored key's values, followed by its value."""
+        """Yield one tuple per stored key: the values of which the key consists, then the value stored for it.
+
+        The single value of `SnapshottableMap` and removed keys are left out.
+        """
         for key, stored in dict(self._rows).items():
             if isinstance(key, tuple) and (key == _SNAPSHOT or (len(key) == 2 and key[0] == JOURNAL)):
                 continue
@@ -88,7 +93,7 @@ class MemoryMapState(SnapshottableMap[V]):
 
 
 class LRUMemoryMapState(MemoryMapState[V]):
-    """A `MemoryMapState` that keeps the ``size`` keys used last, for data that the stream itself bounds: recent users."""
+    """A `MemoryMapState` that keeps the ``size`` keys used last. It is for data that soon lose interest, such as recent users."""
 
     _named: ClassVar[dict[str, MutableMapping[Key, Any]]] = {}
 

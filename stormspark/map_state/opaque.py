@@ -1,11 +1,11 @@
-"""A map for batches whose replays may bring other tuples: exactly once (G8, G15).
+"""A map in which a replayed batch counts once, even if its replays bring other tuples (G8, G15).
 
-This is the rule of Storm's OpaqueMap: each key holds the value before the batch that changed it last, so a replay begins
-from there. That is right for keys that the replay changes too. A key that only a failed attempt changed would keep that
-change, and would be counted again when its tuples come in a later batch. Storm accepts this. Here the map also stores
-the changed keys of a batch, before their values. They are its *journal*, an ordinary row of the store. A batch that
-begins again first returns those keys to the value before. This costs one more key per batch, with a value as long as the
-batch's keys.
+The map follows the rule of Storm's OpaqueMap: each key also holds its value from before the batch that changed it last, and
+a replay begins from that value. This is right for keys that the replay changes too. A key that only a failed attempt changed
+would keep that change. When its tuples come in a later batch, they would be counted a second time. Storm accepts this.
+Here the map also stores which keys a batch has changed, before it stores their values. The list is its *journal*, an
+ordinary row of the store. A batch that begins again first returns the keys of the journal to their values from before the
+batch. This costs one more row per batch, which is as long as the batch's keys.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ JOURNAL: Final = "$journal"
 class OpaqueMap(MapState[V]):
     """A map that stores (txid, value before, value). A batch that comes again begins from the values before it.
 
-    ``partition`` distinguishes the maps of several tasks in one store. A batch that is behind the stored one raises
-    `StateError`. None means that there is no value: if a batch comes again without a key that was new, a row of None is
-    left.
+    ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored one raises
+    `StateError`. If an attempt adds a key, and the next attempt does not, the key's row stays in the store. Its value is
+    None, which means that there is no value.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = OpaqueMap(MemoryBackingMap())
@@ -100,7 +100,7 @@ class OpaqueMap(MapState[V]):
         return self._before(key) if changed is None else changed.curr
 
     def _before(self, key: Key) -> V | None:
-        """Return the value before this batch."""
+        """Return the value from before this batch; outside of a batch, the stored value."""
         stored, txid = self._batch.stored(key), self._batch.txid
         if stored is None:
             return None

@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SnapshottableMap(MapState[V]):
-    """A map whose entry ``key`` can be read and updated on its own: the state of an aggregation without groups.
+    """A map over ``delegate`` that has methods for its single entry ``key``: the state of an aggregation without groups.
 
     >>> from stormspark.map_state import MemoryBackingMap, OpaqueMap
     >>> total = SnapshottableMap(OpaqueMap(MemoryBackingMap()))

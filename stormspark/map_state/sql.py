@@ -5,9 +5,9 @@ The table is created if it does not exist. It has one row per key:
 | column | what it holds |
 | --- | --- |
 | key | the key as JSON: ``["storm"]`` |
-| txid | the batch that made the value; absent if the state is non-transactional |
+| txid | the batch that made the value, NULL outside of a batch; no such column if the state is non-transactional |
 | value | the value, as the serializer writes it |
-| previous | the value before that batch; only if the state is opaque |
+| previous | the value before that batch; no such column unless the state is opaque |
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stormspark.map_state.values import OpaqueValue, StateType, TransactionalVal
 
 __all__ = ["Serializer", "SqlBackingMap"]
 
-#: The number of keys in one statement. Every database accepts this many parameters.
+#: A statement has at most this number of keys. Every database accepts this many parameters.
 _KEYS_AT_ONCE: Final = 500
 
 
@@ -42,7 +42,7 @@ class Serializer(Protocol):
         """Return a string or bytes, always of the same type."""
 
     def loads(self, data: Any, /) -> Any:
-        """Return the value again."""
+        """Return the value from which `dumps` has made ``data``."""
 
 
 class SqlBackingMap:
@@ -60,14 +60,14 @@ class SqlBackingMap:
     (2, '8', '3')
 
     Values are JSON, and come back as JSON has them: a tuple comes back as a list. With ``serializer=pickle`` they may be
-    any object, but other programs can't read them. Keys are equal if their JSON is; a tuple and a list are one key. A key's
-    JSON may have ``key_length`` characters.
+    any object, but other programs can't read them. Two keys are the same if their JSON is equal, as for a tuple and a list.
+    A key's JSON may have at most ``key_length`` characters.
 
     An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
     fields grouping. Each `OpaqueMap` then needs a ``partition`` of its own.
 
-    It is tested on SQLite and PostgreSQL. It uses nothing specific to them, and the columns' types are adapted to other
-    databases that differ.
+    It is tested on SQLite and PostgreSQL, and uses nothing specific to them. For MySQL, MariaDB and SQL Server the types of
+    the columns are adapted.
 
     Raises `StateError` if the table exists with other columns: then it holds another kind of state.
     """
@@ -190,7 +190,7 @@ class SqlBackingMap:
 
 
 def _key_as_hex(item: Any) -> Any:
-    """Convert dates, decimals, bytes and other keys that JSON does not know."""
+    """Convert a part of a key that JSON does not know, such as a date, a decimal or bytes."""
     return {"$": encode_key(item).hex()}
 
 

@@ -1,4 +1,4 @@
-"""A map for batches whose replays bring the same tuples: exactly once (G8, G15)."""
+"""A map in which a replayed batch counts once, if its replays bring the same tuples (G8, G15)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ V = TypeVar("V")
 
 
 class TransactionalMap(MapState[V]):
-    """A map that stores (txid, value). It leaves a key as it is if an earlier attempt at the batch has changed it.
+    """A map that stores (txid, value). `multi_update` skips a key that an earlier attempt at the batch has stored.
 
-    A batch that is behind the stored one raises `StateError`. In Storm only an opaque map raises, and this one would count
-    the batch.
+    It raises `StateError` if a later batch has changed the key. In Storm only the opaque map raises this error. Storm's
+    transactional map would count the older batch a second time.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = TransactionalMap(MemoryBackingMap())
@@ -71,7 +71,7 @@ class TransactionalMap(MapState[V]):
         return self._batch.stored(key) if changed is None else changed
 
     def _is_done(self, key: Key) -> bool:
-        """Whether an earlier attempt at this batch has stored the key, with all its changes of it at once."""
+        """Whether an earlier attempt at this batch has stored ``key``. That includes all changes of the key by the batch."""
         stored, txid = self._batch.stored(key), self._batch.txid
         if stored is None or stored.txid is None or txid is None or self._batch.changed(key) is not None:
             return False

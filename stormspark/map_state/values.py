@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class StateType(Enum):
-    """The rule that a state follows."""
+    """The kind of map that a stored state belongs to."""
 
     NON_TRANSACTIONAL = "non-transactional"
     TRANSACTIONAL = "transactional"
@@ -23,16 +23,16 @@ class StateType(Enum):
 class TransactionalValue(Generic[V]):
     """A value and the batch that made it."""
 
-    #: None if it was put outside of any batch.
+    #: None if the value was put outside of any batch, or in a batch without a number.
     txid: int | None
     value: V
 
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue(Generic[V]):
-    """A value, the batch that made it, and the value before that batch. None means that there is no value."""
+    """A value, the batch that made it, and the value before that batch. ``curr`` or ``prev`` is None if there is no value."""
 
-    #: None if it was put outside of any batch.
+    #: None if the value was put outside of any batch, or in a batch without a number.
     txid: int | None
     curr: V | None
     prev: V | None = None

@@ -41,7 +41,8 @@ class BatchOutputCollector:
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
-        If it fails anywhere, the whole batch comes again. Raises `EmitError`, also if the first value is not the attempt.
+        If the tuple fails anywhere, the whole batch comes again. Raises `EmitError` as `BasicOutputCollector.emit` does, and
+        if the first value is not the attempt.
         """
         return self._checked(values).emit(values, stream)
 
@@ -73,7 +74,7 @@ class BatchOutputCollector:
 class BatchBolt(Component, ABC):
     """A bolt that receives the tuples of a batch, and is called once all of them have come (G6).
 
-    Each attempt at each batch has a fresh instance, which is made from the pickled one, prepared, and dropped afterwards.
+    In each task, each attempt at a batch has a fresh instance, which is unpickled, prepared, and dropped afterwards.
     So attributes belong to one attempt and need no reset. A `FailedException` in `execute` or `finish_batch` takes the
     batch back: it comes again with the same txid.
 
@@ -100,7 +101,7 @@ class BatchBolt(Component, ABC):
         collector: BatchOutputCollector,
         attempt: TransactionAttempt,
     ) -> None:
-        """Called once for this instance, before anything else. The instance serves this attempt only."""
+        """Called once for this instance, before `execute` and `finish_batch`. The instance serves this attempt only."""
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
@@ -108,14 +109,14 @@ class BatchBolt(Component, ABC):
 
     @abstractmethod
     def finish_batch(self) -> None:
-        """Called when all tuples of the batch have come, or none.
+        """Called when all tuples of the batch have been executed, even if this task has received none of them.
 
-        For committers it is called after all other bolts, in the order of txids.
+        A committer is called after all bolts that are no committers have finished the batch, in the order of txids.
         """
 
 
 class Committer:
-    """A mixin that makes a `BatchBolt` a committer wherever it is added (G6)."""
+    """A mixin for a `BatchBolt`: the bolt is a committer even if it is added with ``set_bolt`` (G6)."""
 
 
 class BatchBoltExecutor(BatchAware, BasicBolt):
@@ -135,12 +136,12 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         self._collector._place = self._place
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Drop the instance of the attempt before."""
+        """Drop the instance of the previous attempt."""
         self._attempt, self._instance = attempt, None
 
     @property
     def takes_part(self) -> bool:
-        """Whether a tuple has come."""
+        """Whether a tuple of this attempt has come."""
         return self._instance is not None
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
@@ -185,7 +186,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Let the instance, if it has taken part, put values into its state before the batch is committed."""
+        """Let the attempt's instance, if there is one, put values into its state before the batch is committed."""
         if isinstance(self._instance, StatefulComponent):
             self._instance.pre_save(checkpoint_id)
 
@@ -197,7 +198,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
 def emitted_through(
     collector: BasicOutputCollector, attempt: TransactionAttempt, place: str
 ) -> BatchOutputCollector:
-    """Return the collector of an emitter for one attempt."""
+    """Return a collector for an emitter, for one attempt. It passes tuples on to ``collector``; errors name ``place``."""
     made = BatchOutputCollector()
     made._collector, made._attempt, made._place = collector, attempt, place
     return made

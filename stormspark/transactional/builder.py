@@ -45,10 +45,12 @@ _TRANSACTIONAL_ID = "topology.transactional.id"
 class TransactionalTopologyBuilder:
     """Builds a topology of a spout and bolts, some of which process whole batches (G1).
 
-    ``spout`` may be one of `stormspark.transactional`. It runs as ``<spout_id>/coordinator`` and, in ``parallelism`` tasks,
-    as ``<spout_id>``. Or it may be any source spout, such as KafkaSpout. Then Spark decides what a batch is, its rows come
-    from ``<spout_id>/source``, and ``<spout_id>`` puts the attempt in front of their fields, as field ``tx``. ``id`` is kept
-    in the configuration; here the checkpoint folder identifies state.
+    ``spout`` may be one of the three kinds of `stormspark.transactional`. Its coordinator runs as the component
+    ``<spout_id>/coordinator``, and its emitters run in ``parallelism`` tasks of ``<spout_id>``. Or ``spout`` may be any
+    source spout, such as KafkaSpout. Then Spark decides which rows a batch has. The source spout runs as
+    ``<spout_id>/source``, and the bolt ``<spout_id>`` puts the attempt in front of the values of its tuples, as field ``tx``.
+    In Storm ``id`` identifies the topology's state. Here the checkpoint folder does; ``id`` is only kept in the
+    configuration, and is the topology's default name.
 
     There is at most one transaction per micro-batch, and its txid is the number of the micro-batch, counted from 1. So txids
     grow, and the txids of batches in which nothing was ready are missing. Transactions do not overlap (G5), because a
@@ -114,20 +116,21 @@ class TransactionalTopologyBuilder:
 
     @property
     def spout_declarer(self) -> SpoutDeclarer:
-        """The declarer of the coordinator, or of the source spout, for its configuration."""
+        """The declarer of the coordinator, or of the source spout. Through it the spout's configuration can be set."""
         return self._spout_declarer
 
     def set_bolt(self, component_id: str, bolt: BatchBolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Add a bolt that processes whole batches or single tuples. A bolt derived from `Committer` is a committer.
 
-        Raises `InvalidTopologyError` for any other bolt, and as `TopologyBuilder.set_bolt` does.
+        Raises `InvalidTopologyError` for any other kind of bolt, for a batch bolt that is a `TwoPhaseStatefulComponent`, and
+        as `TopologyBuilder.set_bolt` does.
         """
         if isinstance(bolt, BasicBolt):
             return self._builder.set_bolt(component_id, bolt, parallelism)
         return self._add(component_id, bolt, parallelism, committer=False)
 
     def set_committer_bolt(self, component_id: str, bolt: BatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a bolt whose ``finish_batch`` comes after that of all others, one transaction at a time (G5, G6)."""
+        """Add a committer: its ``finish_batch`` comes after that of all other bolts, one transaction at a time (G5, G6)."""
         return self._add(component_id, bolt, parallelism, committer=True)
 
     def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:

@@ -1,8 +1,8 @@
 """The coordinator's task: at most one transaction per batch, and its metadata as state (G3, G5).
 
-Storm keeps metadata in ZooKeeper before any component may act on it. Here it is part of the batch's own commit, which comes
-after committers have acted. So if there are committers, it is also announced: the driver keeps it after all other bolts
-have ended the batch, and before the first committer does. When the batch comes again, it has the announced metadata,
+Storm stores metadata in ZooKeeper before any component may act on it. Here it is part of the batch's own commit, which comes
+after committers have acted. So if there are committers, the metadata is also *announced*: the driver stores it when all other
+bolts have finished the batch, before the first committer does. When the batch comes again, it has the announced metadata,
 whatever process has died.
 """
 
@@ -35,7 +35,11 @@ AnyTransactionalSpout = (
 
 
 class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
-    """Emits (attempt, metadata, txid of the last committed transaction, or None) once per batch."""
+    """Emits (attempt, metadata, txid of the last committed transaction), at most once per batch.
+
+    The last txid is None in the first transaction. The metadata of a partitioned spout is its number of partitions; an
+    opaque spout has none.
+    """
 
     announces: ClassVar[bool] = True
 
@@ -62,7 +66,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._coordinator = self._spout.get_coordinator(conf, context)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Allow one transaction. If its metadata was announced, it has to begin."""
+        """Allow one transaction. If an earlier attempt has announced its metadata, the transaction has to begin."""
         self._attempt, self._announced, self._emitted = attempt, announced, None
 
     @property
@@ -75,7 +79,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return self._emitted
 
     def next_tuple(self) -> None:
-        """Emit the batch's transaction, if there is one."""
+        """Emit the batch's transaction, unless that is done or no transaction can begin now."""
         attempt = self._attempt
         if attempt is None or self._emitted is not None:
             return

@@ -1,4 +1,8 @@
-"""The tasks of a transactional spout: bolts that receive the batch's metadata and emit their part of it (G3, G4)."""
+"""The bolts that emit a batch's tuples (G3, G4).
+
+For a transactional spout, they receive the batch's metadata from the coordinator's task and call the user's emitters.
+For a source spout, `AttemptFirst` puts the attempt in front of its tuples.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ __all__ = ["AttemptFirst", "EmitterBolt", "OpaqueEmitterBolt", "PartitionedEmitt
 
 
 class _SpoutBolt(BasicBolt):
-    """The base of these bolts. It has the user's spout, which declares what they emit."""
+    """The base of the bolts that call a user's emitter. It has the user's spout, which declares the streams."""
 
     _spout: Any
 
@@ -51,7 +55,7 @@ class _SpoutBolt(BasicBolt):
         """Emit this task's part of a batch."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Called when transactions up to this one are committed."""
+        """Called when all transactions up to ``txid`` are committed."""
 
     def cleanup(self) -> None:
         """Close the user's emitter."""
@@ -67,7 +71,7 @@ class _SpoutBolt(BasicBolt):
 
 
 class EmitterBolt(_SpoutBolt):
-    """The task of a `TransactionalSpout`."""
+    """Emits for a `TransactionalSpout`."""
 
     def __init__(self, spout: TransactionalSpout[Any]) -> None:
         self._spout = spout
@@ -82,20 +86,23 @@ class EmitterBolt(_SpoutBolt):
 
 
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
-    """The task of an `OpaquePartitionedTransactionalSpout`. The ends of partitions are state, committed with the batch."""
+    """Emits for an `OpaquePartitionedTransactionalSpout`.
+
+    What the user's emitter returns per partition, usually the end of a piece, is state. It is committed with the batch.
+    """
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:
         self._spout = spout
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state: the metadata returned last, by partition."""
+        """Keep the state: per partition, what the user's emitter has returned last."""
         self._metadata = state
 
     def pre_save(self, checkpoint_id: int) -> None:
         """Do nothing: the metadata is already in the state."""
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """Continue each partition where the last committed transaction ended."""
+        """Continue each of this task's partitions where the last committed transaction ended. ``metadata`` is not used."""
         for partition in self._mine(self._emitter.num_partitions()):
             previous = self._metadata.get(partition)
             self._metadata[partition] = self._emitter.emit_partition_batch(
@@ -107,7 +114,7 @@ class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
 
 
 class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
-    """The task of a `PartitionedTransactionalSpout`. It emits announced pieces again exactly."""
+    """Emits for a `PartitionedTransactionalSpout`. A piece that an earlier attempt has announced is emitted again exactly."""
 
     announces: ClassVar[bool] = True
 
@@ -117,7 +124,7 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         self._emitted: dict[int, Any] = {}
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Keep the announced pieces of partitions, which have to be emitted again."""
+        """Keep what an earlier attempt has announced: per partition, the metadata of the piece to emit again."""
         self._announced, self._emitted = announced or {}, {}
 
     @property
@@ -126,11 +133,14 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         return False
 
     def announcement(self) -> Any:
-        """Return the pieces of this batch, by partition."""
+        """Return the metadata of this batch's pieces, by partition; None if there are no pieces."""
         return self._emitted or None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """Emit announced pieces again, and new pieces of all other partitions. ``metadata`` is the number of partitions."""
+        """Emit announced pieces again, and new pieces of this task's other partitions.
+
+        ``metadata`` is the number of all partitions.
+        """
         for partition in self._mine(metadata):
             if partition in self._announced:
                 piece = self._announced[partition]
@@ -142,7 +152,10 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
 
 
 class AttemptFirst(BatchAware, BasicBolt):
-    """Puts the attempt in front of a source spout's tuples, on each of its ``streams``. Spark reads the same rows again."""
+    """Puts the attempt in front of a source spout's tuples, on each of its ``streams``.
+
+    It announces nothing: when a batch comes again, Spark reads the same rows.
+    """
 
     #: The name of the first field.
     FIELD = "tx"
@@ -152,12 +165,12 @@ class AttemptFirst(BatchAware, BasicBolt):
         self._takes_part = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Note the attempt, which has no rows yet."""
+        """Note the attempt. No row of it has come yet."""
         self._attempt, self._takes_part = attempt, False
 
     @property
     def takes_part(self) -> bool:
-        """Whether a row has come, so that this batch has a transaction."""
+        """Whether a row has come. If so, this batch has a transaction."""
         return self._takes_part
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
@@ -166,6 +179,6 @@ class AttemptFirst(BatchAware, BasicBolt):
         collector.emit((self._attempt, *tup.values), tup.source_stream)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the source's streams, each with one more field."""
+        """Declare the source's streams, each with one more field in front."""
         for stream in self._streams:
             declarer.declare_stream(stream.id, Fields(self.FIELD, *stream.fields))

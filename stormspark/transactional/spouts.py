@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | `TransactionalSpout` | what its coordinator's metadata says | the same metadata, and so the same tuples |
 | `PartitionedTransactionalSpout` | a piece of each partition, chosen by the emitters | the same pieces |
-| `OpaquePartitionedTransactionalSpout` | a piece of each partition | maybe other ones, after the same position |
+| `OpaquePartitionedTransactionalSpout` | a piece of each partition | maybe other pieces, from the same positions on |
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Coordinator(ABC, Generic[M]):
     def initialize_transaction(self, txid: int, previous: M | None) -> M:
         """Return the metadata of transaction ``txid``. The emitters make its tuples from it, as often as they are called.
 
-        ``previous`` is the metadata of the transaction before, or None before the first one. This method is called again for the
-        same ``txid`` only if no committer can have received the transaction yet. Raise `FailedException` if no
-        transaction can begin now. Metadata can be any object that can be pickled.
+        ``previous`` is the metadata of the previous transaction, or None for the first one. This method is called again for
+        the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no transaction
+        can begin now. Metadata can be any object that can be pickled.
         """
 
     def is_ready(self) -> bool:
@@ -55,17 +55,17 @@ class Coordinator(ABC, Generic[M]):
 
 
 class Emitter(ABC, Generic[M]):
-    """Emits its part of each batch. Each task of the spout has one emitter."""
+    """Emits its part of each batch. Each of the spout's tasks has an emitter of its own."""
 
     @abstractmethod
     def emit_batch(self, attempt: TransactionAttempt, metadata: M, collector: BatchOutputCollector) -> None:
         """Emit this task's tuples of a transaction, each with ``attempt`` first.
 
-        They must always be the same for the same ``txid``.
+        The tuples must always be the same for the same ``txid``.
         """
 
     def cleanup_before(self, txid: int) -> None:
-        """Called when transactions up to ``txid`` are committed. Data of earlier ones can be forgotten."""
+        """Called when all transactions up to ``txid`` are committed. Data of transactions before it can be forgotten."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
@@ -133,14 +133,14 @@ class PartitionedEmitter(ABC, Generic[M]):
     ) -> M:
         """Emit a new piece of a partition; return its metadata, which defines the piece and its end.
 
-        ``previous`` is the metadata returned for the transaction before, or None if there was none.
+        ``previous`` is the metadata returned for the partition's previous piece, or None if there was none.
         """
 
     @abstractmethod
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: M
     ) -> None:
-        """Emit exactly the piece that ``metadata`` defines again."""
+        """Emit again exactly the piece that ``metadata`` defines."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
@@ -180,9 +180,9 @@ class OpaqueEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a piece that begins where the last committed transaction ended; return where this one ends.
+        """Emit a piece of a partition that begins where the last committed transaction ended; return where the piece ends.
 
-        ``previous`` is the value returned for that transaction, or None if there was none.
+        ``previous`` is what was returned for this partition in the last committed transaction, or None if there was none.
         """
 
     @abstractmethod
