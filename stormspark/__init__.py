@@ -12,10 +12,14 @@
     checkpoint     what must survive a restart
     state_reading  the state of components as DataFrames
     worker         hosts tasks and runs their supersteps; knows no Spark
+    driver         the driver's side of batches, for both engines
     local          the local engine: one process, no Java
     spark          the Spark engine, the only folder that imports pyspark
-    cli, ui        ``stormspark run``, ``stormspark explain``
+    connectors     Kafka, files, Delta tables, DataFrames
+    cli, ui        the command line, such as ``stormspark run``; progress and tables
     testing        tools to test topologies
+
+``ARCHITECTURE.md`` lists all packages, also those for topologies that were written for other tools.
 
 Users import the names below. Nothing here needs Java.
 """

@@ -1,7 +1,7 @@
 """The settings of a topology: Storm's ``topology.*`` keys and ours, with their types.
 
 A configuration is a plain mapping, as in Storm (A20-A25). `Settings` holds the keys that the engine reads from it, and
-`stormspark.storm_keys` lists the rest of Storm's keys. Keys that neither Storm nor stormspark knows are the user's own and
+`stormspark.storm_keys` lists Storm's and Heron's keys. Keys that neither Storm nor stormspark knows are the user's own and
 pass through untouched. But an unknown key that begins with ``topology.`` or ``stormspark.`` is most likely misspelt, and
 `unknown_keys` finds the nearest key that exists.
 """
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-#: The value of ``--packages`` with which Spark gets Delta, for Scala 2.13 and Spark 4.2.
+#: The value of spark-submit's ``--packages`` that adds Delta to Spark, for Scala 2.13 and Spark 4.2.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 
@@ -38,15 +38,15 @@ _LAST_PORT = 65535
 
 
 class _Marks(NamedTuple):
-    """A pair of water marks, as one system gives them: their two keys and their values. None stands for a mark not given."""
+    """A pair of water marks under the keys of one system: Storm 1, JStorm, Heron or stormspark. None: the mark is not given."""
 
     high_key: str
     low_key: str
     high: float | None
     low: float | None
-    #: The value of the high mark if it is not given. A low mark that is not given is half of the high one.
+    #: The default of the high mark. The default of the low mark is half of the high one.
     default: float
-    #: How many bytes or tuples one unit of the system's values stands for.
+    #: How many bytes or tuples a mark of 1 stands for.
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
@@ -82,8 +82,9 @@ def _setting(
 ) -> Any:
     """Declare a setting with its key, its default and the types of its values.
 
-    ``of_components`` marks those of our own keys that a component's own configuration may set; `stormspark.storm_keys` lists
-    those of Storm. ``row`` is the id of the row of ``docs/reference/parity.md`` that lists the words in ``one_of``.
+    ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``row`` is the id of the row of
+    ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for those of our own keys that a component's
+    own configuration may set; `stormspark.storm_keys` lists those of Storm.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -114,11 +115,12 @@ class Settings:
     debug: bool = _setting("topology.debug", False, bool)
     #: stormspark has no event loggers. Like ackers, they only shift task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: The next three are limits that a cluster sets for every topology (J5).
+    #: What a cluster sets for every topology (J5): two limits, and a validator, of which only Storm's strict one has an effect.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
-    #: None or 0: no ticks. A component's own configuration sets it, or the topology's configuration for all bolts (C9).
+    #: The seconds between two ticks; None or 0: no ticks. A component's own configuration sets them, or the topology's
+    #: configuration for all bolts (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
     #: At most this many errors of a task are logged and reported per interval. All of them are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
@@ -141,7 +143,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: The batches that can be restored: this many before the last one, and all of the last so many hours.
+    #: The batches whose state can be restored: this many before the last one, and all batches of this many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -150,9 +152,9 @@ class Settings:
         "stormspark.state.table", None, str, one_of=("delta-rs", "driver", "spark")
     )
     #: ``grouping``: the keys of a component's state are the values of its fields groupings. So the keys can be dealt out anew
-    #: to more or fewer tasks.
+    #: to more or fewer tasks. None: a component with state keeps its number of tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
-    #: The size, in pickled bytes, of the values of a task's state that are kept as objects.
+    #: The bound on the pickled size of those values of a task's state that are kept in memory as objects.
     state_cache_bytes: int = _setting(
         "stormspark.state.cache.bytes", 32 << 20, int, least=0, of_components=True
     )
@@ -190,8 +192,8 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
-    #: If the tasks of a spout together have more open trees than this, each of them emits one tuple per round until half of
-    #: the trees are left.
+    #: If the tasks of a spout together have more open trees than this, each of them emits one tuple per round until there are
+    #: only half as many as this.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
     backpressure: str | None = _setting(
@@ -237,7 +239,7 @@ class Settings:
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
-    #: The replies kept for requests that Spark may repeat go to disk above this size.
+    #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
     #: A tuple to another worker fails if its pickled form has more bytes. Such a tuple becomes one row of Spark, which can't
     #: have 2 GiB, and the JVM needs some three times its size.
@@ -246,13 +248,14 @@ class Settings:
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
-    #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10).
+    #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10), or
+    #: an hour if trees don't time out.
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
     #: One in this many trees is traced while all is well; 0: none. Each replay of a failed message is traced in any case.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
-    #: The most stories per second and worker, of sampled trees and of failed ones. Further stories are only counted.
+    #: How many stories a worker keeps per second at most, of sampled trees and of failed ones. Further stories are only counted.
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
@@ -287,7 +290,10 @@ class Settings:
 
     @property
     def acker_executors(self) -> int:
-        """The number of ackers in Storm's sense; null means one per worker (E12). Ackers only shift task ids here (A18)."""
+        """The number of ackers in Storm's sense, by default one per worker (E12). Here 0 turns acking off; see `acking`.
+
+        Any other number only shifts task ids (A18).
+        """
         return self.workers if self.ackers is None else self.ackers
 
     @property
@@ -306,7 +312,8 @@ class Settings:
     def superstep_deadline_ms(self) -> float:
         """The longest time of a superstep, in milliseconds.
 
-        It is bounded, because waiting tuples can be kept from timing out only between two supersteps (W2).
+        The default is bounded by the message timeout, because waiting tuples can be kept from timing out only between two
+        supersteps (W2).
         """
         if self.superstep_deadline is not None:
             return self.superstep_deadline
@@ -351,14 +358,14 @@ class Settings:
 
     @property
     def tree_marks(self) -> tuple[int, int]:
-        """The high and the low mark of a spout's open trees, over all of its tasks."""
+        """The high and the low mark of the number of open trees of all tasks of a spout."""
         return self.open_trees_high_mark, self.open_trees_high_mark // 2
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the defaults hold here, for tuples
+        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the default marks bound the tuples
         that wait to leave the worker.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
@@ -367,7 +374,8 @@ class Settings:
     def worker_tuple_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in tuples.
 
-        Storm 1 and JStorm have no such marks: theirs are for a task's queue.
+        The marks of Storm 1 and JStorm have no effect here, because they are for a task's queue. If bolts drop or fail tuples,
+        the default marks hold, as in `worker_byte_marks`.
         """
         if self.backpressure_strategy == "slow":
             return self._tuple_marks.read()
@@ -391,7 +399,7 @@ class Settings:
     def read(cls, conf: Mapping[str, Any]) -> Settings:
         """Take the settings out of ``conf``.
 
-        Raises `InvalidTopologyError` naming the key when a value has a wrong type or is too small (J5).
+        Raises `InvalidTopologyError`, which names the key, if the type or the value of a setting is wrong (J5).
         """
         given = {
             f.name: conf[f.metadata["key"]] for f in fields(cls) if conf.get(f.metadata["key"]) is not None
@@ -405,7 +413,7 @@ class Settings:
 
 
 def _problem(setting: Field[Any], value: Any) -> str | None:
-    """Return a sentence that says what is wrong with the value of a setting, or None. A null is right: it means the default."""
+    """Return a sentence that says what is wrong with the value of a setting, or None. A value of None means the default."""
     key, types, least = setting.metadata["key"], setting.metadata["types"], setting.metadata["least"]
     if value is None:
         return None

@@ -33,7 +33,7 @@ class RunningTopology(Protocol):
         """The counters and latencies of the topology so far. They can be read after its end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Stories of trees that failed, and of some that did not, newest first: all that are kept, or those of one root."""
+        """Stories of trees that failed, and of some that did not, newest first: all that are kept, or those of ``root``."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
@@ -54,7 +54,7 @@ class AliveTopologies:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._starting: set[str] = set()
-        # The references are weak: a running topology is held by its own thread, and one that has ended is not needed here.
+        # The references are weak: a topology's own thread holds it while it runs, and once it has ended it is not needed here.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:

@@ -13,10 +13,10 @@ __all__ = ["pickled"]
 
 
 def pickled(thing: object, place: str, instead: str) -> bytes:
-    """Pickle ``thing``. In the error's message, ``place`` says what it is and where it was declared, ``instead`` what to do.
+    """Pickle ``thing``. Raises `SerializationError` if that fails (A2).
 
-    Raises `SerializationError`. It names the attributes that can't be pickled, or for a function the variables that it uses
-    and that can't be pickled (A2).
+    The error names the attributes of ``thing`` that can't be pickled; if it is a function, the variables that the function uses.
+    In the message, ``place`` says what ``thing`` is and where it was declared, and ``instead`` says what to do.
 
     >>> import threading
     >>> def counting(lock=threading.Lock()):

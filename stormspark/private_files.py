@@ -2,8 +2,8 @@
 
 Several users share a temporary folder, so somebody else may have made a folder there under the name that we expect. A private
 folder belongs to the user and is no link; one that we make has mode 0700. Files in it have mode 0600, belong to the user, and
-are opened without following links. In a folder that the user has named, the folder's mode may let others of a group remove or
-hide files. But they can't read these files, and can't make us write to other files.
+are opened without following links. A folder that the user has named may have a mode that lets others of a group remove or hide
+files. But they can't read these files, and can't make us write to other files.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def default_log_folder() -> Path:
 def make_log_folder(named: str | None, topology: str = "") -> Path:
     """Make the folder for logs on this host: the one that the user has named, or else the default one.
 
-    With ``topology``, the default one is that topology's folder below it. Raises like `make_private`. The default folder belongs
-    to the user of this process, because a worker may run as another user than its driver.
+    Inside the default folder, ``topology`` gets a folder of its own. Raises like `make_private`. The default folder has the name
+    of this process's user, because a worker may run as another user than its driver.
     """
     if named:
         return make_private(named)
@@ -68,7 +68,7 @@ def make_private(folder: str | Path) -> Path:
 
 
 def _make(folder: str | Path, *, ours: bool) -> Path:
-    """Make or check a private folder. ``ours`` means that only this program uses its name, so its mode may be corrected."""
+    """Make or check a private folder. ``ours`` means that only this program uses the folder, so its mode may be corrected."""
     path = Path(os.path.abspath(folder))
     above = next(one for one in path.parents if os.path.lexists(one))
     _check_above(above / path.name)

@@ -1,9 +1,9 @@
 """A file for the standard output of processes, bounded in size.
 
 Programs of any language write to it directly, so the last words of a dying process are not lost. A pipe would not do, because
-its reader may die with the process. Renaming the file would not do, because the processes would go on writing to the renamed
-one. So the file is copied and truncated. All writers append, so they continue at its new end. Output in the microseconds between
-the copy and the truncation is lost.
+its reader may die with the process. Renaming a full file would not do, because the processes would go on writing to the renamed
+file. So the file is copied and truncated. All writers append, so they continue at its new end. Output in the microseconds
+between the copy and the truncation is lost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _BLOCK = 1 << 20
 class RotatedOutput:
     """The output file ``path``, in a private folder.
 
-    When the file exceeds ``max_bytes``, its end is copied to ``path.1``, the former ``path.1`` becomes ``path.2``, and so on, up
-    to ``backup_count``. Several processes may rotate the same file.
+    When the file exceeds ``max_bytes``, its last ``max_bytes`` go to ``path.1``. The former ``path.1`` becomes ``path.2``,
+    and so on, up to ``backup_count``. With 0 there is no copy. Several processes may rotate the same file.
     """
 
     def __init__(self, path: Path, max_bytes: int, backup_count: int) -> None:

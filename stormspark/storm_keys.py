@@ -1,8 +1,8 @@
 """The configuration keys of Storm and Heron: their names, their types, and which of them have no effect here.
 
-The engine reads the keys in `stormspark.config.Settings`. This module lists the other keys that a configuration written for
-Storm may hold. Such a key is no mistake, but its value must have Storm's type (J5). If the key can have no effect here, advice
-says why.
+`stormspark.config.Settings` has the keys that the engine reads. This module lists the keys that a configuration written for Storm
+or Heron may hold. Such a key is no mistake, but its value must have Storm's type (J5). If a key has no effect here, advice in the
+log says why.
 """
 
 from __future__ import annotations
@@ -253,8 +253,8 @@ MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     topology.auto.task.hooks""".split()
 )
 
-#: Storm reads these keys of a component when it plans and schedules. Like every key that is not in `MAY_BE_SET_PER_COMPONENT`,
-#: they are not passed on to the component's tasks (A16, A21).
+#: The keys of a component's configuration that Storm reads when it plans and schedules. Like every key that is not in
+#: `MAY_BE_SET_PER_COMPONENT`, they are not passed on to the component's tasks (A16, A21).
 SIZING_KEYS: frozenset[str] = frozenset(
     """topology.tasks topology.component.resources.map stormspark.component.shared.memory
     topology.component.resources.onheap.memory.mb

@@ -2,9 +2,9 @@
 
     python -m stormspark.tuple_path
 
-The tuple path is the code that runs once per tuple: a handful of modules. Each module is plain Python and works without
-compilation. Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython makes an
-extension module from the same source.
+The tuple path is the code that runs once per tuple: the `MODULES`. Each module is plain Python and works without compilation.
+Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython makes an extension
+module from the same source.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NEVER_COMPILED = (
 
 
 def compiled() -> bool:
-    """Whether the whole tuple path is compiled. A path that is compiled in part would be slower than one that is not at all."""
+    """Whether the whole tuple path is compiled. A path that is compiled only in part would be slower than plain Python."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
     return not any(origin.endswith(".py") for origin in found)
 

@@ -1,7 +1,7 @@
 """Imports users' files, calls functions in them, and finds the line that an error came from.
 
-A file is imported under its own name, with its folder first on the module path, so that it can import the modules beside it as
-with ``python FILE``. So components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the
+A file is imported under its own name, with its folder first on the module path. So the file can import the modules beside it,
+as with ``python FILE``. Components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the
 same way. The folder goes on ``PYTHONPATH``, too, which the processes of a local Spark inherit.
 """
 
@@ -25,8 +25,8 @@ __all__ = ["add_line", "call", "import_file", "put_first", "raised"]
 def import_file(file: Path, project: Path | None = None) -> ModuleType:
     """Import the module in ``file``. Errors point to a line in ``project``, which is the file's folder by default.
 
-    Raises `TopologyNotFoundError` in a line or two, with the line that raised. Errors of this package pass through, with that
-    line as a note.
+    Raises `TopologyNotFoundError`, whose message has the error and the line that raised it. Errors of this package pass through,
+    with that line as a note.
     """
     if not file.is_file():
         problem = "is a folder; name a file in it" if file.is_dir() else "does not exist"
@@ -61,7 +61,7 @@ def import_file(file: Path, project: Path | None = None) -> ModuleType:
 
 
 def put_first(folder: Path) -> None:
-    """Let this process and those it starts find the modules in ``folder``."""
+    """Let this process, and the processes that it starts, find the modules in ``folder``."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -70,9 +70,9 @@ def put_first(folder: Path) -> None:
 
 
 def call(found: Callable[..., object], named: str, project: Path) -> object:
-    """Call ``found`` and return its result. Raises errors of this package, and `TopologyNotFoundError` for all others.
+    """Call ``found`` without arguments and return its result. ``named`` is its name in messages.
 
-    ``named`` is the name of ``found`` in the message.
+    Errors of this package pass through, and every other error becomes a `TopologyNotFoundError`.
     """
     try:
         inspect.signature(found).bind()
@@ -92,21 +92,21 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 
 
 def raised(error: BaseException, folder: Path) -> str:
-    """The error's message, and the line that it came from."""
+    """The last line of the error's message, and the line of code that it came from, if that is known."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frame = _users_frame(error, folder)
     return f"{message}\n{_line(frame)}" if frame else message
 
 
 def add_line(error: StormsparkError, folder: Path) -> None:
-    """Add the line that an error of ours came from as a note, unless its message names the line already."""
+    """Add to an error of this package a note with the line it came from, unless its message names the line already."""
     frame = _users_frame(error, folder)
     if frame and f"{frame.filename}:{frame.lineno}" not in str(error):
         error.add_note(_line(frame))
 
 
 def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
-    """The innermost line in the user's own folder; if there is none, the innermost line of all."""
+    """The innermost frame in the user's ``folder``; if there is none, the innermost frame of all."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
     return own[-1] if own else None

@@ -13,9 +13,9 @@ So here:
 
 Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a
 worker whose count is not zero still holds back its value. Hence at home, count = 0 and value = 0 if and only if every
-edge is acked (but for a chance of 2^-64). This holds in whatever order parts arrive, even before the home knows of the
-edges (E7). A part or frame that is lost or delivered twice would break the invariant. Frames are never delivered twice,
-because replies are remembered per request. If frames may be lost together with a worker, `abandon` fails every tree
+edge is acked (but for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that
+is lost or delivered twice would break the invariant. None is delivered twice, because workers remember their replies to
+requests. If frames may be lost together with a worker, `abandon` fails every tree
 whose value is not zero, because such a tree has edges outside of its home.
 
 Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation
@@ -25,7 +25,8 @@ for good, and a forgotten part that still has open edges goes home by itself whe
 Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
 worker keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
 
-The root ids of traced trees (`TracedTree`, `TracedPart`) are even, and all others are odd.
+A tree gets its root id when its first tuple leaves the worker. The root ids of traced trees (`TracedTree`, `TracedPart`),
+whose stories are written down, are even, and all others are odd.
 """
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
@@ -114,17 +115,20 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: The number of frames that have left. With it, branches know whether they are in the frame that is being packed.
+        #: The number of frames packed so far, with the current one. A `Branch.mark` that equals it says that the current frame
+        #: already has tuples of that branch.
         self.frames = 0
         self.wanted_stories: list[int] = []  # roots of trees whose stories other workers want
-        #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over.
+        #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over, else 0.
         self.moving = 0
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
         # Open trees, in buckets. The trees of a closed bucket began before it was closed, and time out one timeout after that.
         self._newest: dict[Tree, None] = {}
-        self._closed: deque[tuple[float, dict[Tree, None]]] = deque()  # with times, oldest first
+        self._closed: deque[tuple[float, dict[Tree, None]]] = (
+            deque()
+        )  # (when it was closed, bucket), oldest first
         self._period = math.inf if timeout is None else timeout / (buckets - 1)
         self._rotated_at = self._parts_rotated_at = 0.0
         self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
@@ -142,7 +146,10 @@ class Ledger:
         tree.account.pending += 1
 
     def drained(self, branch: Branch) -> None:
-        """End the tree of ``branch``, or send its part home, because its last local edge is closed."""
+        """Called when the last local edge of ``branch`` is closed.
+
+        A tree with no edges outside is acked, and an intact part is sent home.
+        """
         kind = type(branch)
         if kind is Tree or kind is TracedTree:
             if not branch.value:
@@ -159,7 +166,10 @@ class Ledger:
                 parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
-        """Fail a tree at once. Its remaining tuples are still executed, but no longer count (E11, E24)."""
+        """Fail a tree at once; the first failure of a part is sent home.
+
+        The tree's remaining tuples are still executed, but no longer count (E11, E24).
+        """
         if isinstance(branch, Tree):
             self._end(branch, verdict)
         elif isinstance(branch, Part) and branch.home != self.worker and branch.verdict is None:
@@ -169,9 +179,9 @@ class Ledger:
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
-        """Process parts that came home.
+        """Process what another worker has sent: parts, fails and resets of this worker's trees, and requests for stories.
 
-        Parts of trees that have ended, or of an earlier incarnation of this worker, are ignored (E8, E33).
+        The first three are ignored for trees that have ended, or of an earlier incarnation of this worker (E8, E33).
         """
         self.wanted_stories += parts.wanted_stories
         outside = self._outside
@@ -191,7 +201,7 @@ class Ledger:
                     self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree a whole timeout again (C11). A tree of another worker gets it when its home is informed.
+        """Give an open tree a whole timeout again (C11). For a tree of another worker, its home is informed.
 
         Nothing else extends a timeout, and a fail ends the tree (E9).
         """
@@ -206,10 +216,11 @@ class Ledger:
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
-        ``explain`` may return the reasons. It is called before the trees end, and once per timeout in any case.
+        ``explain`` gets these trees before they end, and may return the reasons. It is called at least once per timeout, even
+        if there are no such trees.
 
-        One call closes one bucket, however far the clock has gone. A tree may have begun at any time since the last look
-        at the clock, and none may fail early (E28).
+        One call closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any time
+        since the last call. So a whole timeout begins for them now, and none fails early (E28).
         """
         timeout = self._timeout
         if timeout is None:
@@ -235,7 +246,10 @@ class Ledger:
         return len(expired)
 
     def abandon(self, reason: str) -> int:
-        """Fail the trees that have edges outside, because frames and parts under way are lost (see the module's docstring)."""
+        """Fail the trees that have edges outside, because frames and parts under way are lost (see the module's docstring).
+
+        Return the number of these trees.
+        """
         lost = [tree for tree in self._outside.values() if tree.value]
         for tree in lost:
             self._end(tree, Verdict(Outcome.WORKER_LOST, reason))
@@ -243,7 +257,10 @@ class Ledger:
         return len(lost)
 
     def roll_back(self, reason: str) -> int:
-        """Fail all open trees and forget the parts of other workers' trees, because everything under way is taken back."""
+        """Fail all open trees and forget the parts of other workers' trees, because everything under way is taken back.
+
+        Return the number of trees that failed.
+        """
         open_trees = list(self.open_trees())
         for tree in open_trees:
             self._end(tree, Verdict(Outcome.TAKEN_BACK, reason))
@@ -252,7 +269,7 @@ class Ledger:
         return len(open_trees)
 
     def forget(self, account: SpoutAccount) -> int:
-        """Drop the trees of a spout task that starts anew, without ack or fail (B10, E35)."""
+        """Drop the open trees of a spout task that starts anew, without ack or fail (B10, E35). Return their number."""
         mine = [tree for tree in self.open_trees() if tree.account is account]
         for tree in mine:
             self._end(tree, _FORGOTTEN)
@@ -284,7 +301,7 @@ class Ledger:
         """Hand out ``counts[i]`` tuples of ``branches[i]``, as `send` does. Each branch occurs once."""
         new = 0
         for known in branches:
-            new += not known.root_id  # parts have one
+            new += not known.root_id  # a part always has a root id
         # These arrays also have second names, under which compiled code sees the numbers in them.
         ids = array("Q", self._edge_ids(new))
         all_edges = array("Q", self._edge_ids(len(branches)))
@@ -338,7 +355,7 @@ class Ledger:
                 else:
                     branch.count += count
             elif home == here:
-                # An ended tree of this worker whose tuples still run (E11). Its part is in no table and is never sent.
+                # A tree of this worker that has ended, but whose tuples still run (E11). This part is in no table and never sent.
                 branch = Part(home, root, edge, count)
             elif root & 1 or self._trace is None:
                 branch = parts[root] = Part(home, root, edge, count)
@@ -360,7 +377,7 @@ class Ledger:
             self._parts_for(worker).wanted_stories.append(root)
 
     def new_root(self, *, traced: bool) -> int:
-        """Return a root id for a tree that has not left its worker: even if the tree is traced, else odd."""
+        """Return a root id for a tree that has not left its worker. The id of a traced tree is even, any other id is odd."""
         root = self._edge_ids(1)[0]
         return root & ~1 or 2 if traced else root | 1
 

@@ -1,11 +1,11 @@
 """The durable acker's knowledge of source rows that are open at the end of a batch.
 
-A record is like one edge of a tree. Its ``value`` is XORed into its root when the row's task opens the record, and again when
-the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's ledger decides verdicts. When
-the task has died, its records are still open, and their rows are emitted again.
+A record is like one edge of a tree. The acker keeps one XOR per root. A record's ``value`` enters that XOR when the row's task
+opens the record, and again when the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's
+ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
-The acker's time is not the time of a clock. It advances only by commits, and from one commit to the next by at most a
-quarter of the watermark's delay (`AckerTime`). So no record that is written is late for the watermark, however long the
+The acker's time is not the time of a clock. It advances only by commits of the journal, and from one commit to the next by at
+most a quarter of the watermark's delay (`AckerTime`). So no record that is written is late for the watermark, however long the
 pause between two commits is.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["AckerTime", "Change", "Record"]
 class Record(NamedTuple):
     """One open row in the durable acker.
 
-    ``root`` and ``value`` are random, 64 bits with sign. ``created`` is the acker's time at which the record was opened.
+    ``root`` and ``value`` are random signed integers of 64 bits. ``created`` is the acker's time at which the record was opened.
     """
 
     root: int
@@ -45,7 +45,7 @@ class Change(NamedTuple):
 class AckerTime:
     """The acker's time at the next commit in microseconds, and the bounds that follow from it.
 
-    ``delay`` is the watermark's delay in seconds. The acker's query reports records that are older than that and still open.
+    ``delay`` is the watermark's delay in seconds. The acker's query reports records that are open and older than the delay.
 
     >>> time = AckerTime(delay=90.0, at=10_000_000)
     >>> time.committed(5.0); time.at
@@ -69,7 +69,7 @@ class AckerTime:
     def refresh_before(self) -> int:
         """The age limit: records older than this are closed, and others are opened in their place.
 
-        All other records are at most half of the delay old. They are at most three quarters old when the next commit
-        closes them, and the watermark is a whole delay behind.
+        All other records are at most half of the delay old, and the next commit comes at most a quarter of the delay later.
+        So a record is at most three quarters of the delay old when it is closed, and the watermark is a whole delay behind.
         """
         return self.at - round(self.delay * 500_000)

@@ -1,4 +1,4 @@
-"""The clock of message timeouts. It stands still while the topology waits for something that is not its own."""
+"""The clock of message timeouts. It stands still while the topology can't run, as in an outage or a restart."""
 
 from __future__ import annotations
 
@@ -36,14 +36,17 @@ class RunningClock:
 
     def begin_batch(self, now: float) -> None:
         """Begin a batch at ``now`` (monotonic seconds)."""
-        # If the batch before did not end, because a worker was lost, the query was restarted since. That is a gap, too.
+        # If a worker was lost, the last batch did not end, and the query was restarted. That counts as a gap, too.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now
         self._in_batch = True
 
     def advance(self, now: float) -> float:
-        """Advance to ``now``, because work goes on; return the running seconds. A clock that jumps back adds no time."""
+        """Advance to ``now``, because work goes on; return the running seconds.
+
+        Nothing is added between two batches, or if ``now`` is before the last call's.
+        """
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)
             self._last = now

@@ -3,8 +3,8 @@
 # tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with
 # which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
 # compiled`.
-# `_count` is a second name for the slot that `_Traced` covers with a property. A traced branch keeps its number there, and
-# branches that are not traced have no cost for the property.
+# `_count` is a second name for the slot that `_Traced` covers with a property. A traced branch keeps its count there, and
+# the property costs nothing for branches that are not traced.
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SpoutAccount:
 class Branch:
     """The part of a tree that lives in this worker: a `Tree` at home, a `Part` elsewhere.
 
-    The tuple path works on the first two numbers directly, because a method call per tuple is too expensive in Python:
+    The tuple path reads and writes ``count`` and ``value`` directly, because a method call per tuple is too expensive in Python:
 
     - ``count``: the open edges in this worker. A copy of a tuple that is emitted here adds one, and its ack subtracts
       one. Code that brings it to zero calls `Ledger.drained`.
@@ -51,7 +51,7 @@ class Branch:
     #: The last frame that took tuples of this branch to another worker, and the branch's position in that frame.
     mark: int
     place: int
-    #: How the tree ended. In a part it means that the failure has been sent home.
+    #: How the tree ended; None before that. A part has a verdict once a bolt has failed it here.
     verdict: Verdict | None
 
 
@@ -110,13 +110,13 @@ class Trace(Protocol):
     root_id: int
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Called when edges were opened (``by`` above 0) or closed, or moved between workers."""
+        """Called when edges were opened here or came from another worker (``by`` above 0), or were closed or sent to one."""
 
     def arrived(self, task: int, tuples: int) -> None:
         """Called when a frame has brought this many tuples for this task."""
 
     def ended(self, branch: Branch, verdict: Verdict) -> None:
-        """Called when the tree has ended, or when a bolt outside of its home worker has failed it."""
+        """Called at the tree's home when the tree has ended, and elsewhere when a bolt has failed the part there."""
 
 
 # The slot itself, which the tuple path reads and writes. Traced branches cover it with a property.
@@ -127,8 +127,8 @@ class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
     The tuple path handles it like any other branch, so that tracing has no cost for trees that are not traced. But compiled
-    code that knows the type of a branch sees the slot and not the property. So only an object that is exactly a `Tree` or
-    a `Part` may be treated that way.
+    code that knows the type of a branch sees the slot and not the property. So compiled
+    code may only rely on the type of an object that is exactly a `Tree` or a `Part`.
     """
 
     __slots__ = ()
@@ -148,7 +148,7 @@ class _Traced(Branch):
 
 
 class TracedTree(_Traced, Tree):
-    """A tree whose story is written down. It has its trace's root id, which is even (see `Ledger.send`)."""
+    """A tree whose story is written down. It has its trace's root id, which is even (see `Ledger.hand_out`)."""
 
     __slots__ = ("trace",)
 

@@ -9,7 +9,8 @@ __all__ = ["ACKED", "Outcome", "Verdict"]
 
 
 class Outcome(Enum):
-    """The way in which a tree ended. After all outcomes but the first, the spout's ``fail`` is called.
+    """The way in which a tree ended. ``ACKED`` leads to the spout's ``ack``, and the others to its ``fail``,
+    unless the spout's task has begun anew (`Ledger.forget`).
 
     A tree that was taken back may have gone well itself: another tree of its batch did not (C44).
     """

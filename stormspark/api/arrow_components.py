@@ -85,7 +85,7 @@ class ArrowOutputCollector(Protocol):
     def fail(self, rows: Rows, reason: str | None = None) -> None:
         """Fail these rows of the current batch, given as positions or as one bool per row.
 
-        The other rows are acked (E5, W4).
+        The other rows are acked when ``execute_batch`` returns (E5, W4).
         """
 
     def reset_timeout(self) -> None:
@@ -226,7 +226,7 @@ class ArrowSpout(Spout):
         """Emit a batch, or nothing if there is none, and return (B3, B12)."""
 
     def next_tuple(self) -> None:
-        """Emit a batch. The engine calls every spout by this method."""
+        """Call `next_batch`. The engine calls this method of every spout."""
         self.next_batch()
 
 

@@ -16,9 +16,9 @@ class KnowsBatches:
 
 
 def kind_of_batch(component: object) -> str:
-    """Return when the component's batch ends: its ``ends``, if it has one.
+    """Return the ``ends`` of a component that is to be informed of the end of a batch.
 
-    Otherwise return ``part`` for a component that the worker informs of batches, and ``""`` for any other.
+    Return ``part`` for any other component that knows its batches, and ``""`` for a component that does not.
     """
     if not isinstance(component, KnowsBatches):
         return ""

@@ -22,7 +22,7 @@ class EmitGroup(Protocol):
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
         """Emit one tuple of the message; return the ids of the tasks that it goes to.
 
-        Raises `EmitError`, also once the group has ended.
+        Raises `EmitError` for an unknown stream, for a wrong number of values, and after the group has ended.
         """
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
@@ -38,7 +38,7 @@ class SpoutOutputCollector(Protocol):
         """Emit a tuple; return the ids of the tasks that it goes to.
 
         With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit
-        (B6). Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
+        (B6). Without one, the tuple is untracked. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
         """
 
     def emit_direct(
@@ -122,9 +122,9 @@ class BasicOutputCollector(Protocol):
     """The collector that ``BasicBolt.execute`` receives. It anchors every emit to the current tuple (C5)."""
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one; return the ids of the tasks that it goes to.
+        """Emit a tuple that is anchored to the current one; return the ids of the tasks that it goes to.
 
-        Raises `EmitError`.
+        Raises `EmitError` for an unknown stream or a wrong number of values.
         """
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:

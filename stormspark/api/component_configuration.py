@@ -21,7 +21,7 @@ _SHARED_MEMORY = "stormspark.component.shared.memory"
 class ComponentConfiguration:
     """Settings of one component. They override the topology's and those in the component's own class (A20).
 
-    Every method checks its arguments' types. It raises `InvalidTopologyError` with the user's line if one is wrong.
+    Every method checks its arguments. It raises `InvalidTopologyError` with the user's line if one of them is wrong.
     """
 
     _place: str  # "bolt 'count'"

@@ -95,7 +95,7 @@ class Bolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process one tuple. An exception fails the tuple and restarts this task alone."""
+        """Process one tuple. `FailedException` fails the tuple; any other exception also restarts this task alone."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""
@@ -129,7 +129,7 @@ class TickTupleAwareBolt(Bolt):
         """Process a tuple that is not a tick."""
 
     def on_tick_tuple(self, tick: Tuple) -> None:
-        """Called every ``topology.tick.tuple.freq.secs``."""
+        """Called for each tick, every ``topology.tick.tuple.freq.secs``."""
 
 
 class BasicBolt(Component, ABC):

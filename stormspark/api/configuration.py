@@ -42,7 +42,10 @@ class Config(dict[str, Any]):
         return self._set("topology.workers", workers)
 
     def set_num_ackers(self, executors: int | None) -> Self:
-        """Set the number of ackers; 0 turns acking off. Any other number only shifts task ids: workers track trees (E12)."""
+        """Set the number of ackers; None means one per worker, and 0 turns acking off.
+
+        Any other number only shifts task ids, because workers track trees themselves (E12).
+        """
         return self._set("topology.acker.executors", executors)
 
     def set_num_event_loggers(self, executors: int) -> Self:
@@ -50,15 +53,15 @@ class Config(dict[str, Any]):
         return self._set("topology.eventlogger.executors", executors)
 
     def set_message_timeout_secs(self, seconds: float) -> Self:
-        """Set the seconds after which a tree that is still open fails (E10)."""
+        """Set the message timeout: a tree that stays open fails after one to two timeouts (E10)."""
         return self._set("topology.message.timeout.secs", seconds)
 
     def set_max_spout_pending(self, limit: int | None) -> Self:
-        """Cap the open trees of each spout task (B4)."""
+        """Cap the open trees of each spout task; None means no cap (B4)."""
         return self._set("topology.max.spout.pending", limit)
 
     def set_max_task_parallelism(self, limit: int | None) -> Self:
-        """Cap the tasks of each component (A16)."""
+        """Cap the tasks of each component; None means no cap (A16)."""
         return self._set("topology.max.task.parallelism", limit)
 
     def set_topology_version(self, version: str) -> Self:

@@ -20,7 +20,7 @@ _M = TypeVar("_M", bound=Metric)
 
 
 class TaskServices(Protocol):
-    """The services of a worker for one of its tasks."""
+    """The services of a worker for one of its tasks. `TopologyContext` offers them to users."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """Call ``callback`` every ``seconds``, and for the first time after ``first`` seconds, if that is given."""
@@ -63,7 +63,7 @@ class TopologyContext:
         max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
-        #: The topology's name with the number and the time of its start (A14). It differs from run to run.
+        #: The topology's name, the number of its start, and the time of the start: ``words-3-1700000000`` (A14).
         self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
@@ -114,7 +114,7 @@ class TopologyContext:
         return tuple(self._streams[self._known(component)])
 
     def output_fields(self, component: str | None = None, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return the fields of a stream: of this component, unless another one is named."""
+        """Return the fields of a stream of ``component``, by default of this component. Raises KeyError for an unknown one."""
         streams = self._streams[self._known(component or self.this_component_id)]
         if stream not in streams:
             msg = f"no stream {stream!r}; there are {', '.join(map(repr, streams)) or 'none'}"
@@ -171,15 +171,15 @@ class TopologyContext:
         self._task_data[name] = value
 
     def get_task_data(self, name: str) -> Any:
-        """Return the value that `set_task_data` kept, or None."""
+        """Return the value that `set_task_data` kept under ``name``, or None."""
         return self._task_data.get(name)
 
     def set_executor_data(self, name: str, value: Any) -> None:
-        """Keep a value under a name, for all tasks of this task's executor (A17)."""
+        """Keep a value under a name, for this task and all others of its executor (A17)."""
         self._executor_data[name] = value
 
     def get_executor_data(self, name: str) -> Any:
-        """Return the value that `set_executor_data` kept, or None."""
+        """Return the value that `set_executor_data` kept under ``name``, or None."""
         return self._executor_data.get(name)
 
     def get_resource(self, name: str) -> Any:
@@ -217,7 +217,7 @@ class TopologyContext:
     # -- hooks (J21) -----------------------------------------------------------------------------------------
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` for everything that this task does from now on. Use it in ``open`` or ``prepare``."""
+        """Call ``hook`` for each event of this task from now on. Call this method in ``open`` or ``prepare``."""
         self._services.add_hook(hook)
         self._hooks.append(hook)
 

@@ -57,12 +57,12 @@ class ComponentDeclaration:
     declared_at: str
     #: The time that a windowed bolt uses; None for every other component.
     window_time: WindowTime | None = None
-    #: The class of a spout that Spark reads for, else empty.
+    #: The name of the class of a spout that Spark reads for; empty for every other component.
     kind_of_source: str = ""
-    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can work without, else empty.
+    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can also work without state, else empty.
     kind_of_state: str = ""
-    #: For a component that knows its batches: when its batch ends, or ``part`` if it has no end to be informed of. For every
-    #: other component it is empty. See `stormspark.spi.batches`.
+    #: For a component that knows its batches: ``finish`` or ``commit``, or ``part`` if nobody informs it of a batch's end. For
+    #: every other component it is empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
     #: Whether the component takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
@@ -188,7 +188,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, NoneGrouping(), stream)
 
     def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
-        """Send equal values of ``fields`` to one of two tasks: the one that received fewer tuples so far (D12)."""
+        """Send tuples with equal values of ``fields`` to two tasks, each tuple to the one that received fewer tuples (D12)."""
         return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
 
     def custom_grouping(
@@ -212,7 +212,10 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, DirectGrouping(), stream)
 
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by the given grouping."""
+        """Subscribe by the given grouping.
+
+        Raises `InvalidTopologyError` for a wrong name or grouping, and `SerializationError` if the grouping can't be pickled.
+        """
         where = user_line()
         for kind, name in (("component", source), ("stream", stream)):
             if not isinstance(name, str) or not name:

@@ -47,7 +47,7 @@ class LambdaSpout(Spout):
 
 
 class LambdaBolt(BasicBolt):
-    """A `BasicBolt` that calls ``function(tup, collector)`` for every tuple and emits ``fields``."""
+    """A `BasicBolt` that calls ``function(tup, collector)`` for every tuple. The function emits tuples with ``fields``."""
 
     def __init__(self, function: Callable[[Tuple, BasicOutputCollector], Any], fields: Fields) -> None:
         self.function = function

@@ -13,9 +13,9 @@ __all__ = ["ExponentialBackoff"]
 class ExponentialBackoff:
     """Storm's KafkaSpoutRetryExponentialBackoff. All times are in seconds.
 
-    The first retry comes after ``initial_delay``. The n-th retry comes after ``period`` times 2 to the power of n - 1,
-    but after ``max_delay`` at most. After ``max_retries`` retries the row is given up and becomes a dead letter. None
-    means that no row is given up.
+    The first retry comes after ``initial_delay``. From the second on, the n-th retry comes after ``period`` times 2 to the
+    power of n - 1, but after ``max_delay`` at most. After ``max_retries`` retries the row is given up and becomes a dead letter.
+    ``max_retries=None`` means that no row is given up.
 
     >>> backoff = ExponentialBackoff(initial_delay=0, period=1, max_delay=5, max_retries=4)
     >>> [backoff.delay(fails) for fails in range(1, 6)]

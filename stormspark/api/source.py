@@ -32,7 +32,7 @@ class PerTrigger(NamedTuple):
     """The bound on how much of a source one batch may bring, in the unit of a Spark option: rows, files or bytes.
 
     ``first`` is the amount at the start of the topology. Afterwards the amount changes by factors, depending on what the
-    bolts can process, and never exceeds ``most``. ``option`` is the name that messages show to people.
+    bolts can process, and never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for messages.
 
     >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
     1000000
@@ -47,10 +47,10 @@ class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
     ``waiting`` is the number of rows that are still to be emitted. Rows of ranges count, and rows that wait for their retry do
-    not. ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` are the lowest positions that
-    are not done with, by partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not
-    asked for them this time (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
-    in the next batch; None means that nothing limits them.
+    not. ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the
+    lowest position that is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks
+    were not asked for them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks
+    together may emit in the next batch; None means that nothing limits them.
     """
 
     waiting: int
@@ -96,7 +96,7 @@ class SourceSpout(Component, ABC):
     low_marks_every: int | None = None
     #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: With ``per_trigger``, the value that `stream` has to give to its option.
+    #: With ``per_trigger``, the value that `stream` has to give to the option that ``per_trigger`` names.
     limit: int | None = None
     #: Reports an error. The task that owns this instance sets it.
     _report: Callable[[BaseException | str], None] | None = None
@@ -115,8 +115,8 @@ class SourceSpout(Component, ABC):
     def stream(self, spark: Any) -> Any:
         """Return the streaming DataFrame.
 
-        The driver calls it with the Spark session when the topology starts, again after a failure, and when it needs
-        another ``limit`` (F10).
+        The driver calls it with the Spark session when the topology starts, again after a failure, and after it has changed
+        ``limit`` (F10).
         """
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

@@ -167,8 +167,8 @@ class TwoPhaseStatefulComponent(StatefulComponent):
     def post_save(self, checkpoint_id: int) -> None:
         """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        If the process dies before, it is never called for that checkpoint, and it may raise half way. In both cases a new
-        instance starts, and `init_state` finds in the state what is still to be done.
+        If the process dies first, this method is never called for that checkpoint, and it may raise half way. In both cases a
+        new instance starts, and `init_state` finds in the state what is still to be done.
         """
 
     @abstractmethod
@@ -180,12 +180,11 @@ class TransactionalSink(TwoPhaseStatefulComponent):
     """A mixin for a bolt that writes to something outside, so that it takes part in transactions (C42).
 
     Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and
-    it acks a tuple when that is safe. Where batches are transactions, `init_state` comes before ``prepare``. The bolt may
-    then ack at once, since the whole batch runs again if it fails. In `pre_save` it writes what must be written by then, or
-    puts it into the state, and raises if it can't. The state is committed with the batch, and `post_save` delivers its
-    contents.
+    it acks a tuple when its output is safe. Where batches are transactions, `init_state` comes before ``prepare``. The bolt
+    may then ack at once, since the whole batch runs again if it fails. `pre_save` writes the batch's output, or puts it into
+    the state, and raises if it can do neither. The state is committed with the batch, and `post_save` delivers its contents.
     `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the instance
-    goes on: the outbox tries again after the next batch.
+    goes on: the outbox tries to deliver again after the next batch.
     """
 
     @property
@@ -200,7 +199,7 @@ class TransactionalSink(TwoPhaseStatefulComponent):
 def kind_of_state(component: object) -> str:
     """Return how a component asks for state: ``storm`` for a `KeepsState`, ``heron`` for a `StatefulComponent`.
 
-    ``sink`` is a `TransactionalSink` that can work without transactions, and ``""`` any other component.
+    Return ``sink`` for a `TransactionalSink` that can work without transactions, and ``""`` for any other component.
     """
     if isinstance(component, KeepsState):
         return "storm"

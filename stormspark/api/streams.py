@@ -69,7 +69,7 @@ class OutputFieldsDeclarer:
     def declare_stream(
         self, stream: str, fields: Fields | Iterable[str] | pa.Schema, direct: bool = False
     ) -> None:
-        """Declare a stream; raise `InvalidTopologyError` if it is already declared or has no name."""
+        """Declare a stream. Raises `InvalidTopologyError` if it has no name, is already declared, or has wrong fields."""
         if not isinstance(stream, str) or not stream:
             msg = f"component {self._component!r} declares a stream without a name: {stream!r} (A10)"
             raise InvalidTopologyError(msg)

@@ -58,7 +58,7 @@ class TopologyBuilder:
     ) -> SpoutDeclarer:
         """Add a spout, or a function that takes no arguments and returns the next value, or None if there is none (A1).
 
-        The function's values are emitted as (value,) on field ``lambda``, without a message id.
+        Each value of the function is emitted as the only field, ``lambda``, of a tuple without a message id.
 
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
         """
@@ -119,8 +119,8 @@ class TopologyBuilder:
     def create_topology(self, name: str, conf: Mapping[str, Any] | None = None) -> Topology:
         """Pickle the components and freeze all declarations. ``conf`` is the topology's configuration (A20).
 
-        Raises `SerializationError` naming a component that can't be pickled (A2), and `InvalidTopologyError` for wrong
-        declarations (A10). Planning the topology checks whether the components fit together.
+        Raises `SerializationError`, which names a component that can't be pickled (A2), and `InvalidTopologyError` for wrong
+        declarations (A10). Only `stormspark.plan.plan_topology` checks whether the components fit together.
         """
         if conf is not None and not isinstance(conf, Mapping):
             msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"
@@ -153,7 +153,7 @@ def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) 
 
 
 def _made(where: str, kind: str, component_id: str, make: Callable[[], _C]) -> _C:
-    """Return a component made from a function; errors name the user's line."""
+    """Return the component that ``make`` makes from a user's function. An error's message begins with the user's line."""
     try:
         return make()
     except InvalidTopologyError as error:

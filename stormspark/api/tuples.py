@@ -47,8 +47,8 @@ class Tuple:
     ('storm', 3, ('storm', 3), 'count', True)
     """
 
-    # `roots` and `state` belong to the acker. `roots`: the trees that this tuple's edge belongs to (None, one, or a tuple of
-    # several). `state`: `OPEN`, `SETTLED` or `HELD` of `stormspark.api.tuple_state`.
+    # `roots` and `state` are for the acker. `roots` are the trees that this tuple belongs to: None, one, or a tuple of several.
+    # `state` is `OPEN`, `SETTLED` or `HELD` of `stormspark.api.tuple_state`.
     __slots__ = ("__weakref__", "_source", "roots", "state", "values")
 
     def __init__(self, values: tuple[Any, ...], source: TupleSource, roots: Any = None) -> None:
@@ -112,12 +112,12 @@ class Tuple:
 
     @property
     def source_stream(self) -> str:
-        """The id of the stream that it was emitted on."""
+        """The id of the stream on which this tuple was emitted."""
         return self._source.stream
 
     @property
     def source_task(self) -> int:
-        """The id of the task that emitted it."""
+        """The id of the task that emitted this tuple."""
         return self._source.task
 
     @property

@@ -34,7 +34,7 @@ __all__ = [
 LATE_TUPLE_FIELD: Final = "late_tuple"
 #: The setting of `WindowedBolt.with_message_id_field`.
 MESSAGE_ID_FIELD: Final = "topology.bolts.message.id.field.name"
-#: How many tuples of a persistent window are in memory at most, if the bolt does not say it. The number is Storm's.
+#: The default of `StatefulWindowedBolt.with_max_events_in_memory`. The number is Storm's.
 _MAX_EVENTS_IN_MEMORY: Final = 1_000_000
 
 S = TypeVar("S", bound=State)
@@ -77,8 +77,8 @@ class TupleWindow(Sequence[Tuple]):
 class PersistentTupleWindow(TupleWindow):
     """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
 
-    It can be read in ``execute`` only. As in Storm it does not know which tuples are new or expired, and raises
-    NotImplementedError.
+    It can be read in ``execute`` only. As in Storm it does not know which tuples are new or expired, so `new` and `expired`
+    raise NotImplementedError.
     """
 
     __slots__ = ()
@@ -111,7 +111,8 @@ _NOT_KNOWN = (
 class WindowTime:
     """The kind of time that a windowed bolt uses: event time or processing time.
 
-    ``event`` is false for processing time. ``field`` is the field of the timestamps, if there is one.
+    ``event`` is false for processing time. ``field`` is the field of the timestamps. It is None for processing time, and if an
+    extractor gives the timestamps.
     """
 
     event: bool
@@ -155,8 +156,8 @@ class WindowedBolt(Component, ABC):
     ) -> Self:
         """Use windows of ``length`` that slide by ``slide``, by default with every tuple.
 
-        A slide may be longer than the length. The tuples in between are then in no window, and are acked. Raises
-        `InvalidTopologyError` unless both are positive counts or durations.
+        A slide may be longer than the length. The tuples between two windows are then in no window, and are acked. Raises
+        `InvalidTopologyError` unless length and slide are positive counts or durations.
         """
         long = as_length(length, f"{_name(self)}.with_window: length")
         far = Count(1) if slide is None else as_length(slide, f"{_name(self)}.with_window: slide")
@@ -264,7 +265,7 @@ class WindowedBolt(Component, ABC):
         )
 
     def timestamp_of(self, tup: Tuple) -> Any:
-        """Return the timestamp from the field or the extractor; raise KeyError, or what the extractor raises."""
+        """Return the timestamp from the field or the extractor. Raises KeyError, or what the extractor raises."""
         extractor = self._timestamp_extractor
         return tup[self._timestamp_field] if extractor is None else extractor(tup)  # type: ignore[index]
 

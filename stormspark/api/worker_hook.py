@@ -29,7 +29,7 @@ class WorkerUserContext:
         tasks: Mapping[str, tuple[int, ...]],
     ) -> None:
         self.topology_name = topology
-        #: The topology's name with the number of its start (A14).
+        #: The topology's name, the number of its start, and the time of the start: ``words-3-1700000000`` (A14).
         self.storm_id = storm_id
         self.this_worker_index = worker
         self.this_worker_tasks = worker_tasks

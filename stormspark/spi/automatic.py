@@ -45,7 +45,7 @@ class AutoAckBolt(Bolt):
 
     #: Makes the tuples that ``execute`` receives. A tuple is reused if nothing but the engine still refers to it.
     new_tuple: Callable[[tuple[Any, ...], TupleSource, Any], Tuple] = Tuple
-    #: The object whose ``execute`` is called for each tuple; None for the bolt's own.
+    #: The object whose ``execute`` is called for each tuple; None for the bolt itself.
     executor: Executor | None = None
 
     @abstractmethod

@@ -13,7 +13,8 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: When a bolt's batch ends: FINISH is together with all other bolts, COMMIT is once all of these have ended well on all workers.
+#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, for a *committer*: once
+#: ``end_batch`` of all FINISH bolts has ended well on all workers.
 FINISH, COMMIT = "finish", "commit"
 
 
@@ -38,7 +39,7 @@ class BatchAware(KnowsBatches):
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
         """Called when an attempt begins, or when an attempt continues with this new instance.
 
-        ``announced`` is the `announcement` of an earlier attempt at this batch, if a committer may have acted on it.
+        ``announced`` is the `announcement` of an earlier attempt at this batch, if a committer may have acted on it; else None.
         """
         raise NotImplementedError
 

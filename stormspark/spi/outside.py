@@ -66,7 +66,7 @@ class WorksOutside(LivesOutside):
 
     @abstractmethod
     def send(self) -> None:
-        """Called when no more tuples come for now. Send those that were collected."""
+        """Called when no more tuples come for now. Send the tuples that the bolt has collected."""
 
     @abstractmethod
     def take_in(self) -> int:
@@ -85,7 +85,10 @@ class KeepsOutside(WorksOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether the bolt works in this way; it may also want single tuples. The task reads this once, before ``prepare``."""
+        """Whether the bolt gets its tuples by `execute_all`; if not, it gets them one by one, by ``execute``.
+
+        The task reads this once, before ``prepare``.
+        """
         return True
 
     @abstractmethod
@@ -101,4 +104,4 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def kept(self) -> list[tuple[Given, float]]:
-        """Return the tuples that it received and neither acked nor failed, each with the ``now`` of its execution."""
+        """Return the tuples that the bolt has neither acked nor failed, each with the ``now`` of its `execute_all`."""
