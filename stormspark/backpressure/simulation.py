@@ -92,9 +92,8 @@ class Scenario:
     overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    pauses: Mapping[float, float] = field(
-        default_factory=dict
-    )  #: the lengths, by time, of delays that are no bolt's fault
+    #: The lengths, by time, of delays that are no bolt's fault.
+    pauses: Mapping[float, float] = field(default_factory=dict)
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
     @property
