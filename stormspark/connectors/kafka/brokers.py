@@ -16,6 +16,8 @@ __all__ = ["Answer", "Brokers", "EndsWatch"]
 #: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for it.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
+#: Seconds between a commit that failed and the next try.
+_AGAIN_SECS = 0.1
 #: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of others.
 _MARK = "stormspark:"
 
@@ -146,13 +148,14 @@ class Brokers:
             if found.offset >= 0
         }
 
-    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
+    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait_secs: float = 0.0) -> None:
         """Commit positions for the group.
 
-        With ``wait``, wait for the answer, and raise `KafkaException` if the commit fails. Without it, failures go unnoticed,
-        and nothing is committed while another commit is under way.
+        With ``wait_secs``, wait so long for Kafka to take the commit. If the group's coordinator is away or has just moved, try
+        again until then. Raises `KafkaException` if Kafka has not taken the commit. Without ``wait_secs``, failures go
+        unnoticed, and nothing is committed while another commit is under way.
         """
-        from confluent_kafka import KafkaError, KafkaException, TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
 
         offsets = [
             TopicPartition(*partition, position, f"{_MARK}{deployment}")
@@ -160,26 +163,57 @@ class Brokers:
         ]
         if not offsets:
             return
-        until = time.monotonic() + _ANSWER_SECS
-        self._consumer.poll(0)  # runs `_on_commit` if the last commit was answered
-        while wait and self._committing and time.monotonic() < until:
+        until = time.monotonic() + wait_secs
+        error = self._commit_once(offsets, until)
+        while wait_secs and error is not None:
+            if error.code() not in _transient_errors() or time.monotonic() >= until:
+                raise KafkaException(error)
+            time.sleep(_AGAIN_SECS)
+            error = self._commit_once(offsets, until)
+
+    def _commit_once(self, offsets: list[Any], until: float) -> Any:
+        """Send a commit when the one before is answered, and return the error of its answer, or None."""
+        from confluent_kafka import KafkaError
+
+        if self._is_answered(until):
+            self._committing, self._commit_error = True, None
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+            if self._is_answered(until):
+                return self._commit_error
+        return KafkaError(KafkaError._TIMED_OUT)
+
+    def _is_answered(self, until: float) -> bool:
+        """Wait for the answer to the commit that is under way, if there is one."""
+        self._consumer.poll(0)  # runs `_on_commit` if there is an answer
+        while self._committing and time.monotonic() < until:
             self._consumer.poll(0.05)
-        if self._committing:
-            if wait:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-            return
-        self._committing, self._commit_error = True, None
-        self._consumer.commit(offsets=offsets, asynchronous=True)
-        while wait and self._committing and time.monotonic() < until:
-            self._consumer.poll(0.05)
-        if wait and (self._committing or self._commit_error is not None):
-            raise KafkaException(self._commit_error or KafkaError(KafkaError._TIMED_OUT))
+        return not self._committing
 
     def close(self) -> None:
         """Close the connection, without waiting for a commit that Kafka does not answer."""
         closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECS)
+
+
+def _transient_errors() -> set[int]:
+    """The errors of a commit that may succeed a moment later: `KafkaError.retriable` is not set for those of a commit."""
+    from confluent_kafka import KafkaError
+
+    return {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._WAIT_COORD,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
 
 
 _CONSUMER_ONLY = {

@@ -6,7 +6,6 @@ positions. The local engine calls it before each batch, and only the group's com
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import time
@@ -45,6 +44,10 @@ __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 #: How long a batch waits for Kafka to return the ends of partitions, which usually takes some ms. Then it goes on without them.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
+#: How long a batch waits for the commit that has to come before it.
+_COMMIT_SECS = 5.0
+#: How long a topology that stops tries to commit. A broker that has just started needs seconds until it takes commits.
+_LAST_COMMIT_SECS = 30.0
 #: How long a run that stops at the current ends waits until it is sure what has happened to a log.
 _SETTLE_SECS = 15.0
 #: The topic in the positions while a pattern has not matched any topic yet. No topic can have this name.
@@ -137,7 +140,7 @@ class KafkaPlanner:
                 time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop here
                 end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
-                self._commit(as_positions(end), wait=True)
+                self._commit(as_positions(end), wait_secs=_COMMIT_SECS)
         except KafkaException:  # the next batch tries again
             end = start
         self._planned = end
@@ -324,7 +327,10 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit for the group what is done, if the commit period is over (K5). With ``now``, commit at once and wait."""
+        """Commit for the group what is done, if the commit period is over (K5).
+
+        With ``now``, commit at once, and wait until Kafka has taken the commit. If it does not, log a warning.
+        """
         from confluent_kafka import KafkaException
 
         settings = self.settings
@@ -337,12 +343,21 @@ class KafkaPlanner:
             return
         # Commit even if nothing is new: a commit may have been lost, and Kafka forgets groups that are silent for long.
         self._committed_at = self.clock()
-        with contextlib.suppress(KafkaException):
-            self._commit(done, wait=now)
+        try:
+            self._commit(done, wait_secs=_LAST_COMMIT_SECS if now else 0.0)
+        except KafkaException as error:  # the next commit has these positions, too
+            if now:
+                _log.warning(
+                    "Kafka at %s has not taken the last commit of group %r: %s. A run that begins at the group's offsets reads "
+                    "again what came after the commit before it",
+                    settings.client_conf.get("bootstrap.servers"),
+                    settings.client_conf.get("group.id"),
+                    error.args[0].str(),
+                )
 
-    def _commit(self, positions: Positions, *, wait: bool) -> None:
+    def _commit(self, positions: Positions, *, wait_secs: float) -> None:
         if self.settings.commits:
-            self._connected().commit(positions, self.settings.deployment, wait=wait)
+            self._connected().commit(positions, self.settings.deployment, wait_secs=wait_secs)
 
     # -- connections -----------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Brokers:
         self._answer()
         return {p: self.group[p] for p in partitions if p in self.group}
 
-    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait: bool) -> None:
+    def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait_secs: float = 0.0) -> None:
         self._answer()
         if self.refuses_commits:
             raise KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
@@ -281,6 +281,22 @@ def test_without_a_group_nothing_is_committed() -> None:
     rig.told(position)
     rig.planner.commit(position, now=True)
     assert brokers.group == {}
+
+
+def test_a_last_commit_that_kafka_does_not_take_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """K5: the one before it is followed by others, so nobody needs to hear of it."""
+    brokers = Brokers({T0: 10})
+    rig = Rig(brokers)
+    end = rig.latest(rig.latest({}))
+    rig.told(end, t_0=10)
+    brokers.refuses_commits = True
+    rig.planner.commit(end)
+    assert caplog.messages == []
+    rig.planner.commit(end, now=True)
+    (said,) = caplog.messages
+    assert said.startswith(
+        "Kafka at a:1 has not taken the last commit of group 'g': Broker: Group authorization failed"
+    )
 
 
 def test_at_most_once_commits_before_and_hands_out_once() -> None:

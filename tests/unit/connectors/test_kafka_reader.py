@@ -10,7 +10,7 @@ from typing import Any
 
 import confluent_kafka.admin
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -260,7 +260,7 @@ def test_offsets_of_partitions_and_what_a_group_has_committed(kafka: KafkaBroker
     assert brokers.earliest([zero]) == {zero: 0}
     assert brokers.at_timestamp([zero, one], 1003) == {zero: 3, one: -1}
     assert brokers.committed([zero, one]) == {}
-    brokers.commit({zero: 3}, "mine", wait=True)
+    brokers.commit({zero: 3}, "mine", wait_secs=5)
     assert brokers.committed([zero, one]) == {zero: (3, "mine")}
     assert brokers.ends([]) == {}
     brokers.close()
@@ -270,14 +270,46 @@ def test_a_broker_that_is_away_does_not_hold_up_the_end(
     kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """K5: with a commit that nobody answers."""
-    monkeypatch.setattr("stormspark.connectors.kafka.brokers._ANSWER_SECS", 0.5)
     brokers = Brokers(conf(kafka, group_id="away") | {"bootstrap.servers": "127.0.0.1:1"})
     with pytest.raises(KafkaException, match="Timed out"):
-        brokers.commit({Partition("t", 0): 3}, "mine", wait=True)
-    brokers.commit({Partition("t", 0): 4}, "mine", wait=False)
+        brokers.commit({Partition("t", 0): 3}, "mine", wait_secs=0.5)
+    brokers.commit({Partition("t", 0): 4}, "mine")
     began = time.monotonic()
     brokers.close()
     assert time.monotonic() - began < 30
+
+
+class Coordinator:
+    """Stands for a consumer whose commits get the given answers, one after the other: the code of an error, or 0."""
+
+    def __init__(self, brokers: Brokers, *answers: int) -> None:
+        self.brokers, self.answers = brokers, list(answers)
+        self.sent: list[int] = []
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:
+        assert asynchronous
+        self.sent += [one.offset for one in offsets]
+
+    def poll(self, timeout: float) -> None:
+        if self.brokers._committing and self.answers:
+            code = self.answers.pop(0)
+            self.brokers._on_commit(KafkaError(code) if code else None, [])
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_commit_that_is_waited_for_outlasts_a_coordinator_that_loads_or_moves(kafka: KafkaBroker) -> None:
+    """K5: a broker that has just started refuses commits for some seconds. What will not pass is raised at once."""
+    brokers = Brokers(conf(kafka, group_id="loads"))
+    loads, moved = KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR
+    brokers._consumer = consumer = Coordinator(brokers, loads, moved, KafkaError._TRANSPORT, 0)  # type: ignore[assignment]
+    brokers.commit({Partition("t", 0): 3}, "mine", wait_secs=60)
+    assert consumer.sent == [3, 3, 3, 3]
+    consumer.answers = [KafkaError.GROUP_AUTHORIZATION_FAILED, 0]
+    with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
+        brokers.commit({Partition("t", 0): 4}, "mine", wait_secs=60)
+    assert consumer.sent[4:] == [4]
 
 
 def test_settings_that_librdkafka_refuses_are_reported_in_its_words(kafka: KafkaBroker) -> None:
