@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from tests import quick_jvm
 from tests.failure_reports import pytest_runtest_makereport  # noqa: F401 - a hook
+from tests.waiting import STARTED_BY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="tests-")
     os.chmod(folder, 0o711)  # some tests have processes of other users
     os.environ["TMPDIR"] = tempfile.tempdir = folder
+    os.environ[STARTED_BY] = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 

@@ -19,8 +19,9 @@ _T = TypeVar("_T")
 #: No test waits this long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
 #: until a driver is up, and what a test shows is not how fast the machine is.
 PATIENCE_SECS = 900.0
-#: They are in the environment of all processes that tests start, from pytest-xdist: the run, and which of its processes it was.
-_OF_TESTS = ("PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER")
+#: The variable in the environment of all processes that tests start. It names the process that runs the tests, by its temporary
+#: folder: another one may run the same tests beside it, in the same run or in another one.
+STARTED_BY = "STORMSPARK_TESTS_STARTED_BY"
 
 
 def wait_for(
@@ -87,7 +88,7 @@ def _is_of_these_tests(process: psutil.Process) -> bool:
         environment = process.environ()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
-    return all(environment.get(name) == os.environ.get(name) for name in _OF_TESTS)
+    return environment.get(STARTED_BY) == os.environ.get(STARTED_BY)
 
 
 def executor_processes(parent: psutil.Process) -> list[psutil.Process]:
