@@ -1,8 +1,8 @@
 """How the processes of one topology connect: one listens, another dials, and both prove that they know the topology's key.
 
 The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
-`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, so do TCP
-connections here, with TLS (`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard
+`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP
+connections use TLS (`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard
 ``Listener``. A ``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. It also can't
 be closed while a thread waits in ``accept``.
 

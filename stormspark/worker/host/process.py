@@ -16,7 +16,7 @@ The start has these steps:
 3. It writes "up" for the process that started it.
 4. It opens the tasks, and sends Ready.
 
-From step 2 on, the process reports its errors to nimbus. Nimbus stops the topology with that error if the next start would fail,
+From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
 too. A process that is killed during its start is a lost worker like any other. Before "up" the process that started it notices
 the loss, and afterwards nimbus does, by the broken connection.
 """
