@@ -29,7 +29,7 @@ class FrameKind(IntEnum):
     UNSETTLED = (
         7  # the sender has work left in a batch that is a transaction: no worker may prepare in this round
     )
-    LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); ``count`` is 0
+    LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6)
 
 
 class Frame(NamedTuple):

@@ -133,7 +133,7 @@ class Connection:
 
     def close(self) -> None:
         """Hang up, and close the descriptor."""
-        with self._lock:  # no other thread is in a call of the socket now: see `hang_up` for what would go wrong
+        with self._lock:  # no other thread is in a call of the socket now; see `hang_up`
             self._sock.close()
 
     def fileno(self) -> int:

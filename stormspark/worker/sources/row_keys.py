@@ -19,7 +19,7 @@ class RowKeys:
 
     def __init__(self) -> None:
         self._batch = -1
-        self._taken: Counter[Hashable] = Counter()  # how many rows of each partition of that batch were numbered
+        self._taken: Counter[Hashable] = Counter()  # how many numbers of that batch each partition has used
         #: The last batch that came again while trees of an earlier attempt were open, and how often that happened to it.
         self._again = (-1, 0)
 
