@@ -137,7 +137,7 @@ class Desk:
                 and self._attempt == errand.request.attempt
             ):
                 return self._replies.count(errand.request.key), self._replies.messages(errand.request.key)
-        raise RefusedError(errand.error or "the reply is not kept any more: its batch is committed")
+        raise RefusedError(errand.error or "the reply is not kept any more: a later round has begun")
 
     def statistics(self) -> RepliesStatistics:
         """Return how many replies are kept for repeated requests, and where."""

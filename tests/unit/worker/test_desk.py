@@ -72,7 +72,7 @@ def test_a_later_batch_ends_the_memory_of_the_one_before(desk):
     desk.take(request(batch=4), 0, [])
     errand = run(desk, b"out")
     desk.take(request(batch=5), 0, [])
-    with pytest.raises(RefusedError, match="committed"):
+    with pytest.raises(RefusedError, match="a later round has begun"):
         desk.reply(errand)
     with pytest.raises(RefusedError, match="batch 4 is committed, 5 runs"):
         desk.take(request(batch=4), 0, [])
