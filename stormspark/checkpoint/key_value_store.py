@@ -1,6 +1,6 @@
 """The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
 
-The state table is what counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
+Only the state table counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
 need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
 
 The store looks a key up in these places, and the first one that knows the key is right:
@@ -12,7 +12,7 @@ The store looks a key up in these places, and the first one that knows the key i
     committed   the database
 
 ``prepare_commit`` moves changed to prepared, ``commit`` moves prepared to recent, and ``rollback`` drops changed and
-prepared. So the cost of a batch depends on what changed in it. Memory depends on changed, prepared, recent and the cache,
+prepared. So the cost of a batch depends on the changes in it. Memory depends on changed, prepared, recent and the cache,
 however many keys there are.
 
 A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each of them costs the write

@@ -15,8 +15,8 @@ tuples again. Before they act, `announce` stores the announcement that later att
 batch, and only `announced` reads them.
 
 **One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
-retry, so a commit fails if another driver has come between. The driver that commits first wins; the other gets a
-`FencedError` and can never write again. An older generation can't open the table.
+retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
+gets a `FencedError` and can never write again. An older generation can't open the table.
 
 **No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
 Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
@@ -93,7 +93,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """A planned restore: everything that it has to read, as plain data, so that a worker can do what the driver has planned."""
+    """A planned restore: everything that it has to read, as plain data, so that a worker can carry it out."""
 
     location: str
     files: tuple[FileDescription, ...]

@@ -1,6 +1,7 @@
 """Tidying: merging files, and deleting those that are no longer needed.
 
-It may fail now and then, because the next attempt goes on where this one stopped. If tidying never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
+It may fail now and then, because the next attempt makes up for it. If tidying never succeeds, the disk fills up. So failures in a
+row are counted, and logged as a warning.
 """
 
 from __future__ import annotations

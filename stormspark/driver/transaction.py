@@ -84,7 +84,8 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats``: committers may have acted in an earlier attempt, so this attempt has to repeat what the earlier one announced.
+    ``repeats`` says that committers may have acted on an earlier attempt's announcement. Then this attempt has to repeat
+    that announcement.
 
     `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.

@@ -114,7 +114,7 @@ class InProcessWorkers:
         return self._plain_orders
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what the tasks have announced for the batch. The next attempt at it has to announce the same."""
+        """Keep the tasks' announcement for the batch. The next attempt at the batch has to make the same announcement."""
         self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
 
     def round_ended(self, transaction: Transaction) -> None:

@@ -93,7 +93,7 @@ class QueryRun:
         self.succeeded = False
         #: Why the topology has to stop.
         self.error: BaseException | None = None
-        #: Why the attempt failed, in Spark's words.
+        #: Why the attempt failed, or None.
         self.failure: str | None = None
         #: Whether storage, a broker or a Spark executor failed, and not user code. Then it is worth waiting.
         self.failed_outside = False

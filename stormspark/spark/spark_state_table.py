@@ -350,7 +350,7 @@ class SparkStateTable:
         return False
 
     def vacuum(self, budget_secs: float) -> int:
-        """Delete nothing, and return 0. Delta's ``VACUUM`` has to delete files, because it takes longer than a batch may wait."""
+        """Delete nothing, and return 0. Deletion is left to Delta's ``VACUUM``, which takes longer than a batch may wait."""
         return 0
 
     def close(self) -> None:
