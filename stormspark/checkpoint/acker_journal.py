@@ -7,8 +7,8 @@ The journal has one writer, the topology's driver, and one reader, the acker que
 because it says how far the acker's time has come.
 
 **The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has read. A
-commit that raised may be there or not: when `append` tries again, it finds its own file. A driver that meets the file of a
-later driver stops writing (`FencedError`).
+commit that raised may be there or not, and `settle` finds that out. A driver that meets the file of a later driver stops writing
+(`FencedError`).
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class AckerJournal:
 
         A call finds its own file if the file system repeats the write by itself, as NFS does when an answer is lost. The file
         may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written
-        it, or an earlier `append` of this one.
+        the file, or if an earlier call of `append` by this driver has.
         """
         head = self._head(number)
         if head.writer == self._writer:

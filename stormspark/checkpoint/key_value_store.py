@@ -1,7 +1,7 @@
 """The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
 
-The state table is what counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
-need not survive a crash: it writes to an SQLite database in the temporary directory that vanishes with its process.
+Only the state table counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
+need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
 
 The store looks a key up in these places, and the first one that knows the key is right:
 
@@ -12,12 +12,12 @@ The store looks a key up in these places, and the first one that knows the key i
     committed   the database
 
 ``prepare_commit`` moves changed to prepared, ``commit`` moves prepared to recent, and ``rollback`` drops changed and
-prepared. So the cost of a batch depends on what changed in it. Memory depends on changed, prepared, recent and the cache,
+prepared. So the cost of a batch depends on the changes in it. Memory depends on changed, prepared, recent and the cache,
 however many keys there are.
 
-A page of the database holds neighbouring keys. Keys that change in each batch and lie far apart would each cost a page, and
-a read from disk if the state is large. So committed changes wait in ``recent``. They go to the database together when they have
-become too many, or when somebody iterates.
+A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each of them costs the write
+of a page, and also a read from disk if the state is large. So committed changes wait in ``recent``. They go to the database
+together when they have become too many, or when somebody iterates or asks for the number of keys.
 
 Values are pickled once per batch and not once per put: a counter that is put a thousand times in a batch is pickled once.
 In CPU time, a get or put of a key in memory takes about 0.5 us, and a get from a database of a million keys 5 us. A change
@@ -312,7 +312,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return None if row is None else row[0]
 
     def _between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes | tuple[Any]]]:
-        """Encoded keys in order, each with a pickled value or a tuple of its object. Uncommitted changes override the rest."""
+        """Encoded keys in order, each with its pickled value, or its object in a tuple. Uncommitted changes override the rest."""
         self._write_recent()
         changed: dict[bytes, Any] = {
             data: _ABSENT if value is None else value

@@ -31,8 +31,8 @@ __all__ = ["decode_key", "encode_key", "prefix_range"]
 _NONE: Final = 0x00
 _FALSE: Final = 0x01
 _TRUE: Final = 0x02
-#: An int of n bytes has the code _ZERO + n, or _ZERO - n if it is negative. With more than 8 bytes, it has the outermost code,
-#: and its length follows.
+#: An int of n bytes has the code _ZERO + n, or _ZERO - n if it is negative. An int of more than 8 bytes has the code
+#: _INT_HIGHEST, or _INT_LOWEST if it is negative, and its length follows.
 _INT_LOWEST: Final = 0x0B
 _ZERO: Final = 0x14
 _INT_HIGHEST: Final = 0x1D
@@ -94,7 +94,7 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # An item follows, or the end. If 0xff follows instead, the last zero of the prefix was the first half of an escaped one.
+        # An item follows, or the end. If 0xff follows instead, the last zero of the prefix began an escaped zero.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

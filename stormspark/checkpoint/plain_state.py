@@ -112,7 +112,7 @@ class ReadableTable(Protocol):
 
 @dataclass(frozen=True)
 class StateOfComponent:
-    """The state of ``component`` as of batch ``txid``. It is plain data, so that another process can read it.
+    """The state of ``component`` as of batch ``txid``. This object can be sent to another process, which then reads the state.
 
     ``tasks`` is the number of tasks that the component had. ``kind`` is the kind of its state (`ComponentPlan.kind_of_state`).
     """

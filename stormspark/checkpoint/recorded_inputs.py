@@ -142,7 +142,7 @@ class InputFile:
 
 
 def named(worker: int, paths: Iterable[str]) -> TaskChanges:
-    """The row with which the commit of a batch names a worker's files. It names none if the worker has executed nothing."""
+    """The row with which the commit of a batch names a worker's files. It names no files if the worker has executed nothing."""
     return TaskChanges("", worker, [(_KEY, "\n".join(paths).encode())], _KIND)
 
 

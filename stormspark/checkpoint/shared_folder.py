@@ -2,7 +2,7 @@
 
     driver   <folder>/seen-<random>/token           writes a random string
     worker   <folder>/seen-<random>/<random>        reads that string, and writes it here
-    driver   reads it, so each of them has read what the other one wrote
+    driver   reads it, so each side has read a text that the other side wrote
 
 Without this check, a worker that does not see the folder would write its state where nobody looks for it, and all batches would
 seem to succeed.
@@ -26,7 +26,7 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` is what users can do instead of sharing it. Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users how to do without sharing it. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")

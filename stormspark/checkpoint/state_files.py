@@ -1,14 +1,15 @@
 """The files of a state table: their rows, their names, and how they are written and read.
 
 A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was
-deleted) and the batch. The **kind** is a column because everything of a batch goes into one commit. A task's state, the
-position of a spout, the outbox of a sink and the driver's own rows must not share keys, and are not read together.
+deleted) and the batch. All rows of a batch go into one commit: a task's state, the position of a spout, the outbox of a sink
+and the driver's own rows. The column **kind** keeps them apart. Rows of different kinds may have equal keys, and are not read
+together.
 
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
 - *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The name holds the
-  generation and the batch, so no clock is needed to know whether the file can still be committed: not by an older
-  generation, and not for a batch that was committed. The random part keeps attempts apart.
+  generation and the batch. A file of an older generation, or of a batch that is committed already, can't be committed any
+  more, so no clock is needed to know that. The random part keeps attempts apart.
 - *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
   ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. The files of a run, by number, are one sorted sequence.
 """
@@ -95,9 +96,9 @@ class TaskChanges:
 class FileDescription:
     """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
 
-    ``size`` is in bytes. ``deletions`` of the ``rows`` are deleted keys. ``components``, ``tasks``, ``kinds`` and ``txids`` are
-    the smallest and the largest value of each column, by which restores skip files. ``time`` is the table's time of the file's
-    newest commit, in milliseconds; the commit sets it.
+    ``size`` is in bytes. ``deletions`` is the number of the ``rows`` that delete a key. ``components``, ``tasks``, ``kinds`` and
+    ``txids`` are the smallest and the largest value of each column, by which restores skip files. ``time`` is the table's time
+    of the file's newest commit, in milliseconds; the commit sets it.
     """
 
     path: str
@@ -358,7 +359,7 @@ def write_changes(
     """Write the changes of a worker's tasks in a batch to a file beside the table, for the driver to commit.
 
     The file is on disk when this returns, and no part of the table yet. Return None if nothing changed. Raises
-    `CheckpointError` if the file can't be written, and ValueError if the changes of one task come in two parts.
+    `CheckpointError` if the file can't be written, and ValueError if a task's changes of one kind come in two parts.
     """
     rows = rows_of(changes, txid)
     if rows is None:

@@ -11,20 +11,21 @@ that the commit would have made. If that entry is ours, all is well. If somebody
 none, this object refuses to write until `open` begins again from what the log says.
 
 **Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
-tuples again. Before they act, `announce` stores what later attempts need for that. Its rows belong to the batch, and only
-`announced` reads them.
+tuples again. Before they act, `announce` stores the announcement that later attempts need for that. Its rows belong to the
+batch, and only `announced` reads them.
 
 **One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
-retry, so a commit fails if another driver has come between. The driver that commits first wins; the other gets a
-`FencedError` and can never write again. An older generation can't open the table.
+retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
+gets a `FencedError` and can never write again. An older generation can't open the table.
 
 **No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
 Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
-(``time.monotonic``). The table keeps the reading of that clock as the files' time of modification. So a system clock that
-is set forward or back deletes nothing too early.
+(``time.monotonic``). The table keeps the reading of that clock as the files' time of modification. So no file is deleted too
+early if the system clock is set forward or back.
 
-**Cost** follows what changed: a worker's file and the commit of 1,000 changes take 9-10 ms with ten thousand
-keys of state and with ten million, both on disk (two cores, `benchmarks/state_table.py`); 10,000 changes take 18 ms.
+**Cost** follows the number of changes, not the size of the state. With 1,000 changes, it takes 9-10 ms until a worker's file
+and the commit are on disk, whether the state has ten thousand keys or ten million; with 10,000 changes, it takes 18 ms (two
+cores, `benchmarks/state_table.py`).
 
 Two things would break the invariant: another writer (this class rejects its files by name), or a ``VACUUM`` by somebody else. A
 ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have just written. In a local
@@ -92,7 +93,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """A planned restore: everything that it has to read, as plain data, so that a worker can do what the driver has planned."""
+    """A planned restore: everything that it has to read, as plain data, so that a worker can carry it out."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -211,7 +212,7 @@ class StateTable:
         as_of: int | None = None,
         kind: str | None = "state",
     ) -> Restore:
-        """Plan what `restore` does, for a worker to carry it out.
+        """Plan a restore, which a worker can carry out.
 
         None as ``component``, ``task`` or ``kind`` stands for all of them, and None as ``as_of`` for the last batch. Raises
         `CheckpointError` if the table does not have that batch any more, or does not have it yet.
@@ -333,7 +334,7 @@ class StateTable:
         self._update(files=found.files | {file.path: file for file in new}, last_txid=txid)
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep what the next attempt at a batch has to know, until the batch is committed. Call it at most once per batch.
+        """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
         The announcement is on disk when this returns, and no other driver had taken over before it. Raises like `commit`.
         """
@@ -372,7 +373,7 @@ class StateTable:
     def compact(self, budget_secs: float) -> bool:
         """Continue merging files for about ``budget_secs``. Return whether there is more to do.
 
-        A step takes some milliseconds. Each completed merge is a commit of its own, which takes as long as that of a batch.
+        A step takes some milliseconds. Each completed merge is a commit of its own, which takes as long as a batch's commit.
         Sometimes a step writes a checkpoint of the log instead. Restores as of the retained batches give the same rows before
         and after.
         """
@@ -481,7 +482,7 @@ class StateTable:
         """Check that the driver sees the files that workers reported.
 
         A local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check would have
-        to go over the network, so it is not checked.
+        to go over the network, so files at a URL are not checked.
         """
         if self._folder.local is None:
             return

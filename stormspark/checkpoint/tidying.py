@@ -1,6 +1,7 @@
-"""Tidying: deleting what is no longer needed. It may fail now and then, because the next attempt deletes what is left.
+"""Tidying: merging files, and deleting those that are no longer needed.
 
-If tidying never succeeds, the disk fills up. So failures in a row are counted, and logged as a warning.
+It may fail now and then, because the next attempt makes up for it. If tidying never succeeds, the disk fills up. So failures in a
+row are counted, and logged as a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """A counter of failures in a row to tidy something. ``name`` names the counter in warnings.
+    """A counter of failed attempts in a row to tidy something. ``name`` is the name of that thing in warnings.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():

@@ -1,8 +1,8 @@
 """The tally of a topology: the driver's sum over the reports of all incarnations of all workers. Both engines use it.
 
-Counters in a report are totals since its process began. So only the latest report of each (worker, incarnation) is needed,
-and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Its numbers of pending trees
-and queued tuples do not, because these trees and tuples no longer exist.
+Counters in a report are totals since the worker's process began. So only the latest report of each (worker, incarnation) is
+needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Its numbers of pending
+trees and queued tuples do not, because these trees and tuples no longer exist.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Tally:
         self._ended: float | None = None
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
-        """Add the reports of a batch that took ``seconds``."""
+        """Add the reports of a batch, or of one of its rounds, that took ``seconds``."""
         with self._lock:
             self._batch_times.add(seconds)
             for report in reports:
@@ -62,7 +62,7 @@ class Tally:
                     named[point.task] = point
 
     def add_phases(self, seconds: Mapping[str, float]) -> None:
-        """Add how many seconds each phase of a batch took."""
+        """Add how many seconds each part of a batch took."""
         with self._lock:
             for phase, took in seconds.items():
                 self._phases.setdefault(phase, Histogram()).add(took)

@@ -2,7 +2,7 @@
 
 A round carries tuples as far as they go. It is the last one if no tuple waits anywhere and none has failed. The workers find
 that out themselves, within the round: each worker that has work left in superstep S sends a frame to all others. So either all
-workers prepare in the superstep after it, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
+workers prepare in the superstep after S, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
 More rounds are needed for loops that cross workers, for sources with more rows than a round takes, and if a deadline cut a
 round short.
 
@@ -84,14 +84,15 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats``: committers may have acted in an earlier attempt, so this attempt has to repeat what the earlier one announced.
+    ``repeats`` says that committers may have acted on an earlier attempt's announcement. Then this attempt has to repeat
+    that announcement.
 
     `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before it has repeated it. If no edge crosses between workers,
+        # A batch that has to repeat an announcement can't be over before it has done so. If no edge crosses between workers,
         # the workers know nothing of each other, so the driver has to find out first whether bolts have to end the batch.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING

@@ -54,7 +54,7 @@ class LocalSources:
     def observe(
         self, reported: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
     ) -> None:
-        """Report to the sources how far their tasks have come, merged over all workers, and how much they may emit next."""
+        """Report to the sources how far their tasks have come, merged over all workers, and how much the tasks may emit next."""
         if not self._sources:
             return
         progress = merge_progress(reported)

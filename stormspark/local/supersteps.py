@@ -54,7 +54,7 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        #: What the next attempt at the running batch has to know: the rows that were given up, and the announcements.
+        #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
         #: The source rows of the next or the running batch, as (task, partition, rows). The spouts get them again if the batch
@@ -114,7 +114,7 @@ class InProcessWorkers:
         return self._plain_orders
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what the tasks have announced for the batch. The next attempt at it has to announce the same."""
+        """Keep the tasks' announcement for the batch. The next attempt at the batch has to make the same announcement."""
         self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
 
     def round_ended(self, transaction: Transaction) -> None:

@@ -211,7 +211,7 @@ class LocalTopology:
                 worker.look()
 
     def _close(self) -> None:
-        """End the topology gracefully. First report to the sources what their tasks have done since the last batch."""
+        """End the topology gracefully. First report the tasks' progress since the last batch to the sources."""
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self.workers.close()
 

@@ -1,7 +1,7 @@
 """Metrics that components register (J18).
 
 As in Storm there are two kinds. Metrics of the first kind are reset when they are read, and metrics of the second kind are not.
-Both are read once per bucket, by ``read``. A reading of None is not reported.
+Both are read once per interval, which Storm calls a bucket. A reading of None is not reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Detecting that a topology has nothing left to do."""
+"""Detects that a topology has nothing left to do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _WORK = ("emitted", "executed", "acked", "failed", "restarts")
 class Quiet:
     """A detector for the moment when nothing is open or waits, and nothing happened in the last two batches.
 
-    It waits for two batches after the first quiet look, because a spout that has just heard of a fail, or begun anew, may
-    emit again. Pass it a snapshot now and then. Looks between two batches do not count as quiet batches.
+    The detector waits for two batches after the first quiet snapshot, because a spout that has just got a fail, or was just
+    restarted, may emit again. Pass it a snapshot now and then. Further snapshots of the same batch don't count.
 
     >>> quiet = Quiet()
     >>> snapshots = [TopologyStatistics("t", "local", 1.0, batches, None, {}) for batches in (1, 1, 2, 3, 4)]

@@ -125,7 +125,7 @@ class TopologyStatistics:
     backlog: int = 0
     #: Which spouts are held because of which bolts, and what waits; None if there is no controller.
     pressure: Pressure | None = None
-    #: The time of a batch by phase (``docs/batches.md``); empty if there is only one.
+    #: The time of each part of a batch (``docs/batches.md``); empty if the engine does not measure parts.
     phases: Mapping[str, LatencySummary] = field(default_factory=dict)
 
     def total(self, name: str, kind: str | None = None) -> int:

@@ -19,7 +19,7 @@ __all__ = ["COMMIT", "acker_stream"]
 
 #: The only key of an offset.
 COMMIT = "commit"
-#: A batch takes files of about the first number of bytes, but at least one file. A task takes about the second number of bytes.
+#: A batch takes files of about `_BATCH_BYTES` bytes together, but at least one file. A task takes about `_TASK_BYTES` bytes.
 _BATCH_BYTES = 64 << 20
 _TASK_BYTES = 4 << 20
 
@@ -81,7 +81,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split a record batch into parts that one task can take. A row that is larger than that is a part of its own."""
+    """Split a record batch into parts that one task can take. A row that is too large for a task is a part of its own."""
     if batch.nbytes <= _TASK_BYTES or batch.num_rows < 2:
         yield batch
         return

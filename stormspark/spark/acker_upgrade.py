@@ -1,8 +1,8 @@
-"""Reads the records that an earlier stormspark has left open, once, when a topology continues with its checkpoint.
+"""Reads the records that an earlier version of stormspark has left open, once, when a topology continues from its checkpoint.
 
-Earlier, the changes of the durable acker were a Delta table, which Spark read with Delta's jars. The state of the acker query
-has the open records up to one version of the table. delta-rs reads the later changes from the table's files. Neither needs
-the jars. The first commit of the journal then has all open records.
+That version kept the durable acker's changes in a Delta table, which Spark read with Delta's jars. The state of its acker query
+has the records that were open as of one version of the table. delta-rs reads the later changes from the table's files. So no
+jars are needed here. The first commit of the journal then has all open records.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The changes of a file, without the row with which each commit moves the watermark."""
+    """The changes of a file, without the row that each commit adds to move the watermark."""
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 
@@ -89,7 +89,7 @@ def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterat
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query's first batch reads the whole table as it is then, up to a thousand files. The table never has more files.
+            # The query has read this whole version. Its first batch reads up to a thousand files, and the table never has more.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

@@ -1,6 +1,6 @@
-"""Writes the durable acker's journal: the workers' change sets, each of them once, and records that the driver itself closes.
+"""Writes the durable acker's journal: the workers' change sets, each of them once, and the driver's own closing of records.
 
-It knows no Spark and no clock.
+This module uses neither Spark nor a clock.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ class AckerWriter:
     """The writer of one driver. Any thread may use `close` and `tried`; the rest is for the data query's thread.
 
     A commit that raised may be written or not. The writer finds that out as soon as it can read the journal again. Until then the
-    workers treat its change sets as written (`tried`) and leave them as they are, and the writer treats them as not written.
+    workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer treats them as
+    not written.
     """
 
     def __init__(self, journal: AckerJournal) -> None:
         self._journal = journal
-        self._written: dict[tuple[int, int], int] = {}  # by worker and incarnation: the last number
+        self._written: dict[tuple[int, int], int] = {}  # the last written number, by worker and incarnation
         # The last attempt whose commit was tried, and the last one that is known to be written.
         self._tried = self._sure = -1
         # The numbers and the closed records of the last tried commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
-        self._to_close: set[Record] = set()  # a set, because a record that is closed twice would be open
+        self._to_close: set[Record] = set()  # a set, because closing a record twice would open it again
         self._lock = threading.Lock()
 
     @property
@@ -85,7 +86,7 @@ class AckerWriter:
         if self._journal.settle():
             self._count()
         else:
-            # Workers may merge these changes with later ones. Otherwise reports would grow for as long as a disk stays full.
+            # Now workers may merge these changes with later ones. Otherwise reports would grow for as long as a disk stays full.
             self._unsettled, self._tried = None, self._sure
 
     def _count(self) -> None:

@@ -118,8 +118,8 @@ class Assignments:
     ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
         """Deal the missing workers out over these Spark executors.
 
-        Each worker goes to the executor with the fewest workers; among equals, to the one whose host has the fewest. No other
-        process is asked to start the worker, unless `promise_broken` is called.
+        Each worker goes to the Spark executor with the fewest workers. If several have equally few, it goes to the one whose
+        host has the fewest workers. No other process is asked to start the worker, unless `promise_broken` is called.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])

@@ -12,10 +12,10 @@ lives, the worker's ledger decides. When the worker or the driver is lost, the d
 the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
 The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
-driver writes records before Spark commits their batch, and closes them in the commit of the batch that ended them. The
-invariant would break if a record left the query's state while it is open, because the watermark has passed it. The acker's
-time makes that impossible (`AckerTime`). If it happened all the same, the row would go to its task again, and the task
-ignores a row that it knows.
+driver writes records before Spark commits their batch. It closes them in the journal's commit for the batch in which their
+trees ended. The invariant would break if the watermark passed a record that is still open, because the record would leave the
+query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the row would go to its task
+again, and the task ignores a row that it knows.
 
 A batch that is run again brings its own rows again. So the driver closes the records of that batch and replays none.
 """
@@ -86,7 +86,7 @@ class DurableAcker:
     """The durable acker of one topology in one generation.
 
     `write` and `time_to_report` are called on the data query's thread, the rest by the supervisor. ``hand_over`` gives a worker
-    those rows whose records left the query's state open. ``scratch`` is a folder of this driver's own. Raises
+    the rows of records that left the query's state while they were open. ``scratch`` is a folder of this driver's own. Raises
     `CheckpointError` if the files of an earlier driver can't be read or don't belong together.
     """
 
@@ -200,7 +200,7 @@ class DurableAcker:
         # In the progress of a query that begins, the offset is the string "null".
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
-            # The last batch starts where the previous one ended. That one is committed, however the last batch ends.
+            # The query's last batch starts where the previous batch ended. So everything before this start is committed.
             with self._tidying.attempt():
                 self._journal.forget(read[COMMIT])
 
@@ -237,7 +237,7 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker. Without ``first_batch``, the records have left the query's state, so only rows remain."""
+        """Sort records by worker. Without ``first_batch``, the records have left the query's state, so workers get only rows."""
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]
@@ -303,7 +303,7 @@ class DurableAcker:
         )
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
-        """Take in the groups that the watermark has passed. All of them should be done (see the module docstring)."""
+        """Take in the records that the watermark has passed. All of them should be closed (see the module docstring)."""
         found = groups.where("value != 0 AND source IS NOT NULL").select(
             "root", "created", "value", "source.*"
         )

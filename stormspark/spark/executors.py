@@ -1,4 +1,7 @@
-"""The Spark executors of an application: those that there are, the number still to come, and whether some were taken away."""
+"""The Spark executors of an application: those that are there, the number requested, and whether some were taken away.
+
+In this module, "executor" means a Spark executor.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class Executors:
         }
 
     def took_workers(self, lost: Collection[int]) -> bool:
-        """Whether an executor was lost, killed or taken away since the last call, while these workers were lost.
+        """Whether workers were ``lost``, and since the last call an executor was lost, killed or taken away.
 
         Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
         """
@@ -84,13 +87,13 @@ class Executors:
             most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
             return (
                 most // each if most and each else None
-            )  # otherwise one per Spark worker, and their number is unknown
+            )  # otherwise there is one per Spark worker, and the number of those is unknown
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def for_workers(self, workers: int) -> int:
         """The number of executors over which ``workers`` workers can be placed.
 
-        With dynamic allocation, it is the number of executors that Spark provides for as many tasks.
+        With dynamic allocation, it is the number of executors that Spark provides for that many tasks.
         """
         now = self.active()
         if not self.dynamic:

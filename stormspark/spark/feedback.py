@@ -4,8 +4,9 @@ These readers live in processes of their own on the driver's host. The driver re
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` are those of the last batch in which the tasks reported them; null before that. ``limit`` is the number of tuples
-that the tasks may emit in the next batch; null if nothing limits them. The file exists before the first batch, too.
+``low_marks`` has for each partition the lowest position that is not done with (`SourceProgress`), as of the last batch in which
+the tasks reported it; null before that. ``limit`` is the number of tuples that the tasks may emit in the next batch; null if
+nothing limits them. The file exists before the first batch, too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ COMPONENT_TASKS = "stormspark.component.tasks"
 
 
 class Feedback:
-    """The writer of the file, which is in ``folder``."""
+    """The writer of the feedback file, which is in ``folder``."""
 
     def __init__(self, session: SparkSession, folder: Path, storm_id: str) -> None:
         self.path = folder / "feedback.json"

@@ -95,11 +95,12 @@ class Attempt:
     supersteps: int
     nimbus: Endpoint
     key: Key
-    #: None: each worker uses the default folder of its own user and host.
+    #: If None, each worker uses the default folder of its own user and host.
     log_folder: str | None
     start_timeout_secs: float
-    #: What earlier attempts have left for this one. It may be as large as a batch, and it stays the same for the whole attempt.
-    #: So it travels in this closure, which Spark sends once to each Spark executor and logs nowhere, and not with each round.
+    #: The facts that earlier attempts have left for this one. They may be as large as a batch, and stay the same for the whole
+    #: attempt. So they don't travel with each round, but in the forwarder's closure. Spark sends the closure once to each Spark
+    #: executor, and logs it nowhere.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
     #: The ports at which workers take requests from other hosts.
     ports: Ports = ANY_PORT
@@ -413,7 +414,7 @@ def _lost(
 
 
 def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
-    """Offer this Spark executor to nimbus, and wait until the others have offered theirs.
+    """Offer this Spark executor to nimbus, and wait until tasks on the other Spark executors have offered those.
 
     Return the workers that are to live here, each with a function that starts it. Raises `WorkerLostError` if the attempt
     is over.

@@ -95,7 +95,7 @@ class HadoopJournalFiles:
         return sorted(int(name) for name in names if name.isdecimal())
 
     def read(self, number: int) -> bytes:
-        """See `JournalFiles`. The file is in the spool after this, even if an `add` did not get so far."""
+        """See `JournalFiles`. The file is in the spool after this, even if an earlier `add` wrote only the remote file."""
         data = self._remote.read(f"{number}.arrow")
         with contextlib.suppress(FileExistsError):
             self._local.add(number, data)

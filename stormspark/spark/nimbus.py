@@ -8,8 +8,8 @@ worker in a wrong state.
 Each process has one connection to nimbus, and each connection has a thread. One condition guards all state. The first
 message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python
 processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
-seconds, and a forwarder only when it has a new worker to find. While a worker starts, a question may take minutes to
-answer; its thread just waits.
+seconds. A forwarder does so only when it has a new worker to find, or every five seconds while it waits for a reply. While a
+worker starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = ["Nimbus"]
 
 _log = logging.getLogger(__name__)
 
-#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has not read for long.
+#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has read nothing for long.
 _SEND_SECS = 5.0
 
 
@@ -88,7 +88,7 @@ class _Link:
         """Send a message. Return whether that succeeded in time; if not, the link may be useless.
 
         The timeout is there because a worker that does not read must not block nimbus for ever. A worker that is just
-        receiving its state misses these orders. It gets the orders of that time with the answer to its next message.
+        receiving its state misses these orders. The answer to its next message has the orders that hold then.
         """
         if not self.sending.acquire(timeout=timeout):
             return False
@@ -125,9 +125,9 @@ class _Gathering:
 
     @property
     def complete(self) -> bool:
-        """Whether nimbus waits no longer.
+        """Whether nimbus stops waiting, because all Spark executors have offered, or because all tasks have.
 
-        Nimbus stops waiting, too, if all tasks have offered, but two of them ran on one Spark executor and none ran on another.
+        If two tasks ran on one Spark executor, all tasks may have offered, but not all Spark executors.
         """
         return self.reached or self.offered >= self.tasks
 
@@ -137,8 +137,8 @@ class Nimbus:
 
     ``folder`` is a folder that only this user can enter. It holds the socket for processes on this host. ``address`` is the
     address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus opens nothing to
-    the network. ``certificate`` encrypts what goes over the network (`Key`), and such a connection may be silent for
-    ``silence_secs``. ``shared`` is the folder that workers have to see.
+    the network. ``certificate`` encrypts the traffic over the network (`Key`), and a connection over the network may be silent
+    for ``silence_secs``. ``shared`` is the folder that workers have to see.
 
     Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
     why. It calls ``on_stir`` when a worker that had nothing to do has work again.
@@ -255,7 +255,7 @@ class Nimbus:
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
         """Have a worker adopt rows: now if it is connected, otherwise when it connects.
 
-        If they have to wait, these messages replace those that wait for the worker already.
+        If the worker is not connected, these messages replace those that wait for it already.
         """
         with self._changed:
             link = self._links.get(worker)
@@ -269,8 +269,8 @@ class Nimbus:
     def look_for_silence(self) -> None:
         """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
 
-        If this process could not run this check in time, it could not listen either, so that time is not silence. A
-        worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
+        If this check runs late, this process was held up and could not listen either. So that time does not count as silence.
+        A worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()
         with self._changed:
@@ -306,7 +306,7 @@ class Nimbus:
             return self._changed.wait_for(lambda: waited_for <= self._gone(), timeout)
 
     def kill_workers(self) -> None:
-        """End all worker processes now. Nimbus orders them to exit, and kills those on this host itself."""
+        """End all worker processes now. Nimbus orders them to exit, and itself kills those on this host."""
         with self._changed:
             self._assignments.end("the topology was killed")
             links = list(self._links.values())

@@ -19,14 +19,14 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Pacing"]
 
-#: A pause is at most this share of the time since something happened, so that it hardly matters in bursts and short silences.
-#: Where only a batch can find out that there is something to do, work that comes after t seconds of silence waits for at most
-#: a quarter of t ...
+#: A pause is at most this share of the time since something last happened, so that short silences have only short pauses. The
+#: second share is for topologies in which only a batch can find out that there is something to do. There, work that comes after
+#: t seconds of silence waits for at most a quarter of t ...
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: ... and never longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: The longest pause while something is under way. With the time until a batch begins, it stays below the gap that timeouts
-#: count in full.
+#: The longest pause while something is under way. Together with the time until the next batch begins, it stays
+#: below the gap that timeouts count in full.
 _LONGEST_UNDER_WAY = 0.75
 
 
@@ -59,7 +59,7 @@ class Pacing:
         return cls(longest, _SHARE)
 
     def pause_after(self, now: float, *, idle: bool, at_rest: bool = True) -> float:
-        """How long to wait after a batch that ended ``now``.
+        """How long to wait after a batch that ended at ``now``.
 
         ``idle`` says that nothing happened in the batch. ``at_rest`` says that nothing is under way in open trees or outside
         of workers.

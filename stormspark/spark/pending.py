@@ -1,4 +1,4 @@
-"""Reads the open trees of a topology of another process from its checkpoint."""
+"""Reads the open trees of a topology that another process runs, from the topology's checkpoint."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def read_pending(
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
     """Return the number of open trees, their number as (component, task, number) for each task, and the ``most`` oldest trees.
 
-    Each of these trees has root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and message_id. The figures
-    are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a local one.
+    Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
+    message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
+    local one.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
     session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})

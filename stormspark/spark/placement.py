@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 #: If the number of executors to come is unknown, the driver waits until none has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
-#: For this long the driver sends tasks again until they have reached all executors. An executor that has registered takes its
-#: first task only when it has started up, and until then others may have taken all tasks.
+#: The driver sends tasks again until they have reached all executors, but for no longer than this. An executor that has
+#: registered takes its first task only when it has started up, and until then others may have taken all tasks.
 _REACH_SECS = 10.0
 _LONGEST_PAUSE_SECS = 2.0
 

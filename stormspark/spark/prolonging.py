@@ -1,10 +1,9 @@
 """Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
 
 Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs.
-Heron's stream manager stops reading above its high water mark, and reads again below the low one. Here a batch that does not
-end has the same effect, because Spark reads nothing more until it ends.
-Meanwhile bolts work, ticks fire and limits change, round by round. After each round the driver decides anew (W1), from the
-workers' reports.
+Heron's stream manager stops reading above its high water mark, and reads again below the low one. Here a prolonged batch has the
+same effect, because Spark reads nothing more until the batch ends. Meanwhile bolts work, ticks fire and limits change, round by
+round. After each round the driver decides anew (W1), from the workers' reports.
 """
 
 from __future__ import annotations

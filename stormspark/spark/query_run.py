@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 _ROUNDS_TO_THE_END = 3
 #: The driver logs a warning each time that a batch has taken this many more rounds.
 _ROUNDS_UNTIL_WARNED = 20
-#: Longer error messages of Spark's are cut to this many characters.
+#: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
 #: At most this many Java classes, of an error, its causes and their base classes, are read to find out what failed.
 _CAUSES = 60
@@ -87,13 +87,13 @@ class QueryRun:
         self.gate = Gate(self.session)
         #: The batch that runs now, or ran last.
         self.batch_number = -1
-        #: What Spark has read for the batch that runs; None from its first round on.
+        #: The frames that Spark has read for the running batch; None once the batch's first round has begun.
         self._frames: DataFrame | None = None
         #: Whether Spark is known to have committed a batch of this run, because it has asked for another batch since.
         self.succeeded = False
         #: Why the topology has to stop.
         self.error: BaseException | None = None
-        #: Why the attempt failed, in Spark's words.
+        #: Why the attempt failed, or None.
         self.failure: str | None = None
         #: Whether storage, a broker or a Spark executor failed, and not user code. Then it is worth waiting.
         self.failed_outside = False

@@ -1,4 +1,6 @@
-"""A Spark source of ranges of positions. A planner decides which ranges there are; tasks get them as rows and read them.
+"""A Spark source whose rows are ranges of positions.
+
+A planner decides which ranges a batch has. The tasks of the spout get the ranges, and read the data in them.
 
 Spark keeps the planner's positions in its checkpoint, and the next planner continues from them. The planner lives in a process
 that Spark starts on the driver's host for each run of a query. Nobody sees what that process prints, and an exception in it
@@ -125,7 +127,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except (OSError, ValueError):  # no batch has ended yet
             return
         # Spark plans a batch before it commits the previous one. If the planner got the previous batch's progress once more, it
-        # would take it for the progress of the new ranges.
+        # would take that for the progress of the new ranges.
         if self._passed == (passed := (version.st_ino, version.st_mtime_ns)):
             return
         self._passed = passed
@@ -151,8 +153,8 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
     )
-    # Each spout gets a class of its own. So nothing that a reader has to know, such as a password, is in an option, which Spark
-    # would show.
+    # Each spout gets a class of its own, which knows the settings. Spark would show settings that are options, and a password
+    # may be among them.
     name = "stormspark_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", component)
 
     class Ranges(DataSource):

@@ -124,8 +124,8 @@ def _chosen(df: DataFrame, by: ByChooser) -> Column:
                 pa.list_(pa.int32()),
             )
 
-    # With a struct the function gets one column, however many there are. The function is declared not deterministic, so that
-    # Spark computes it once per row, in the row's own partition.
+    # With a struct the function gets one column, however many columns ``df`` has. The function is declared not deterministic, so
+    # that Spark computes it once per row, in the row's own partition.
     row = sf.struct(*(_column(df, field) for field in fields))
     function = arrow_udf(chosen, ArrayType(IntegerType()))  # type: ignore[call-overload]  # it is given a whole partition
     return cast("Column", function.asNondeterministic()(row))

@@ -2,8 +2,8 @@
 
 Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
 (``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the
-cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. Attempts count
-as in a row until a batch is committed. `Retries.succeeded` or a later batch number shows that.
+cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A committed batch
+ends a row of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Retries:
     batch: int = -1
     #: The number of failures in a row.
     failures: int = 0
-    #: The number of those failures that nothing outside explains.
+    #: The number of those failures that have no cause outside of the topology.
     own: int = 0
     #: Why the last attempt failed.
     reason: str = ""
-    #: When the first of these failures happened that something outside explains; None if there was none.
+    #: When the first failure of this row happened that has a cause outside of the topology; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 

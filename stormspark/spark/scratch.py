@@ -18,7 +18,7 @@ from stormspark.worker.host.launch import own_folder
 __all__ = ["scratch_folder"]
 
 _PREFIX = "stormspark-"
-#: The file that marks such a folder. It names the host on which the folder was made, and the start of that host.
+#: The file that marks such a folder. It names the host on which the folder was made, and the host's boot id at that time.
 _MARK = "host"
 _LEAST_AGE_SECS = 3600.0
 _ANSWER_SECS = 1.0

@@ -57,12 +57,13 @@ def local_session(
 
     ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the
     folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder; it is rotated like other logs.
-    Raises `UnsupportedEnvironmentError` in one line if Java is missing or too old, or if Spark does not start.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
     """
     require_java()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # There are as many threads as workers, so that workers run side by side; a task may fail four times, as on a cluster.
+    # There are at least as many threads as workers, so that workers run side by side. The 4 is the number of tries of a task, as
+    # on a cluster.
     master = master or f"local[{max(2, workers)},4]"
     logging = f"-Dlog4j2.configurationFile={_package_file('jars/log4j2.properties').as_uri()}"
     settings = {
@@ -78,7 +79,7 @@ def local_session(
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
-        # The jar goes on the class path. As a `spark.jars` entry, Spark would fetch it through the file system that is in it.
+        # The jar goes on the class path. If it were in `spark.jars`, Spark would fetch it through the file system that is in it.
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.extraClassPath": str(jar),
@@ -109,7 +110,7 @@ def local_session(
 
 
 def check_session(spark: object) -> SparkSession:
-    """Return the session if a topology can run on it. Otherwise raise `UnsupportedEnvironmentError` in one line."""
+    """Return the session if a topology can run on it; otherwise raise `UnsupportedEnvironmentError` with a one-line message."""
     module = type(spark).__module__
     if module.startswith("pyspark.sql.connect"):
         msg = "a Spark Connect session can't run a topology, because workers connect to the driver: use a classic session"

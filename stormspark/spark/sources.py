@@ -27,7 +27,7 @@ class SourceStream:
     rows: DataFrame
     tasks: tuple[tuple[int, int], ...]
     partition_column: str | None
-    #: Whether Spark itself plans what a batch reads. Otherwise a planner of stormspark does, and follows limits batch by batch.
+    #: Whether Spark itself plans what a batch reads. Otherwise a `RangePlanner` plans it, and follows limits batch by batch.
     native: bool
 
 

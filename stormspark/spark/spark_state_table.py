@@ -4,8 +4,8 @@
     driver:  commit(txid, rows)    one append of Delta's, with all of the rows
     driver:  newest(...)           the state that workers get when they begin (`StateHandOver`)
 
-It makes the same promises as `stormspark.checkpoint.state_table`. A batch is in the table whole or not at all, and once.
-One driver writes. The error of a failed commit does not say whether the commit is in the log, so then the driver reads it.
+It makes the same promises as `stormspark.checkpoint.state_table`. A batch is in the table whole or not at all, and never twice.
+One driver writes. The error of a failed commit does not say whether the commit is in the log, so the driver then reads the log.
 
 **How only one driver writes.** Delta lets an application number its entries, as versions of that application. Here the
 application is ``stormspark``; the high bits of a version are the generation, and the low bits a number that grows with every
@@ -18,9 +18,9 @@ version that Delta reports for this session, or else at the newest entry of the 
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained
-batches. It takes longer the more state there is. It comes once there are as many changes as the last compaction left rows, so
-each change pays for writing about one more row. The files that it replaces stay until somebody runs a ``VACUUM``, which may
-run at any time.
+batches. It takes longer the more state there is. It is due once there have been as many changes as the last compaction left
+rows. So each change makes compaction write about one more row. The replaced files stay until somebody runs a ``VACUUM``, which
+may run at any time.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ __all__ = ["SparkStateTable", "is_for_spark"]
 
 _APPLICATION = _STAND = "stormspark"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-#: The bits of a version below the generation.
+#: The number of low bits of a version, which hold the number of the try. The generation is in the bits above.
 _NUMBER_BITS = 36
-#: Operations of others that leave the rows as they are.
+#: Operations of other programs that leave the rows as they are.
 _HARMLESS = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
-#: The driver's own rows.
+#: The component, task and kinds of the driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
-#: Compaction comes after the first number of entries if it gains enough, and after about the second one in any case, because
-#: each entry has a file.
+#: Compaction comes after `_COMPACT_AFTER` entries if enough has changed. It comes after about `_COMPACT_AT_LAST` entries in any
+#: case, because each entry has a file.
 _COMPACT_AFTER, _COMPACT_AT_LAST = 50, 1000
 _ROWS_A_FILE = 1_000_000
 _ROWS_AT_ONCE = 8192
@@ -123,7 +123,7 @@ class SparkStateTable:
     """The state table at ``location``, which is a URL of any file system that Spark knows.
 
     ``retain_txids`` and ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be
-    read. ``clock`` counts the hours of a batch from its commit by this driver. Raises `UnsupportedEnvironmentError` if the
+    read. ``clock`` measures the time since this driver committed a batch. Raises `UnsupportedEnvironmentError` if the
     session has no Delta.
     """
 
@@ -314,7 +314,7 @@ class SparkStateTable:
             self._committed.append((self._clock(), txid))
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep what the next attempt at a batch has to know, until the batch is committed. Call it at most once per batch.
+        """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
         The announcement is in the table when this returns. Raises like `commit`.
         """
@@ -327,7 +327,7 @@ class SparkStateTable:
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
 
     def compact(self, budget_secs: float) -> bool:
-        """Write the table anew if it is time for that, however long it takes. Return whether there is more to do: never.
+        """Write the table anew if that is due, however long it takes. Return false, because nothing is left to do afterwards.
 
         The retained batches read the same before and after. Raises like `commit`.
         """
@@ -350,7 +350,7 @@ class SparkStateTable:
         return False
 
     def vacuum(self, budget_secs: float) -> int:
-        """Delete nothing. That is left to Delta's ``VACUUM``, which takes longer than a batch may wait."""
+        """Delete nothing, and return 0. Deletion is left to Delta's ``VACUUM``, which takes longer than a batch may wait."""
         return 0
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class StateHandOver:
         self._waiting: dict[int, int] = {}  # by worker, the batch of the state that waits for it
 
     def read(self, workers: Iterable[int]) -> None:
-        """Prepare the state of these workers, as of the last batch. Raises `CheckpointError`."""
+        """Prepare the state of these workers as of the last batch, and renew older state that waits. Raises `CheckpointError`."""
         last = self._table.last_txid
         wanted = set(workers) | {worker for worker, as_of in self._waiting.items() if as_of != last}
         if last < 0 or not wanted:

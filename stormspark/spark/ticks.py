@@ -4,7 +4,8 @@ Spark's `Trigger.AvailableNow` fixes at the start of the query how far it reads 
 read them all. By then the last rows have been handed out, but their trees have not ended. So the ticks of such a query have
 no end. The driver ends the query when no row comes, none waits, and no tree is open any more.
 
-The offsets are those of Spark's ``rate-micro-batch``, which gives the ticks of other queries. So a checkpoint serves both.
+The offsets are those of Spark's ``rate-micro-batch``, which gives the ticks in all other queries. So a topology can continue
+from the same checkpoint with the other trigger.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
 _log = logging.getLogger(__name__)
 
-#: How long a topology runs: until it is stopped, or until it has processed the rows that its sources have now.
+#: How long a topology runs: until it is stopped, or until it has processed the rows that its sources have when it starts.
 CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 _LOOK_SECS = 1.0
@@ -140,8 +140,8 @@ class SparkTopology:
         self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
         self._session = session_for_query(spark)
-        # It holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes it at
-        # the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove it.
+        # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes it
+        # at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove it.
         self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
@@ -481,7 +481,10 @@ class SparkTopology:
             self._watch(run)
 
     def _recover(self) -> None:
-        """Give each new worker the rows that its earlier lives left open. No batch runs meanwhile."""
+        """Prepare the next attempt: give each new worker its state and the rows that its earlier lives left open.
+
+        No batch runs meanwhile.
+        """
         if self._commits is not None:
             self._commits.reopen()
             assert self._run is not None
@@ -499,7 +502,7 @@ class SparkTopology:
         self._unrecovered.clear()
 
     def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
-        """What earlier attempts left for the next batch, which is the one after the last committed batch."""
+        """The facts that earlier attempts left for the next batch, which is the one after the last committed batch."""
         announced_batch, announced = commits.announced()
         batch = commits.last + 1
         return EarlierAttempts(
@@ -556,7 +559,7 @@ class SparkTopology:
         self._nimbus.adopt(worker, messages)
 
     def _batch_commits(self) -> BatchCommits | None:
-        """The state table, opened for commits, if batches are transactions. It fences every earlier writer."""
+        """The state table, opened for commits, if batches are transactions. Opening it fences every earlier writer."""
         if not self._plan.exactly_once:
             return None
         table = self._table_of_spark() or self._table_of_driver()

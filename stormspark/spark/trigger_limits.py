@@ -1,9 +1,9 @@
 """Trigger limits: how much of a native source one batch may read, by Spark's ``maxOffsetsPerTrigger`` and similar options.
 
-Spark fixes these options while a query runs. A limit that is too large harms little, because its batch is prolonged: rows
-wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs throughput. A new
-limit costs a restart of the query. So a limit changes only if it is wrong by a factor, has been so for some rounds in a
-row, and did not change just before (`_PAUSE_SECS`):
+Spark fixes these options while a query runs. A limit that is too large does little harm, because its batches are prolonged.
+Then more rows wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs
+throughput. A new limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been so
+for some rounds in a row, and did not change just before (`_PAUSE_SECS`):
 
 - too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS` rounds. One
   round would be too few, because a bolt that is slow for a while becomes fast again.
@@ -11,10 +11,10 @@ row, and did not change just before (`_PAUSE_SECS`):
   for less than a `FACTOR`-th of the target. The new limit lets it work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
 
-Nothing shows whether a source has more rows than it gave. So a source that always gives few rows looks once as if its limit
-were too small. If a larger limit then brings no more rows per batch, the limit was not the reason (`_FULL`).
+Nothing shows whether a source has more rows than it gave. So a source that always gives few rows looks at first as if its
+limit were too small. If a larger limit then brings no more rows per batch, the limit was not the reason (`_FULL`).
 
-This module is pure: time is an argument.
+This module reads no clock: time is an argument.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class _Limit:
     units: int
     #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: Where the last batches in a row push the limit: -1 down, 1 up, 0 nowhere. Then the number of these batches and of their
-    #: rounds, and the seconds that bolts worked in them.
+    #: The direction into which the last batches push the limit: -1 down, 1 up, 0 nowhere. The next three fields are about the
+    #: batches in a row that push it there: their number, their rounds, and the seconds that bolts worked in them.
     direction: int = 0
     batches: int = 0
     rounds: int = 0
