@@ -70,7 +70,7 @@ class Passage(Executor):
         self.line: Outlet | None = None
         #: The object with the current tuple's values. It is reused for the next tuple, if the user did not keep it.
         self._values: Any = None
-        #: The bolt's switches; and whether they have to be read each time, because they don't notify of changes.
+        #: The bolt's switches. `_looks` is true if they have to be read each time, because they don't notify of changes.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
@@ -139,7 +139,7 @@ class Passage(Executor):
             values = _unshared(values)
         last = self._values
         arrived.values = self._values = recycling.refilled(self._kind, last, values)
-        if self._asked:  # this object may have had an id as an earlier tuple
+        if self._asked:  # the engine reuses the object of an earlier tuple, which may have had an id
             tup._id = None
             self._asked = False
         self.tup = tup
