@@ -22,8 +22,8 @@ import threading
 
 __all__ = ["Reaper", "kill_session", "reaper"]
 
-# The script uses shell built-ins, and rm. It reads the fields of a stat file from the closing bracket on, because the command's
-# name before it may contain anything: state, parent, group, session.
+# The script uses shell built-ins, and rm. It reads the fields of a stat file after the closing bracket: state, parent, group,
+# session. The command's name before the bracket may contain anything.
 _WATCHMAN = r"""
 trap '' HUP INT TERM
 folder=$1 sessions=
@@ -51,7 +51,7 @@ rm -rf -- "$folder"
 def kill_session(leader: int) -> None:
     """Kill a process that leads a session, and all processes of the session.
 
-    The leader must not have been waited for, because then its number could belong to another process.
+    Call this before the leader is waited for: afterwards its number could belong to another process.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
