@@ -133,7 +133,7 @@ class Json:
         # `raw_decode` would only add a call, and turn StopIteration into another error.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: The bytes before and after the id in the child's acks; empty if acks can't be split like this; None before the first.
+        #: The bytes before and after the id in the child's acks. Empty if acks can't be split so; None before the first ack.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
         self._answers: dict[int, bytes] = {}  # from a task's id to the answer to an emit that only this task received
@@ -224,7 +224,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the place of the id in the child's first ack. It is right if another id in this place makes a valid ack."""
+        """Find the place of the id in the child's first ack. It is right if another id there makes a valid ack."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())

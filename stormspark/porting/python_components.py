@@ -68,7 +68,7 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report what is different here for a component's class, with the lines, or that no difference is known."""
+    """Report each difference that a component's class meets here, with its lines; or that no difference is known."""
     different = False
     for kind, text, place, todo in _differences(project, cls):
         topology.report(kind, text, place, todo)  # type: ignore[arg-type]

@@ -292,7 +292,7 @@ class _Reader:
         if method is None or method.body is None:
             if base_of(self._sources.library_types(instance.java_class)) is None:
                 return None
-            # A class that it extends declares it, and that class is not in the project.
+            # A class that is not in the project declares them: the component's class extends it.
             topology.report(
                 "unread",
                 f"the streams of {found.label} are declared in a class that is not in the project",
