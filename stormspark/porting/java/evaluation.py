@@ -111,7 +111,7 @@ class Evaluation:
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """The current branches and loops that are inside the given ones; all current ones if the walk has left the given ones."""
+        """The current branches and loops that are inside the given ones; all of them if the walk has left the given ones."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
