@@ -257,7 +257,7 @@ class Child:
         return self.failed(f"{how}")
 
     def failed(self, what: str) -> MultilangError:
-        """Kill the child, and return the error for ``what`` it has done."""
+        """Kill the child, and return an error that says ``what`` it has done."""
         self.kill()
         msg = f"{self._label}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
         if unfinished := self.messages.unfinished.strip():
@@ -330,7 +330,7 @@ class _Lines:
         self._dropped = 0
 
     def read_from(self, file: int) -> bool:
-        """Read what is there. Returns false if there is nothing, or never will be again."""
+        """Read the bytes that are there. Returns false if there are none now, or if the pipe has ended."""
         try:
             data = os.read(file, _CHUNK)
         except OSError:

@@ -5,8 +5,8 @@ can't kill anything itself. The kernel's parent-death signal does not help: it r
 has forked, and it is sent as soon as the *thread* ends that started the child.
 
 So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
-of each session to the pipe. When the pipe ends, the watchman kills what is left of these sessions. It costs a megabyte per
-process.
+of each session to the pipe. When the pipe ends, the watchman kills the processes that are left of these sessions. A
+watchman costs a megabyte.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 class _ComposedId(NamedTuple):
-    """A message id that is a JSON list or object, which are not hashable, kept as a string."""
+    """Stands for a message id that is a JSON list or object: it holds the JSON as a string, which is hashable."""
 
     text: str
 

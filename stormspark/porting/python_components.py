@@ -1,4 +1,4 @@
-"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and what is different for it here."""
+"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and the differences that it meets here."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """Return ``config`` with the engine's settings that follow from it, where it lacks these. Heron's strings are typed (A44).
+    """Return the engine's settings: those in ``config``, and others that follow from these. Heron's strings are typed (A44).
 
     Windows hold an element for at most ``held_secs``. The message timeout must cover this time (C27).
 

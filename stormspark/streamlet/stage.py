@@ -69,7 +69,7 @@ class Stage:
 
 
 def in_order(sources: Iterable[Stage]) -> list[Stage]:
-    """Return the stages that depend on no other sources than ``sources``, each after those it subscribes to.
+    """Return the stages that depend on no other sources than ``sources``, each after the stages that it subscribes to.
 
     The order is depth first. Heron numbers the names of stages in the same order.
     """

@@ -185,7 +185,9 @@ class Streamlet:
     def key_by(
         self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue`: each element's key, and its value or else the element itself (G23)."""
+        """Return a streamlet of `KeyValue`: each element's key and value (G23).
+
+        Without ``value_extractor``, the value is the element itself."""
         return self._keyed("key_by", key_extractor, value_extractor)
 
     def reduce_by_key(

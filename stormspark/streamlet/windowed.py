@@ -101,7 +101,7 @@ class KeyedReduction(WindowOperation):
 
 
 class JoinType(Enum):
-    """The kinds of join: they keep only the keys of both sides, or also those of one side alone."""
+    """The kinds of join: an inner join keeps the keys that both sides have, an outer join also keys that only one side has."""
 
     INNER = "join"
     OUTER_LEFT = "outer_left_join"

@@ -1,4 +1,4 @@
-"""Waiting until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
+"""Waits until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
 
 from __future__ import annotations
 

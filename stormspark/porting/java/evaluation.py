@@ -3,7 +3,7 @@
 The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
 body of a loop once, and it enters a method of the project with the arguments of the call.
 
-So a value is a constant, an object with what is known of it, or unknown. A constant that a branch may change keeps its first
+So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first
 value, and ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is unknown.
 """
 
@@ -390,7 +390,7 @@ class Evaluation:
         return None
 
     def constant_of(self, java_class: JavaClass, name: str) -> Value | None:
-        """The value of a static field, in the class or in what it extends or implements."""
+        """The value of a static field, in the class or in a class or interface above it."""
         seen: set[JavaClass] = set()
         waiting = [java_class]
         while waiting:
