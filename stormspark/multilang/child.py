@@ -56,8 +56,8 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child process.
 
-    ``label`` names its task in errors. ``send_heartbeat`` asks the child for a sign of life. The attendant calls it
-    once per second while the child owes no answer.
+    ``label`` names its task in errors. ``send_heartbeat`` asks the child for a sign of life. The attendant calls it once
+    per second while the child owes no answer.
 
     Code that adds to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
 

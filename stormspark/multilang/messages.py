@@ -136,7 +136,8 @@ class Json:
         #: The bytes before and after the id in the child's acks. Empty if acks can't be split so; None before the first ack.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
-        self._answers: dict[int, bytes] = {}  # from a task's id to the answer to an emit that only this task received
+        # From a task's id to the answer to an emit that only this task received.
+        self._answers: dict[int, bytes] = {}
         self._rest = bytearray()
         self._looked = 0  # no message ends before this position
 

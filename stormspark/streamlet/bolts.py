@@ -206,7 +206,7 @@ class ReduceByKeyBolt(ElementBolt):
         self.values: MutableMapping[Any, Any] = {}
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Reduce the key's value and the pair's value to one, and emit the key with it."""
+        """Reduce the key's value so far and the pair's value to one, and emit the key with the result."""
         key, value = element
         if key in self.values:
             value = self.function(self.values[key], value)

@@ -47,9 +47,9 @@ class Streamlet:
     """A stream of elements, which may be any objects that can be pickled.
 
     `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each is a stage of the
-    topology. By default it has as many partitions (tasks) as the streamlet of the operation, and a name after the operation,
-    such as ``map-1``. `set_num_partitions` and `set_name` change both. Functions may be lambdas. Operations raise
-    `InvalidTopologyError` for impossible arguments.
+    topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called, and its name begins with
+    the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change that. Functions may be lambdas.
+    Operations raise `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -187,7 +187,8 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet of `KeyValue`: each element's key and value (G23).
 
-        Without ``value_extractor``, the value is the element itself."""
+        Without ``value_extractor``, the value is the element itself.
+        """
         return self._keyed("key_by", key_extractor, value_extractor)
 
     def reduce_by_key(

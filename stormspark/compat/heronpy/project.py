@@ -78,9 +78,8 @@ def _roots(path: Path) -> list[Path]:
     roots = []
     for name in _imported_names(path):
         spec = importlib.util.find_spec(name.partition(".")[0])
-        if (
-            spec is not None and spec.origin is not None
-        ):  # a package without an origin is a namespace package, and may have several folders
+        # A package without an origin is a namespace package, which may have several folders.
+        if spec is not None and spec.origin is not None:
             continue
         module = Path(*name.split("."))
         for folder in path.parents:

@@ -74,7 +74,7 @@ class Environment:
         if options.get("topology.debug"):
             options["pystorm.log.level"] = "debug"
         level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
-        if level is not None:  # without it, lines of that level would not reach the log
+        if level is not None:  # otherwise the engine's log would drop lines of that level
             options.setdefault("stormspark.log.level", level)
         if options.get("topology.workers") is None:
             options["topology.workers"] = max(1, len(self._hosts(options)))

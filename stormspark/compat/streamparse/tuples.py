@@ -137,8 +137,7 @@ def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tupl
     """Return the type of one stream's values, named after the stream.
 
     A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is like a namedtuple, but it is called
-    with one iterable, as ``tuple`` is. Such a call takes half as long as a
-    namedtuple's, and it happens once per tuple.
+    with one iterable, as ``tuple`` is. Such a call takes half as long as a namedtuple's, and it happens once per tuple.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
     # No module has this type by name, so its values are pickled as plain tuples. The receiver names their fields again.

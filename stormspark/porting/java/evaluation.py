@@ -615,7 +615,8 @@ class Evaluation:
         elif scope.this is not None:
             held, since = scope.this.fields, scope.this.conditions
         else:
-            held = scope.variables  # an unknown field, in a static method: the change counts in this method alone
+            # An unknown field, in a static method: the change counts in this method alone.
+            held = scope.variables
         held[name] = self._either(held.get(name), value, since)
 
     def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:

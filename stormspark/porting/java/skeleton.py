@@ -389,7 +389,7 @@ class _Skeleton:
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """The streams that a component declares. If any could not be made out, its subscribers show their ids and fields."""
+        """The streams that a component declares. Those that could not be made out are taken from the subscriptions to it."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
