@@ -1,4 +1,4 @@
-"""Topologies as YAML files: Storm's Flux, and Heron's ECO as far as it is the same (K13-K23).
+"""Topologies as YAML files: Storm's Flux, and Heron's ECO where the two are the same (K13-K23).
 
 substitution   replaces ${...} before anything is parsed
 document       reads YAML so that each part knows its line

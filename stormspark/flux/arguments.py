@@ -33,7 +33,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return list(values)  # a C function without a signature: calling it shows whether they fit
+        return list(values)  # a C function without a signature: only its call shows whether the values fit
     try:
         signature.bind(*values)
     except TypeError:
@@ -42,7 +42,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     positional = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     hints = _hints(function)
     if positional and positional[-1].kind is inspect.Parameter.VAR_POSITIONAL:
-        # Variable arguments of Java are one list in YAML.
+        # The values of a rest parameter (Java: String... names) are one list in YAML.
         named = len(positional) - 1
         if len(values) == named + 1 and isinstance(values[-1], list):
             values = [*values[:-1], *values[-1]]
@@ -71,7 +71,7 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
 def _hints_of(owner: Any) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(owner)
-    except Exception:  # names that only type checkers import
+    except Exception:  # an annotation names something that only type checkers import
         return {}
 
 

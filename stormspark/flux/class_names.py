@@ -1,4 +1,4 @@
-"""Finds the Python class or function for a class name in a Flux file (K23): users' own, those for Storm's classes, any other."""
+"""Finds the Python class or function for a class name in a Flux file (K23): users' own, then Storm's, then any other."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def timed_rotation_policy(count: float, unit: TimeUnit) -> TimedRotationPolicy:
 
 
 class HdfsBolt(Unfinished):
-    """A stand-in for Java's HdfsBolt. It has the URL of the file system, and its file name format has the folder."""
+    """A stand-in for Java's HdfsBolt. The URL of the file system is set on the bolt, and the folder on its file name format."""
 
     def __init__(self) -> None:
         self._url = ""
@@ -228,7 +228,7 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_max_open_files(count))
 
     def with_partitioner(self, partitioner: Callable[[Any], str]) -> Self:
-        """Set the function that returns, for a tuple, the folder below the path in which its file lies."""
+        """Set the function that returns, for a tuple, the folder of the tuple's file, below the folder of all files."""
         return self._later(lambda bolt: bolt.with_partitioner(partitioner))
 
     def finished(self) -> FileBolt:

@@ -50,7 +50,7 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. Workers get these places of components, too.
+    # The name is absolute, like the paths of Python files in errors. Places of components contain it, and workers get those.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 

@@ -89,7 +89,7 @@ def _checked(config: Mapping[str, Setting], what: str) -> dict[str, Any]:
 
 
 def _configure(declarer: _D, vertex: Vertex, resources: Mapping[str, Resources]) -> None:
-    """Set what the definition says about a component beside the object itself: resources, tasks, configuration (K15)."""
+    """Set the resources, the number of tasks and the configuration that the definition has for a component (K15)."""
     one = vertex.object
     if asked := resources.get(one.id):
         asked.apply(declarer)

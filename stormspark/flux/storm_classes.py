@@ -11,7 +11,7 @@ RENAMED = {
     "com.twitter.heron.": "org.apache.heron.",
 }
 
-#: Packages without a stand-in, and what each of them is for (K12).
+#: Packages without a stand-in, and the purpose of each (K12).
 NOT_PROVIDED = {
     f"org.apache.storm.{package}.": what
     for package, what in {

@@ -115,5 +115,5 @@ def _unescaped(text: str) -> str:
         what = found[1]
         return chr(int(what[1:], 16)) if len(what) > 1 else _MEANINGS.get(what, what)
 
-    # Java writes a character beyond the first 65,536 as two.
+    # Java writes a character beyond the first 65,536 as two characters, which are joined here.
     return _ESCAPED.sub(meaning, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

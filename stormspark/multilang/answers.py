@@ -3,8 +3,8 @@
 Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, in which the
 child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py``
 keeps task ids that arrive while it waits for something else, because they may arrive among tuples. So such a child gets some
-answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child gets
-the same answers as without this, and none of them later.
+answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads
+the same answers as it would otherwise, and none of them arrives later than it would.
 
 This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list that they have
 not asked for.
@@ -23,7 +23,7 @@ __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
 #: How many answers are sent ahead: as many as a child may need until the worker is back from the end of a batch.
 AHEAD: Final = 2000
-#: Groupings that choose one task out of one.
+#: Groupings that always choose the consumer's task if there is only one.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )
@@ -46,7 +46,7 @@ def only_answer(context: TopologyContext) -> list[int] | None:
 
 
 def keeps_answers(command: Sequence[str], folder: str) -> bool:
-    """Whether the command runs a Python script that imports the ``storm.py`` beside it, and that this is Storm's."""
+    """Whether the command runs a Python script that imports the ``storm.py`` beside it, and this file is Storm's own."""
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if "python" not in Path(command[0]).name or not script.endswith(".py"):
         return False

@@ -8,9 +8,9 @@ Each child has one **attendant** thread, for everything that must not wait for t
 flood of output blocks nobody. It asks for signs of life, and kills a child that gives none. It notices the child's end, and then
 kills everything that the child has forked, even if these processes hold the pipes open.
 
-There are three signs of life (I13, W9): a message, a message that the worker has not read yet, and that the child reads its
-input. So a child with a long queue, or one that the worker does not listen to, is not taken for stuck. Only a child that owes an
-answer can be stuck.
+There are three signs of life (I13, W9): the worker has read a message of the child, a message waits to be read, or the child
+has read some of its input. So a child with a long queue, or one that the worker does not listen to, is not taken for stuck.
+Only a child that owes an answer can be stuck.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child process.
 
-    ``label`` names its task in errors. The attendant calls ``send_heartbeat`` once per second, which asks for a sign of life.
+    ``label`` names its task in errors. ``send_heartbeat`` asks the child for a sign of life. The attendant calls it once
+    per second while the child owes no answer.
 
     Code that adds to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
 
@@ -80,10 +81,10 @@ class Child:
         #: The time of the oldest request that the child has not answered; None if it owes no answer.
         self.asked_at: float | None = None
         self._heard_at = time.monotonic()
-        self._heard = False  # since the last beat
+        self._heard = False  # whether anything was read since the last `_beat`
         #: The bytes that wait to be sent.
         self.unsent = bytearray()
-        self._sent = self._consumed = 0  # bytes
+        self._sent = self._consumed = 0  # numbers of bytes
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()
@@ -136,7 +137,7 @@ class Child:
     def fileno(self) -> int:
         """Return a file descriptor that is readable when there is something to read, or the child takes waiting bytes.
 
-        It is not always the same one.
+        The descriptor is not always the same.
         """
         if self.closed:
             return -1
@@ -154,7 +155,7 @@ class Child:
     def write(self, data: bytes) -> None:
         """Send bytes, as far as the pipe takes them."""
         with self.lock:
-            if not self.unsent and not self.closed:  # as it mostly is
+            if not self.unsent and not self.closed:  # the usual case
                 try:
                     written = os.write(self._input, data)
                 except OSError:
@@ -256,7 +257,7 @@ class Child:
         return self.failed(f"{how}")
 
     def failed(self, what: str) -> MultilangError:
-        """Kill the child, and return the error for ``what`` it has done."""
+        """Kill the child, and return an error that says ``what`` it has done."""
         self.kill()
         msg = f"{self._label}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
         if unfinished := self.messages.unfinished.strip():
@@ -286,9 +287,8 @@ class Child:
                 next_beat = time.monotonic() + _BEAT_SECS
                 self._beat()
         with self.lock:
-            kill_session(
-                self.pid
-            )  # its forked processes; before it is waited for, while its number can't be another's
+            # Kill the processes that the child has forked. After the wait below, its number could belong to another process.
+            kill_session(self.pid)
             while self._stderr.read_from(stderr):
                 pass
             self._process.wait()
@@ -298,7 +298,7 @@ class Child:
         reaper().remove(self.pid)
 
     def _beat(self) -> None:
-        """Check for a sign of life since the last request, and kill the child if it gave none for too long. Or ask for one."""
+        """Kill the child if it owes an answer and gave no sign of life for too long. If it owes none, send a heartbeat."""
         self.flush()  # the request may still wait here while the task is busy elsewhere
         now = time.monotonic()
         with self.lock:
@@ -330,7 +330,7 @@ class _Lines:
         self._dropped = 0
 
     def read_from(self, file: int) -> bool:
-        """Read what is there. Returns false if there is nothing, or never will be again."""
+        """Read the bytes that are there. Returns false if there are none now, or if the pipe has ended."""
         try:
             data = os.read(file, _CHUNK)
         except OSError:
@@ -357,7 +357,7 @@ class _Lines:
 
     @property
     def last(self) -> list[str]:
-        """The last lines of all."""
+        """The last lines that the child has written, whether they were taken or not."""
         rest = self._rest[:_LONGEST_LINE].decode(errors="backslashreplace").strip()
         return [*self._last, rest][-_LAST_LINES:] if rest else list(self._last)
 
@@ -373,7 +373,7 @@ def _unread(file: int) -> int:
 def _pidfd(pid: int) -> int | None:
     """Return a file descriptor that is readable once the process has ended.
 
-    Returns None if the kernel has none. The attendant then notices the end within a second.
+    Returns None if the kernel has no such descriptors. The attendant then notices the end within a second.
     """
     try:
         return os.pidfd_open(pid)

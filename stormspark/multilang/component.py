@@ -58,7 +58,7 @@ class ShellComponent(Component, LivesOutside):
         self._metrics = dict(metrics or {})
         self.set_env(env or {})
 
-    # -- what Storm's have too (I3) ----------------------------------------------------------------------------
+    # -- methods that Storm's classes have too (I3) --------------------------------------------------------------
 
     def set_env(self, env: Mapping[str, str]) -> Self:
         """Set environment variables of the child, beside those of the worker.
@@ -89,10 +89,10 @@ class ShellComponent(Component, LivesOutside):
         msg = f"{self._declared_at}: {type(self).__name__}: {problem}"
         raise InvalidTopologyError(msg)
 
-    # -- its surroundings --------------------------------------------------------------------------------------
+    # -- the child's surroundings --------------------------------------------------------------------------------
 
     def _folder(self, conf: Mapping[str, Any]) -> str:
-        """Return where the child starts: ``cwd``, or else the resources folder, as docs/multilang.md describes."""
+        """Return the folder in which the child starts: ``cwd``, or else the resources folder, as docs/multilang.md describes."""
         if self._cwd is not None:
             return self._existing(Path(self._cwd), "cwd")
         if (asked := conf.get(RESOURCES)) is not None:

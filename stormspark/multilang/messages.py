@@ -1,10 +1,10 @@
 """The two encodings of messages between a worker and a child: JSON lines, and msgpack (I1, I15).
 
-Messages to a child are written by Python's own JSON encoder, except strings and integers, the most frequent values of tuples,
-which are written without one. The most frequent messages of a bolt's child are read by msgspec, directly into an object, with
-their types checked. Everything that msgspec rejects is read by Python's own JSON decoder, which has better errors. So
-the result is always that of Python's decoder, and tests check that. Another library, orjson, silently turns integers beyond 64
-bits into floats, and NaN into null.
+Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, are
+written without it. msgspec reads the most frequent messages of a bolt's child: it makes an object of each, and checks the types.
+Python's own JSON decoder, which has better errors, reads everything that msgspec rejects. So the result is always that of
+Python's decoder, and tests check that. orjson, another library, is not used: it silently turns integers beyond 64 bits into
+floats, and NaN into null.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class Messages(Protocol):
         """Return the messages that ``data`` completes, in order. The last one may be an `Unreadable`."""
 
     def hear(self, data: bytes) -> list[Any]:
-        """Return the same for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
+        """Return the same as `feed`, for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
 
     def acks(self, data: bytes) -> list[str] | None:
         """Return the acked ids if ``data`` looks like acks and nothing else, otherwise None.
 
-        It is only acks if all of these are ids of tuples. From the first that is not, pass the rest through `acked` to `hear`.
+        The caller must check that each is a tuple's id. From the first that is not, pass the ids through `acked` to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
@@ -130,13 +130,14 @@ class Json:
         #: Fast encoders by exact type. Subclasses of these types go to the general encoder.
         self._encoders: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
-        # Without its wrapper: raw_decode adds a call and nothing else.
+        # `raw_decode` would only add a call, and turn StopIteration into another error.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: The child's ack messages, before and after the id; empty if they are not that simple; None: there was none yet.
+        #: The bytes before and after the id in the child's acks. Empty if acks can't be split so; None before the first ack.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
-        self._answers: dict[int, bytes] = {}  # to emits that one task received
+        # From a task's id to the answer to an emit that only this task received.
+        self._answers: dict[int, bytes] = {}
         self._rest = bytearray()
         self._looked = 0  # no message ends before this position
 
@@ -193,7 +194,7 @@ class Json:
 
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
-        if not self._rest and data.endswith(_END):  # as it mostly is
+        if not self._rest and data.endswith(_END):  # the usual case
             read = self._decode_plain(data)
             if read is not None:
                 return read
@@ -224,7 +225,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the place of the id in the first ack. It is right if another id there makes a valid ack with that id."""
+        """Find the place of the id in the child's first ack. It is right if another id there makes a valid ack."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())
@@ -308,7 +309,7 @@ class Json:
         return messages
 
     def _decode_each(self, data: bytes) -> list[Any]:
-        """Return the messages in ``data`` one by one, up to the first `Unreadable`."""
+        """Decode the messages in ``data`` one by one. The list ends with the first `Unreadable`."""
         messages = []
         for one in data[: -len(_END)].split(_END):
             message = self._decode(one)

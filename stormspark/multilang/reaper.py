@@ -5,8 +5,8 @@ can't kill anything itself. The kernel's parent-death signal does not help: it r
 has forked, and it is sent as soon as the *thread* ends that started the child.
 
 So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
-of each session to the pipe. When the pipe ends, the watchman kills what is left of these sessions. It costs a megabyte per
-process.
+of each session to the pipe. When the pipe ends, the watchman kills the processes that are left of these sessions. A
+watchman costs a megabyte.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import threading
 
 __all__ = ["Reaper", "kill_session", "reaper"]
 
-# The script uses shell built-ins, and rm. It reads the fields of a stat file from the closing bracket on, because the command's
-# name before it may contain anything: state, parent, group, session.
+# The script uses shell built-ins, and rm. It reads the fields of a stat file after the closing bracket: state, parent, group,
+# session. The command's name before the bracket may contain anything.
 _WATCHMAN = r"""
 trap '' HUP INT TERM
 folder=$1 sessions=
@@ -51,7 +51,7 @@ rm -rf -- "$folder"
 def kill_session(leader: int) -> None:
     """Kill a process that leads a session, and all processes of the session.
 
-    The leader must not have been waited for, because then its number could belong to another process.
+    Call this before the leader is waited for: afterwards its number could belong to another process.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

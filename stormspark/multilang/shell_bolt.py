@@ -159,7 +159,7 @@ class _BoltConversation(Conversation):
         #: For each heartbeat that is not answered yet, the number of the last tuple before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # The number of fields of each stream; and the engine's fast path to it, if there is one.
+        # By stream: the number of its fields; and with this number the engine's fast path to the stream, if there is one.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }
@@ -253,7 +253,7 @@ class _BoltConversation(Conversation):
         )
 
     def send_heartbeat(self) -> None:
-        """Send a heartbeat, unless one is unanswered. The child answers it after the tuples before it (I13)."""
+        """Send a heartbeat, unless one is unanswered. The child answers it once it has read the tuples before it (I13)."""
         child = self.child
         if self._heartbeat is None:
             return
@@ -266,7 +266,7 @@ class _BoltConversation(Conversation):
         child.flush()
 
     def take_in(self) -> int:
-        """Handle the child's messages. If there are none, send a heartbeat, to find out how far the child is.
+        """Handle the child's messages. Without any, send a heartbeat if the child may not have received all tuples yet.
 
         Returns how many tuples are done.
         """
@@ -362,7 +362,7 @@ class _BoltConversation(Conversation):
     def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
         """Add the answer to an emit to ``answers``, unless the child does not want one (I8).
 
-        They are sent with this read's other answers, because the child waits for them.
+        The caller sends all answers as soon as the messages that were read are handled, because the child waits for them.
         """
         if need_task_ids in (None, True):
             answer = self.child.messages.task_ids(tasks)
@@ -399,10 +399,10 @@ class _BoltConversation(Conversation):
         return kept
 
     def _got_through(self) -> None:
-        """Note that the child has answered a heartbeat, so that it has received all tuples before it."""
+        """Note that the child has answered a heartbeat: it has received all tuples that were sent before the heartbeat."""
         with self.child.lock:
             if not self._asked:
-                return  # an answer without a heartbeat, as old children send it
+                return  # old children also send a sync that answers no heartbeat
             last = self._asked.popleft()
             self.child.asked_at = None
         before_it = self.before_it

@@ -73,7 +73,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 class _ComposedId(NamedTuple):
-    """A message id that is a JSON list or object, which are not hashable, kept as a string."""
+    """Stands for a message id that is a JSON list or object: it holds the JSON as a string, which is hashable."""
 
     text: str
 
@@ -90,7 +90,7 @@ class _SpoutConversation(Conversation):
 
     def query(self, command: str, message_id: Hashable) -> None:
         """Send a command, and handle the child's messages until it answers ``sync`` (I4)."""
-        if self._busy:  # next_tuple waits in an emit, and the topology is deactivated meanwhile
+        if self._busy:  # the topology is deactivated while next_tuple waits in an emit
             self._later.append((command, message_id))
             return
         self._ask(command, message_id)

@@ -125,7 +125,7 @@ class ComponentFound:
     place: Place
     parallelism: int | None = 1
     tasks: int | None = None
-    #: None if nothing of them could be made out.
+    #: The streams that it declares; None if none of them could be made out.
     streams: tuple[StreamFound, ...] | None = ()
     inputs: list[InputFound] = field(default_factory=list)
     #: For a class in Java: what it extends, and each thing that it does, with the lines.

@@ -36,7 +36,7 @@ def read_flux(project: PythonProject, path: Path, findings: Findings) -> None:
     shown = project.shown(path)
     logger = logging.getLogger("stormspark.flux")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # the report has these warnings, with their lines
+    logger.setLevel(logging.ERROR)  # the report has the same warnings, with their lines
     try:
         definition = read_file(path, {}, None)
     except StormsparkError as error:
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _registered_beside(project: PythonProject, path: Path) -> set[str]:
-    """The names that ``flux_classes.py`` registers, if they are literals."""
+    """The class names that the ``flux_classes.py`` beside the file registers, as far as they are literals."""
     beside = path.parent / CLASSES_FILE
     file = project.file(beside) if beside.is_file() else None
     return set(_registrations(file.tree)) if file is not None else set()

@@ -242,7 +242,7 @@ def _on_builder(
     ids: dict[str, str],
     names: dict[str, ast.expr],
 ) -> str:
-    """The label of the component that a call of a builder's method adds; empty if it adds none."""
+    """The label of the component that a call of a builder's method adds; empty if the call adds none."""
     method = call_name(call)
     if method == "set_config":
         topology.settings += settings_of(

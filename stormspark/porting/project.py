@@ -40,7 +40,7 @@ _SKIPPED: Final = {
     "_build",
     "_resources",
 }
-#: Nobody writes a topology by hand in a larger file.
+#: Larger files are not read: nobody writes so much by hand.
 _LARGEST_BYTES: Final = 2_000_000
 _PLANNING_SECS: Final = 120
 
@@ -150,7 +150,7 @@ def _planned(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _compare(topology: TopologyFound, plan: str) -> None:
-    """Report the difference between the components that were read and those of the plan, if there is one."""
+    """Report the components that only the source has, and those that only the plan has, if there are any."""
     if not topology.components:
         return
     planned = set(re.findall(r"^  (?:spout|bolt ) (\S+):", plan, re.MULTILINE))
@@ -175,7 +175,7 @@ def _is_class(topology: TopologyFound) -> bool:
 
 
 def _environment_of(file: Path) -> list[str]:
-    """``--environment`` with the first environment, if the streamparse project has several: then one has to be named."""
+    """The option ``--environment`` with the first environment, if the streamparse project has several; else no option."""
     config = next(
         (folder / "config.json" for folder in file.parents if (folder / "config.json").is_file()), None
     )
@@ -360,7 +360,7 @@ def _read_java(
 
 
 def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
-    """The files without Storm's or Heron's own classes, whose behaviour is known."""
+    """The files, except those with Storm's or Heron's own classes, whose behaviour is known."""
     own = {
         one.package.removesuffix(".topology")
         for one in files
@@ -393,7 +393,7 @@ def _written(read: list[ReadTopology]) -> list[Skeleton]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    # Python imports the file by this name, so the name must not hide a module that the file or Python needs.
+    # Python imports the skeleton by this name. So the name must not be that of a module that the skeleton or Python needs.
     wanted = (
         f"{name}_topology" if name in sys.stdlib_module_names or name in ("stormspark", "pyspark") else name
     )

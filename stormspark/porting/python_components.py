@@ -1,4 +1,4 @@
-"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and what is different for it here."""
+"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and the differences that it meets here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report what is different here for a component's class, with the lines, or that no difference is known."""
+    """Report each difference that a component's class meets here, with its lines; or that no difference is known."""
     different = False
     for kind, text, place, todo in _differences(project, cls):
         topology.report(kind, text, place, todo)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ class PythonClass:
         return [base for one in self.chain() for base in one.library_bases]
 
     def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
-        """The value that the class body, or that of a class that it extends, assigns to a name; with the file of the value."""
+        """The value that the body of the class, or of a class that it extends, assigns to a name; with the value's file."""
         for one in self.chain():
             for statement in one.node.body:
                 targets = (
@@ -212,7 +212,7 @@ class PythonProject:
 
     def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
         parts = dotted.split(".")
-        # An import may count from the root of an archive: examples.src.python.spout may be spout.py beside the file.
+        # An import may begin with folders that the project lacks: examples.src.python.spout may be spout.py beside the file.
         for begin in range(len(parts)):
             for folder in self._folders(file):
                 path = folder.joinpath(*parts[begin:])

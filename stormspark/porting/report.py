@@ -173,7 +173,7 @@ def _escaped(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, after asdict
+    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, of which asdict has made a dict
         return {"unresolved": value["text"]}
     if isinstance(value, Unresolved):
         return {"unresolved": value.text}

@@ -1,7 +1,7 @@
 """The bolts of operations that process one element at a time (G23, G24).
 
-Their emits are anchored to their input, which is then acked. So with ATLEAST_ONCE, the source emits an element again
-that fails anywhere. An error in a user's function gets a note with the stage, the line and the element.
+Their emits are anchored to their input, which is then acked. So with ATLEAST_ONCE, an element that fails anywhere is emitted
+again by its source. An error in a user's function gets a note with the stage, the line and the element.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class SplitBolt(ElementBolt):
         self.predicates = dict(predicates)
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Call all predicates."""
+        """Call all predicates, and emit the element on the stream of each that returns true."""
         for stream, predicate in self.predicates.items():
             if predicate(element):
                 collector.emit((element,), stream)
@@ -206,7 +206,7 @@ class ReduceByKeyBolt(ElementBolt):
         self.values: MutableMapping[Any, Any] = {}
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Reduce a pair's value into its key's value, and emit that."""
+        """Reduce the key's value so far and the pair's value to one, and emit the key with the result."""
         key, value = element
         if key in self.values:
             value = self.function(self.values[key], value)
@@ -268,7 +268,7 @@ class StatefulTransformBolt(StatefulComponent, TransformBolt):
     """A `TransformBolt` whose operator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state until the operator is set up."""
+        """Keep the state for the operator, which is set up later."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:

@@ -69,7 +69,7 @@ class Config:
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Keep these resources. They change nothing, and advice says so, because Spark's own resources decide."""
+        """Keep these resources. They have no effect, because Spark's own settings decide; a piece of advice says so."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -95,9 +95,9 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """Return the engine's settings that follow from ``config``; given ones stay. Heron's strings are typed (A44).
+    """Return the engine's settings: those in ``config``, and others that follow from these. Heron's strings are typed (A44).
 
-    Windows hold an element for at most ``held_secs``, which its message timeout must cover (C27).
+    Windows hold an element for at most ``held_secs``. The message timeout must cover this time (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}
@@ -111,7 +111,7 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     match delivery_semantics(config):
         case "ATMOST_ONCE":
             conf.setdefault("topology.acker.executors", 0)
-            # Nothing can time out, so a timeout that is set need not fit the windows.
+            # Nothing can time out, so a message timeout in the configuration need not cover the windows.
             conf.setdefault("topology.enable.message.timeouts", False)
         case "ATLEAST_ONCE" if held_secs:
             conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
@@ -119,9 +119,9 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
 
 
 def for_components_alone(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not JSON, and so can't be settings of the engine (A24).
+    """Return the settings whose values JSON can't express. They can't be settings of the engine (A24).
 
-    Heron pickles them; here they are pickled with the components.
+    Heron pickles such values. Here they are pickled with the components.
 
     >>> for_components_alone({"a": 1, "b": {1, 2}})
     {'b': {1, 2}}

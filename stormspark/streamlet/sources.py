@@ -116,7 +116,7 @@ class StatefulGeneratorSpout(StatefulComponent, GeneratorSpout):
     """A `GeneratorSpout` whose generator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state until the generator is set up."""
+        """Keep the state for the generator, which is set up later."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:

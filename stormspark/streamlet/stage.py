@@ -19,7 +19,7 @@ Made = Spout | SourceSpout | Bolt | BasicBolt | WindowedBolt
 class Lowering(NamedTuple):
     """The context in which stages become components.
 
-    It has the delivery semantics, the names of all stages, and the configuration that is not for the engine.
+    It has the delivery semantics, the names of all stages, and the settings that only components get.
     """
 
     semantics: str
@@ -69,9 +69,9 @@ class Stage:
 
 
 def in_order(sources: Iterable[Stage]) -> list[Stage]:
-    """Return the stages that depend on no other sources than ``sources``, each after those it subscribes to.
+    """Return the stages that depend on no other sources than ``sources``, each after the stages that it subscribes to.
 
-    The order is depth first, in which Heron numbers the names of stages.
+    The order is depth first. Heron numbers the names of stages in the same order.
     """
     order: dict[Stage, None] = {}
     waiting = list(sources)[::-1]

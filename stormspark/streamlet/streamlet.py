@@ -47,9 +47,9 @@ class Streamlet:
     """A stream of elements, which may be any objects that can be pickled.
 
     `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each is a stage of the
-    topology. By default it has as many partitions (tasks) as the streamlet of the operation, and a name after the operation,
-    such as ``map-1``. `set_num_partitions` and `set_name` change both. Functions may be lambdas. Operations raise
-    `InvalidTopologyError` for impossible arguments.
+    topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called, and its name begins with
+    the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change that. Functions may be lambdas.
+    Operations raise `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -185,7 +185,10 @@ class Streamlet:
     def key_by(
         self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue`: each element's key, and its value or else the element itself (G23)."""
+        """Return a streamlet of `KeyValue`: each element's key and value (G23).
+
+        Without ``value_extractor``, the value is the element itself.
+        """
         return self._keyed("key_by", key_extractor, value_extractor)
 
     def reduce_by_key(
@@ -218,9 +221,9 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet of (`Window`, value) for each window of each partition.
 
-        The value is the window's elements reduced one by one, beginning with ``initial``. As in Heron that is None by
-        default, so ``reduce_function(None, first)`` comes first. Pairs go to partitions by key, other elements evenly. Unlike
-        in Heron, a window without elements has no result.
+        The value is the window's elements reduced one by one, beginning with ``initial``. As in Heron, ``initial`` is None
+        by default, so the first call is ``reduce_function(None, first)``. Pairs go to partitions by key, other elements evenly.
+        Unlike in Heron, a window without elements has no result.
         """
         _check(reduce_function, "reduce_by_window", 2)
         makes = Reduction(reduce_function, initial)
@@ -253,8 +256,8 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet of (`KeyedWindow`, ``join_function(value, other value)``).
 
-        It has one element per two pairs with the same key in one window. Elements of both streamlets must be pairs of a key and
-        a value. This streamlet is the left side.
+        This streamlet is the left side. Elements of both sides must be pairs of a key and a value. The result has one element for
+        each left pair and each right pair with the same key in the same window.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 
@@ -398,7 +401,7 @@ def _check(function: object, name: str, arguments: int) -> None:
         msg = f"{user_line()}: {name} calls its function with {many}, but {called} can't be called like that: {error} (G24)"
         raise InvalidTopologyError(msg) from error
     except ValueError:
-        pass  # Written in C, and without a signature to check. If the arguments are wrong, its first call raises.
+        pass  # The function is written in C, and has no signature to check. If the arguments are wrong, its first call raises.
 
 
 def _partitions(number: object) -> int:

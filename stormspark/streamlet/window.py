@@ -33,7 +33,7 @@ class Window:
     start_time: float | None
     end_time: float
 
-    # Heron code reads these attributes, since it has no others.
+    # Code for Heron reads these attributes: Heron's Window has no public ones.
     @property
     def _start_time(self) -> float | None:
         return self.start_time

@@ -52,7 +52,7 @@ class WindowConfig:
 
     @property
     def holds_secs(self) -> float:
-        """How long an element is held at most, in seconds; 0 if the length or the slide is a count, since it is unknown then."""
+        """How long an element is held at most, in seconds; 0 if that is unknown, because the length or the slide is a count."""
         if isinstance(self.length, Count) or isinstance(self.slide, Count):
             return 0
         return (self.length.value + self.slide.value) / 1000

@@ -101,7 +101,7 @@ class KeyedReduction(WindowOperation):
 
 
 class JoinType(Enum):
-    """The kinds of join: they keep only the keys of both sides, or also those of one side alone."""
+    """The kinds of join: an inner join keeps the keys that both sides have, an outer join also keys that only one side has."""
 
     INNER = "join"
     OUTER_LEFT = "outer_left_join"
@@ -132,7 +132,7 @@ class Join(WindowOperation):
 
     def __init__(self, kind: JoinType, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-        # The values that replace those of the left or the right side, if that side has none.
+        # The values that stand for the left or the right side, if that side has none.
         self._missing = ([None] if kind.keeps_right else [], [None] if kind.keeps_left else [])
 
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
@@ -198,7 +198,7 @@ def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
 def _seconds(start_ms: int | None, end_ms: int) -> Window:
     """Return the time of a window.
 
-    The engine's windows end a millisecond before the moment in which they fire, since more may come in that moment.
+    The engine's windows end a millisecond before the moment in which they fire, because more elements may arrive in that moment.
     """
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)

@@ -37,7 +37,7 @@ class Emitted(NamedTuple):
 
 
 class _Recorder:
-    """The base of all three: it has the declared streams, the recorded emits, and the reported errors.
+    """The base of the three collectors: it has the declared streams, the recorded emits, and the reported errors.
 
     ``receivers`` are the task ids that every emit returns.
     """
@@ -283,7 +283,7 @@ class RecordingSpoutCollector(_Recorder):
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Record an emit; if it has a message id, that is pending."""
+        """Record an emit; if it has a message id, the id becomes pending."""
         return self._begun(Emitted(values, stream, message_id=message_id))  # type: ignore[arg-type]
 
     def emit_direct(

@@ -27,7 +27,7 @@ __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 MockedTuples = Iterable[Sequence[Any] | FixedTuple]
 
 _POLL_SECS = 0.02
-#: The simulated time that passes at once while trees are open and nothing happens. They continue, or time out.
+#: The simulated time that passes at once while trees are open and nothing happens. So the trees continue, or time out.
 _PATIENCE_SECS = 1.0
 _HOUR = 3600.0
 
@@ -176,7 +176,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
         recording.look()
         if recording.endless is not None:
             too_much_at = now.batches if too_much_at is None else too_much_at
-            # The current batch may have begun before that. One more batch shows which components go on.
+            # The current batch may have begun before the task became endless. One more batch shows which components go on.
             if now.batches >= too_much_at + 2:
                 reason = f"a task of {recording.endless!r} has emitted more tuples than are recorded (most)"
                 raise TopologyNotCompleteError(_not_complete(reason, before, now))
@@ -185,7 +185,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
 
 
 def _not_complete(reason: str, before: TopologyStatistics, now: TopologyStatistics) -> str:
-    """Describe which components keep the topology from its end, judged by its last two batches."""
+    """Describe the components that keep the topology from its end, judged by its last two batches."""
     why = []
     for name, component in now.components.items():
         more = component.emitted - before.components[name].emitted

@@ -1,4 +1,4 @@
-"""Recording the emits of every task of a topology, in any process, by a task hook in the configuration (J21)."""
+"""Records the emits of every task of a topology, in any process, by a task hook in the configuration (J21)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
-_REPORT_EVERY = 1000  # of the tuples beyond the limit, how many pass between two reports
+_REPORT_EVERY = 1000  # how many tuples beyond the limit a task emits between two reports
 
 
 class Emission(NamedTuple):

@@ -118,7 +118,7 @@ def _split(data: bytes, records: list[Any]) -> int:
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)
         end = position + _LENGTH.size + length
-        if end > len(data):  # still being written
+        if end > len(data):  # the record is still being written
             break
         records.append(pickle.loads(memoryview(data)[position + _LENGTH.size : end]))
         position = end

@@ -1,4 +1,4 @@
-"""Waiting until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
+"""Waits until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormspark.metrics import Quiet, TopologyStatistics
 __all__ = ["TrackedTopology", "wait_until_idle"]
 
 _POLL_SECS = 0.02
-#: The simulated time that passes between two looks, as in Storm.
+#: The simulated time that passes between two looks at the statistics, as in Storm.
 _SIMULATED_SECS = 1.0
 
 
@@ -47,7 +47,7 @@ class TrackedTopology:
         """Wait until the spouts have emitted ``spout_emits`` more tuples than earlier waits asked for, and all is done.
 
         All is done when every tuple was executed, no tree is open, and nothing happens any more. Simulated time passes
-        meanwhile, one second between two looks, as in Storm. Returns the statistics.
+        meanwhile, one second between two looks at the statistics, as in Storm. Returns the statistics.
 
         Raises TimeoutError after ``timeout`` real seconds. Raises the topology's error if it ended by one, and
         `StormsparkError` if it ended otherwise.

@@ -1,4 +1,4 @@
-"""Making tuples for tests of single bolts, and comparing tuples without regard to their order (J25)."""
+"""Makes tuples for tests of single bolts, and compares tuples without regard to their order (J25)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@
     groupings          from Heron's groupings to those of stormspark
     delegates          in a task: emits, acks and logs for a component
     tasks              the spout and the bolt of the engine, around the user's own
-    contexts           what a task can ask its context
+    contexts           the contexts from which tasks and custom groupings learn about the topology
     hooks              calls the user's task hooks from one hook of stormspark
 
 The packages in ``stormspark/compat/on_path/heronpy`` have the original's names, and import from these modules.

@@ -140,7 +140,7 @@ class HeronComponentSpec:
 
 
 class GlobalStreamId:
-    """A stream of a component, which is named or given as its spec (A42)."""
+    """A stream of a component. The component is given by its name, or as its spec (A42)."""
 
     def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:  # noqa: N803 - heronpy's
         if not isinstance(componentId, str | HeronComponentSpec):
@@ -162,7 +162,7 @@ class GlobalStreamId:
 
     @property
     def component_id(self) -> str:
-        """The component's name. Before it has one, a description without a name."""
+        """The component's name, or a description of the component as long as it has no name."""
         if isinstance(self._component, str):
             return self._component
         return (

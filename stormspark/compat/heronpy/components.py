@@ -1,7 +1,7 @@
 """The base classes of users' spouts and bolts (B21, C20).
 
-An instance is made in the task, with a ``delegate`` that emits, acks and logs for it. So ``__init__`` is not to be overridden:
-``initialize`` is the place for what an instance needs.
+An instance is made in the task, with a ``delegate`` that emits, acks and logs for it. So don't override ``__init__``: set the
+instance up in ``initialize``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BaseComponent:
 
 
 def _outputs(cls: type, optional: Any) -> Any:
-    """Return the class's outputs, with further ones of this topology (A41)."""
+    """Return the outputs of the class, and the ``optional`` ones that it has in this topology only (A41)."""
     own = getattr(cls, "outputs", [])
     if optional is None:
         return own

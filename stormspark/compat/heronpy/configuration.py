@@ -35,7 +35,7 @@ _MODES = (
     TopologyReliabilityMode.ATLEAST_ONCE,
     TopologyReliabilityMode.EFFECTIVELY_ONCE,
 )
-#: Heron checks for timeouts ten times per timeout, so a timeout is late by a tenth of it at most (B25).
+#: Heron checks for timeouts ten times per timeout, so a timeout is late by at most a tenth of its length (B25).
 _TIMEOUT_BUCKETS = 11
 
 
@@ -79,7 +79,7 @@ def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(submitted: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration that a component reads: strings that look like numbers or booleans become these.
+    """The configuration that a component reads: strings that look like numbers or booleans become numbers or booleans.
 
     >>> typed({"a": "True", "b": "12", "c": "1.5", "d": "word", "e": [1]})
     {'a': True, 'b': 12, 'c': 1.5, 'd': 'word', 'e': [1]}

@@ -31,7 +31,7 @@ TOPOLOGY_CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
 TOPOLOGY_CONTAINER_RAM_PADDING = "topology.container.ram.padding"
 TOPOLOGY_CONTAINER_RAM_REQUESTED = "topology.container.ram"
 TOPOLOGY_DEBUG = "topology.debug"
-#: From releases without reliability modes.
+#: The key by which releases of Heron without reliability modes turned tracking on.
 TOPOLOGY_ENABLE_ACKING = "topology.acking"
 TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
 TOPOLOGY_MAX_SPOUT_PENDING = "topology.max.spout.pending"

@@ -48,7 +48,7 @@ class TopologyContext:
 
     @abstractmethod
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
-        """Return a component's inputs: (id, component_name) with the number of the grouping; None for an unknown component."""
+        """Return a component's inputs: from (id, component_name) to the grouping's number; None for an unknown component."""
 
     def get_this_sources(self) -> dict[Any, int] | None:
         """Return the inputs of this component."""

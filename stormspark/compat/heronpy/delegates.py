@@ -185,7 +185,7 @@ class BoltDelegate(_Delegate):
             time.time(),
             tup,
         )
-        # Every execute makes one, and this costs half as much as a call of the class.
+        # Every execute makes a HeronTuple. Making it this way costs half as much as calling its class.
         return tuple.__new__(HeronTuple, fields)
 
     @staticmethod
@@ -246,7 +246,7 @@ class BoltDelegate(_Delegate):
         roots = tup.roots
         if roots is None:
             return False  # a tick belongs to no tree (W20)
-        # Without tracking, `HeronBolt.execute` may have acked the tuple: it comes from a spout of stormspark.
+        # Without tracking, `HeronBolt.execute` may already have acked a tuple that comes from a spout of stormspark.
         return self.acking or roots.state != 1
 
 

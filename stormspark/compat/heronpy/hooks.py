@@ -42,7 +42,7 @@ class Hooks:
         self.hooks.append(hook)
 
     def begin(self, context: EngineContext, config: dict[str, Any], heron_context: Any) -> None:
-        """Prepare the hooks after ``initialize`` has returned. Without hooks, the engine gets none either."""
+        """Prepare the hooks after ``initialize`` has returned. If there are no hooks, don't add one to the engine."""
         if not self.hooks:
             return
         context.add_task_hook(_Forwarder(self.hooks, self._delegate))

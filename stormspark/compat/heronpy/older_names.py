@@ -14,7 +14,7 @@ __all__ = ["OlderNames", "older_export"]
 
 #: Older names of packages, and their names now. Release 0.14 had ``heron.pyheron``, 0.15 had ``heron.api``, and others had
 #: ``src.python`` inside ``heronpy``.
-#: ``heron.examples`` is here because one of Heron's examples imports another by its older name.
+#: ``heron.examples`` is here because one of Heron's examples imports another example by its older name.
 _MOVED = {
     "heron.pyheron.src.python": "heronpy.api",
     "heron.api.src.python": "heronpy.api",

@@ -31,17 +31,17 @@ __all__ = ["ON_PATH", "load"]
 #: The folder of the packages with the original's names.
 ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
 
-#: The topologies that a module submitted when it was imported, which happens once.
+#: The topologies that each module submitted when it was imported. A module is imported only once.
 _at_import: WeakKeyDictionary[ModuleType, list[Topology]] = WeakKeyDictionary()
 
 
 def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topology:
     """The topology that ``file`` submits, or defines as a class.
 
-    ``name`` is the name of the topology, as for ``heron submit``, or of the class. The file gets it as its first argument, or the
-    file's own name if there is none. ``arguments`` follow.
+    ``name`` is the name of the topology, as for ``heron submit``, or of the class. The file's code gets ``name`` as its first
+    argument, or else the file's own name. ``arguments`` are its further arguments.
 
-    Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line of the file that raised.
+    Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line in the file at which the error was raised.
     """
     path = file.resolve()
     _put_before_all([ON_PATH])
@@ -74,13 +74,12 @@ def _arguments(given: list[str]) -> Iterator[None]:
 
 
 def _roots(path: Path) -> list[Path]:
-    """Folders above the file that its imports count from, as ``examples.src.python.spout`` counts from the root of Heron."""
+    """Folders above the file in which its imports are found: ``examples.src.python.spout`` is found in the root of Heron."""
     roots = []
     for name in _imported_names(path):
         spec = importlib.util.find_spec(name.partition(".")[0])
-        if (
-            spec is not None and spec.origin is not None
-        ):  # without an origin it is a namespace package, which may have several folders
+        # A package without an origin is a namespace package, which may have several folders.
+        if spec is not None and spec.origin is not None:
             continue
         module = Path(*name.split("."))
         for folder in path.parents:
@@ -110,7 +109,7 @@ def _imported(file: Path) -> ModuleType:
     if module not in _at_import:
         if submitted:
             cloudpickle.register_pickle_by_value(module)
-            with capturing() as submitted:  # again: the first submission is pickled by reference
+            with capturing() as submitted:  # again: the first submission was pickled by reference
                 importlib.reload(module)
         _at_import[module] = submitted
     return module

@@ -93,7 +93,7 @@ class SavedState(HashMapState):
 
     Heron pickles the whole state at a checkpoint, so values that were changed in place are saved too. That is why `save` compares
     each value with the last saved one. The store has copies, which only `save` changes. So a task that rolls back gets exactly
-    what was saved.
+    the saved values.
     """
 
     def __init__(self, store: MutableMapping[Any, Any]) -> None:

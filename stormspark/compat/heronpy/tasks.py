@@ -1,7 +1,7 @@
 """The spout and the bolt that the engine runs. Each has a component of the user inside.
 
-They carry the user's class, and the task makes its instance with a delegate (B21). The order is Heron's: first state, then
-``initialize``, then hooks, then ticks.
+They carry the class of that component. The task makes the instance, with a delegate (B21), and starts it in Heron's order: first
+state, then ``initialize``, then hooks, then ticks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXPORT_KEY, _EXPORT_SECS = "heron.metrics.export.interval.sec", 60.0
 
 
 class _Declares:
-    """The base class of both kinds: declares the user's outputs."""
+    """The base class of `HeronSpout` and `HeronBolt`: declares the user's outputs."""
 
     def __init__(self, blueprint: Blueprint, streams: Mapping[str, tuple[str, ...]]) -> None:
         self.blueprint = blueprint

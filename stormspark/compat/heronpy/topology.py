@@ -86,7 +86,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls) -> None:
-        """Submit the topology to the code that loads the file. Heron would write its definition to a file."""
+        """Submit the topology to the code that loads the user's file. Heron's own method writes the topology to disk."""
         submit(cls.lowered())
 
     @classmethod

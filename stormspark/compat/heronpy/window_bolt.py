@@ -61,10 +61,10 @@ class _WindowBolt(Bolt, StatefulComponent):
 class SlidingWindowBolt(_WindowBolt):
     """A bolt that processes the tuples of the last ``slidingwindowbolt_duration_secs``.
 
-    It does so every ``slidingwindowbolt_slideinterval_secs``.
+    A window is processed every ``slidingwindowbolt_slideinterval_secs``. Without a slide interval, each window begins where the
+    last one ended.
 
-    Without a slide interval, each window begins where the last one ended. A subclass with its own ``initialize`` must call this
-    one.
+    A subclass with its own ``initialize`` must call the one of this class.
     """
 
     WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
@@ -106,7 +106,7 @@ class SlidingWindowBolt(_WindowBolt):
 class TumblingWindowBolt(_WindowBolt):
     """A bolt that processes, every ``tumblingwindowbolt_duration_secs``, the tuples that have arrived since the last time.
 
-    A subclass with its own ``initialize`` must call this one.
+    A subclass with its own ``initialize`` must call the one of this class.
     """
 
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
 
-#: The switches that are read once per tuple.
+#: The switches that matter for every tuple.
 SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that is read once per tuple. The bolt's surroundings are notified of a change, so they need not read it."""
+    """An attribute that matters for every tuple. A change notifies the bolt's `Passage`, so it need not be read each time."""
 
     def __init__(self, name: str, by_default: object) -> None:
         # Not stored by way of the bolt's __dict__: an object whose __dict__ was accessed has slower attributes from then on.
@@ -68,7 +68,7 @@ class Bolt(Component):
                 setattr(cls, name, _Switch(name, value))
 
     def _notifies_of_switches(self) -> bool:
-        """Whether the bolt's switches notify of changes: not if a subclass has replaced them."""
+        """Whether a change of the bolt's switches notifies its `Passage`: not if a subclass has replaced the switches."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
@@ -137,7 +137,7 @@ class BatchingBolt(Bolt):
     ...         self.emit([key, len(tups)])
     """
 
-    #: How many ticks pass before the batches are processed, which happens with the next one.
+    #: How many ticks pass before the batches are processed, which happens with the next tick.
     ticks_between_batches = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -160,7 +160,7 @@ class BatchingBolt(Bolt):
         return super().emit(tup, *args, **kwargs)
 
     def process_tick(self, tick_tup: Tuple) -> None:
-        """Count the tick, and process the batches after more than ``ticks_between_batches`` ticks."""
+        """Count the tick. Process the batches if there were more than ``ticks_between_batches`` ticks since the last time."""
         self._tick_counter += 1
         self.ack(tick_tup)
         if self._tick_counter > self.ticks_between_batches and self._batches:
@@ -177,7 +177,7 @@ class BatchingBolt(Bolt):
                 for tup in batch:
                     self.ack(tup)
             self._current_key = None
-            self._batches[key] = []  # done, whatever happens to the next one
+            self._batches[key] = []  # this batch is done, even if the next one raises
         self._batches = defaultdict(list)
 
     def process(self, tup: Tuple) -> None:
@@ -206,7 +206,7 @@ class TicklessBatchingBolt(BatchingBolt):
     handled like any other.
     """
 
-    #: Seconds between two batches, which need not be whole. Read once, when the task starts.
+    #: Seconds between two batches; fractions are allowed. Read once, when the task starts.
     secs_between_batches: float = 2
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -28,9 +28,8 @@ class BoltSurroundings(Surroundings):
         self.collector = collector
         #: Tuples that are neither acked nor failed, and whose id was read.
         self.named: dict[str, Tuple] = {}
-        self.passage = Passage(
-            bolt, self, acks=not isinstance(bolt, BatchingBolt)
-        )  # the others ack their batch
+        # A BatchingBolt acks the tuples of its batches by itself.
+        self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
 
     @property
     def tup(self) -> Tuple | None:
@@ -96,7 +95,7 @@ class BoltSurroundings(Surroundings):
         return found
 
     def forget(self, tup: Tuple) -> None:
-        """Forget a tuple's id, by which it can't be named any more."""
+        """Forget a tuple's id: the bolt can't name the tuple by it any more."""
         if tup._id is not None:
             self.named.pop(tup._id, None)
 
@@ -126,7 +125,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         self.executor = passage
 
     def execute(self, tup: ApiTuple) -> object:  # type: ignore[override]
-        """Replaced by a function of the instance."""
+        """Never called: `prepare` replaces it by a function of the instance."""
         raise NotImplementedError
 
     def connected(self, line: Callable[[str], Line | None]) -> None:
@@ -149,12 +148,12 @@ def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings)
     return process_batches
 
 
-#: The type of the values, and whether others get the same values.
+#: For a source of tuples: the type of their values, and whether other tasks get the same values.
 _Source = tuple[type[tuple[Any, ...]], bool]
 
 
 def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
-    """Return a function that returns what all tuples of one source have in common."""
+    """Return a function that returns, for a source, the `_Source` that all its tuples have in common."""
     fields = {(key.component, key.stream): tuple(names) for key, names in context.this_input_fields.items()}
 
     def look(source: TupleSource) -> _Source:

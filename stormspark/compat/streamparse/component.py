@@ -106,9 +106,9 @@ class Component:
         self._stormspark.metric.values[name] = value
 
     def run(self) -> None:
-        """Do nothing if a topology imports the module: the component runs in its task.
+        """Do nothing if the calling module was imported: the component runs in its task.
 
-        A script that calls this directly ends with a message about that.
+        If the calling module is a script, end it with a message that says so.
         """
         if sys._getframe(1).f_globals.get("__name__") == "__main__":
             name = type(self).__qualname__
@@ -149,7 +149,7 @@ class StormHandler(logging.Handler):
         super().__init__()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the record on, unless its own logger does so."""
+        """Pass the record on, unless the logger that it comes from does so."""
         if not logging.getLogger(record.name).propagate:
             logging.getLogger().handle(record)
 

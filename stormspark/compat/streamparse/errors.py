@@ -18,4 +18,4 @@ class SpecTypeError(InvalidTopologyError, TypeError):
 class SpecKeyError(InvalidTopologyError, KeyError):
     """There is no component or stream of that name. This is a KeyError."""
 
-    __str__ = Exception.__str__  # a KeyError's own quotes its message
+    __str__ = Exception.__str__  # a KeyError's own __str__ puts the message in quotes

@@ -70,12 +70,12 @@ class Passage(Executor):
         self.line: Outlet | None = None
         #: The object with the current tuple's values. It is reused for the next tuple, if the user did not keep it.
         self._values: Any = None
-        #: The bolt's switches; and whether they have to be read each time, because they don't notify of changes.
+        #: The bolt's switches. `_looks` is true if they have to be read each time, because they don't notify of changes.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
-        """Prepare for tuples. ``source_of`` returns, for a source, the type of its values, and whether they are shared."""
+        """Prepare for tuples. ``source_of`` returns the type of a source's values, and whether other tasks get them too."""
         self._source_of = source_of
         self._looks = not self._bolt._notifies_of_switches()
         self.turned()
@@ -139,7 +139,7 @@ class Passage(Executor):
             values = _unshared(values)
         last = self._values
         arrived.values = self._values = recycling.refilled(self._kind, last, values)
-        if self._asked:  # this object may have had an id as an earlier tuple
+        if self._asked:  # the engine reuses the object of an earlier tuple, which may have had an id
             tup._id = None
             self._asked = False
         self.tup = tup

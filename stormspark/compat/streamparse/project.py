@@ -22,10 +22,10 @@ _log = logging.getLogger(__name__)
 
 
 def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
-    """Load the topology in ``file``, which is named after the file, or the class ``name`` in it.
+    """Load the topology in ``file``, or the class ``name`` in it.
 
-    ``config.json`` is looked for in the file's folder and above it. The folders ``src`` beside it, and beside the file's folder,
-    are on the module path, here and in workers.
+    ``config.json`` is looked for in the file's folder and above it. The folder of ``config.json``, the folder ``src`` in it, and
+    the folder ``src`` beside the file's folder are on the module path, here and in workers.
 
     Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported: with the user's line and, for a
     missing module, the requirements file that names it. Raises `InvalidTopologyError` for a topology that can't run.
@@ -35,7 +35,7 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     topologies = file.resolve().parent
     project = config.file.parent if config.file is not None else topologies.parent
     folders = [project, topologies.parent / "src", project / "src"]
-    for folder in (*folders, on_path()):  # the last one becomes the first on the path
+    for folder in (*folders, on_path()):  # the last folder becomes the first on the path
         if folder.is_dir():
             put_first(folder)
     module = _imported(file, project, config.content.get("virtualenv_specs"))
@@ -60,7 +60,7 @@ def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:
 
 
 def _chosen(module: ModuleType, file: Path, name: str | None) -> tuple[TopologyType, str]:
-    """Return the topology's class, and the topology's name: that of the file, or, if there are several, that of the class."""
+    """Return the topology's class and name. The first class in the file has the file's name, and the others have their own."""
     classes = {
         attribute: value
         for attribute, value in vars(module).items()

@@ -52,7 +52,7 @@ class Environment:
     settings: Mapping[str, Any]
 
     def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the configuration of a topology with the config ``own``, which is included, with the precedence of A37.
+        """Return a topology's configuration: these options and the topology's ``own`` config, with the precedence of A37.
 
         >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
         >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
@@ -74,7 +74,7 @@ class Environment:
         if options.get("topology.debug"):
             options["pystorm.log.level"] = "debug"
         level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
-        if level is not None:  # otherwise lines of that level would not reach the log
+        if level is not None:  # otherwise the engine's log would drop lines of that level
             options.setdefault("stormspark.log.level", level)
         if options.get("topology.workers") is None:
             options["topology.workers"] = max(1, len(self._hosts(options)))

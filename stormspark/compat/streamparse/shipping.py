@@ -1,7 +1,8 @@
-"""Ships components to workers: as their class, by reference if it has a module, and with ``streamparse`` on the path.
+"""Ships components to workers: pickles a component's class, and puts ``streamparse`` on the worker's module path.
 
-Workers of a local Spark inherit the module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``)
-and stormspark itself. Wherever stormspark is installed, the packages ``streamparse`` and ``pystorm`` are found, too.
+A class that a module defines is pickled by reference, so the worker must find its module. Workers of a local Spark inherit the
+module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``) and stormspark itself. Wherever
+stormspark is installed, the packages ``streamparse`` and ``pystorm`` are found, too.
 """
 
 from __future__ import annotations

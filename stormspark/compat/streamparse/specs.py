@@ -53,7 +53,7 @@ class ComponentSpec:
 
     @property
     def common(self) -> SimpleNamespace:
-        """The same values, under the names that Thrift uses."""
+        """The inputs, outputs, parallelism and configuration, under the names that Thrift uses."""
         return SimpleNamespace(
             inputs=self.inputs, streams=self.outputs, parallelism_hint=self.par, json_conf=self.config
         )

@@ -1,4 +1,4 @@
-"""A pystorm spout inside of a task: its methods take the place of the adapter's, so it costs no call more than a native one."""
+"""A pystorm spout in a task. Its methods replace those of the adapter, so calling it costs no more than calling any spout."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
             setattr(self, name, method if spout.exit_on_exception else _guarded(spout, method))
 
     def next_tuple(self) -> None:
-        """Replaced by the spout's own."""
+        """Never called: `open` replaces it by the spout's own."""
         raise NotImplementedError
 
 
 def _guarded(spout: Spout, method: Callable[..., None]) -> Callable[..., None]:
-    """A method whose exceptions are reported and end nothing (C14)."""
+    """The method of a spout that goes on after an exception: exceptions are only reported (C14)."""
 
     def guarded(*args: Any) -> None:
         try:

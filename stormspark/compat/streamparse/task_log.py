@@ -25,7 +25,7 @@ LEVELS = {
     "debug": logging.DEBUG,
     "trace": logging.DEBUG,
 }
-#: The levels of ``Component.log``, Storm's own five.
+#: The levels of ``Component.log``. Storm has no level above error, so critical lines are errors.
 TASK_LEVELS = {**LEVELS, "critical": logging.ERROR}
 
 _FILE = "pystorm_{topology_name}_{component_name}_{task_id}_{pid}.log"

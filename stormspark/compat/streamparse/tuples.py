@@ -113,7 +113,7 @@ class Tuple(ApiTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tuple | tuple) and self._as_tuple() == tuple(other)
 
-    # Hashing must not read the id: then every tuple in a table would count as known to the bolt by its id.
+    # Hashing must not read the id: a bolt that puts tuples into a dict or a set would count as knowing their ids.
     __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,8 +136,8 @@ def _restored(
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
     """Return the type of one stream's values, named after the stream.
 
-    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is a namedtuple that is made from one
-    iterable, as a tuple is. That happens once per tuple, and takes half the time.
+    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is like a namedtuple, but it is called
+    with one iterable, as ``tuple`` is. Such a call takes half as long as a namedtuple's, and it happens once per tuple.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
     # No module has this type by name, so its values are pickled as plain tuples. The receiver names their fields again.

@@ -80,7 +80,7 @@ def are_same(a: Value, b: Value) -> bool | None:
 
 
 def _is_given(value: Value) -> bool:
-    """Whether a library's static method returned the value: then it may be null."""
+    """Whether a library's static method returned the value. Such a value may be null."""
     return isinstance(value, Instance) and value.simple_type[:1].islower()
 
 

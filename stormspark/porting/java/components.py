@@ -91,7 +91,7 @@ class ClassFacts:
     ticks: list[Place] = field(default_factory=list)
     threads: list[Place] = field(default_factory=list)
     metrics: list[Place] = field(default_factory=list)
-    #: Calls on the context that have no counterpart here, or a different one.
+    #: Calls of methods of the context that are missing here, or differ here.
     context_calls: list[tuple[str, Place]] = field(default_factory=list)
 
     @property

@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """The keys and values that a setter of Java's Config sets; found with the setter of `stormspark.Config`, if it has one."""
+    """The keys and values that a setter of Java's Config sets. Most are found with the same setter of `stormspark.Config`."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return

@@ -108,7 +108,7 @@ class Streams(Value):
 
 @dataclass(eq=False)
 class StreamOf(Value):
-    """A stream of such a builder."""
+    """A stream of a `Streams` builder."""
 
     of: Streams
 
@@ -133,7 +133,7 @@ class StreamDraft:
 
 @dataclass(eq=False)
 class DeclaredStreams(Value):
-    """The argument of ``declareOutputFields``, which records the streams that are declared."""
+    """The argument of ``declareOutputFields``. It records the streams that are declared with it."""
 
     streams: list[StreamDraft] = field(default_factory=list)
     #: Methods that received it and could not be followed.

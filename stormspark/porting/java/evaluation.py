@@ -3,7 +3,7 @@
 The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
 body of a loop once, and it enters a method of the project with the arguments of the call.
 
-So a value is a constant, an object with what is known of it, or unknown. A constant that a branch may change keeps its first
+So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first
 value, and ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is unknown.
 """
 
@@ -89,8 +89,9 @@ class _Scope:
     owner: JavaClass
     this: Instance | None
     variables: dict[str, Value] = field(default_factory=dict)
-    #: The branches and loops around the method's call, and those around the declaration of each variable.
+    #: The branches and loops around the method's call.
     conditions: tuple[Condition, ...] = ()
+    #: For each variable, the branches and loops around its declaration.
     declared: dict[str, tuple[Condition, ...]] = field(default_factory=dict)
     returned: list[Value] = field(default_factory=list)
 
@@ -110,7 +111,7 @@ class Evaluation:
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """The current branches and loops inside the given ones. If the walk has left the given ones, all current ones."""
+        """The current branches and loops that are inside the given ones; all of them if the walk has left the given ones."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
@@ -350,7 +351,7 @@ class Evaluation:
         if node.type == "array_initializer":
             items = [self._value(one, scope) for one in node.named_children if "comment" not in one.type]
             return Items(items, conditions=tuple(self.conditions))
-        for one in node.named_children:  # for their effects
+        for one in node.named_children:  # the parts are evaluated for their effects
             if one.type not in ("block", "class_body"):
                 self._value(one, scope)
         return _unknown(node)
@@ -389,7 +390,7 @@ class Evaluation:
         return None
 
     def constant_of(self, java_class: JavaClass, name: str) -> Value | None:
-        """The value of a static field, in the class or in what it extends or implements."""
+        """The value of a static field, in the class or in a class or interface above it."""
         seen: set[JavaClass] = set()
         waiting = [java_class]
         while waiting:
@@ -402,7 +403,7 @@ class Evaluation:
             declared = one.fields.get(name)
             if declared is not None and declared.static:
                 if (one, name) not in self._constants:
-                    self._constants[one, name] = Unknown(name)  # if its initial value refers to itself
+                    self._constants[one, name] = Unknown(name)  # for an initial value that refers to itself
                     if declared.value is not None:
                         held, self.conditions = self.conditions, []
                         try:
@@ -523,7 +524,7 @@ class Evaluation:
         if isinstance(value, Instance):
             value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
             self._report_escaped(name, arguments, place)
-            return value  # as if the method returned its object, as builders do
+            return value  # methods of builders return their object, so suppose that this one does
         return self._not_followed(node, name, arguments, place)
 
     def _not_followed(self, node: Node, name: str, arguments: list[Value], place: Place) -> Value:
@@ -614,11 +615,12 @@ class Evaluation:
         elif scope.this is not None:
             held, since = scope.this.fields, scope.this.conditions
         else:
-            held = scope.variables  # a field in a static method: the change counts in this method alone
+            # An unknown field, in a static method: the change counts in this method alone.
+            held = scope.variables
         held[name] = self._either(held.get(name), value, since)
 
     def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:
-        """The class whose static field is assigned to; None if it is not a static field."""
+        """The class of the static field ``name``; None if ``name`` is no static field."""
         if on is not None and on.type != "this":
             around = None if self._is_variable(on, scope) else self.sources.find(text_of(on), scope.owner)
         else:
@@ -631,7 +633,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """A variable's value after an assignment. If a branch inside ``since`` is around the assignment, it may not be made."""
+        """A variable's value after an assignment. An assignment in a branch or loop inside ``since`` may not happen."""
         conditions = self.since(since)
         if not conditions:
             return new
@@ -710,7 +712,7 @@ class Evaluation:
     def _on_function(self, node: Node, scope: _Scope) -> Value:
         parameters = node.child_by_field_name("parameters")
         if parameters is None:
-            count = -1  # a reference to a method takes any number
+            count = -1  # a reference to a method fits any number of parameters
         elif parameters.type == "identifier":
             count = 1
         else:

@@ -81,7 +81,7 @@ class _Walk:
 
 
 def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
-    """An object, made with unknown arguments."""
+    """An object of the class, made with unknown arguments."""
     parameters = java_class.constructors[0].parameters if java_class.constructors else ()
     return evaluation.create(
         java_class, [Unknown(one.name, one.type) for one in parameters], java_class.place

@@ -209,7 +209,7 @@ class Drafts:
         return self._submitted(name, arguments, place)
 
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
-        """The value of a key in a map, or the default that the call names. ``arguments`` are the key and the default."""
+        """The value of a key in a map, or else the default. ``arguments`` are the key and the default."""
         key, otherwise = arguments
         known = text(key)
         for pair in reversed(pairs.pairs if isinstance(pairs, Pairs) else []):
@@ -261,7 +261,7 @@ class Drafts:
     ) -> Value | None:
         if name in ("setSpout", "setBolt", "setCommitterBolt", "addBolt"):
             kind: Literal["spout", "bolt"] = "spout" if name == "setSpout" else "bolt"
-            if name == "addBolt":  # DRPC has a chain of bolts without ids
+            if name == "addBolt":  # a DRPC topology is a chain of bolts without ids
                 number = len(builder.components)
                 arguments = [Const(f"bolt-{number}"), *arguments]
             return self._add(
@@ -434,7 +434,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
     stream: Value = Const("default")
     fields_: Value | None = None
     custom: Value | None = None
-    if name == "grouping":  # its arguments are Thrift's GlobalStreamId and Grouping
+    if name == "grouping":  # the arguments are a GlobalStreamId and a Grouping of Thrift
         if (
             isinstance(source, Instance)
             and source.simple_type == "GlobalStreamId"

@@ -26,9 +26,11 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes these arguments. For a number of arguments, the first method that takes so many; for None, the first.
+    """The method that takes these arguments.
 
-    None if no method fits. None too if several methods fit the arguments equally well: a guess could be wrong.
+    If ``arguments`` is only their number, return the first method that takes so many. If it is None, return the first method.
+
+    None if no method fits, or if several fit the arguments equally well: a guess could be wrong.
     """
     if arguments is None:
         return methods[0] if methods else None

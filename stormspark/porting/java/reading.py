@@ -292,7 +292,7 @@ class _Reader:
         if method is None or method.body is None:
             if base_of(self._sources.library_types(instance.java_class)) is None:
                 return None
-            # A class that it extends declares it, and that class is not in the project.
+            # The streams are declared in a class that the component's class extends, and that is not in the project.
             topology.report(
                 "unread",
                 f"the streams of {found.label} are declared in a class that is not in the project",

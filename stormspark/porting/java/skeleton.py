@@ -389,7 +389,7 @@ class _Skeleton:
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """The streams that a component declares. Where they could not be made out, they are those that its subscribers need."""
+        """The streams that a component declares. Those that could not be made out are taken from the subscriptions to it."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
@@ -429,7 +429,7 @@ class _Skeleton:
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
-        """The parameters of the longest constructor that the topology uses. Those that others lack have a default."""
+        """The parameters of the longest constructor that the topology uses. Parameters that shorter ones lack have a default."""
         if java_class is None or one.instance is None:
             return []
         used: list[JavaMethod] = []
@@ -475,11 +475,8 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            if java in (
-                "execute",
-                "process",
-                "nextTuple",
-            ):  # and emits in methods that are not in the skeleton
+            # These methods also show the emits in methods that are not in the skeleton.
+            if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))
                 ]

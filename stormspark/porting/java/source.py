@@ -53,7 +53,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. ``type`` has no type arguments. ``rest`` if it takes all further arguments: ``int... n``."""
+    """A parameter of a method. ``type`` has no type arguments. With ``rest`` it takes all further arguments: ``int... n``."""
 
     type: str
     name: str
@@ -425,7 +425,7 @@ class JavaSources:
             if name in one.inner:
                 return one.inner[name]
             seen.add(one)
-            # `find` would not end where a class extends a class with the name of one of its own inner classes.
+            # Not with `find`, which would not end if a class extends a class that is named like one of its own inner classes.
             head = one.superclass.partition(".")[0]
             one = (
                 next((c for c in one.file.classes if c.name == head), None)

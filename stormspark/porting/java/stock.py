@@ -92,7 +92,7 @@ BASES: Final[dict[str, Base]] = {
 
 
 def base_of(types: Iterable[str]) -> Base | None:
-    """The base class here, from the names of what a class extends and implements. The first name that is known counts.
+    """The base class here, from the names of the classes and interfaces of a class. The first name that is known counts.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
@@ -180,7 +180,7 @@ _CONNECTORS: Final = "stormspark.connectors"
 _NOT_THERE: Final = "stormspark has no such component yet"
 _NO_DRPC: Final = "stormspark has no DRPC yet"
 
-#: From the simple name of a stock component. A class of the project with the same name is no stock component.
+#: The stock components by their simple names. A class of the project with the same name is no stock component.
 STOCK: Final[dict[str, Stock]] = {
     "TestWordSpout": Stock("spout", f"{_TESTING}.TestWordSpout", _emits("word")),
     "TestWordCounter": Stock("bolt", f"{_TESTING}.TestWordCounter", _emits("word", "count")),

@@ -60,7 +60,7 @@ class Name(Value):
 
 @dataclass(eq=False)
 class Items(Value):
-    """An array or a list. ``incomplete`` if it may have other items than these."""
+    """An array or a list. ``incomplete`` is true if it may have further items."""
 
     items: list[Value]
     incomplete: bool = False
@@ -70,7 +70,7 @@ class Items(Value):
 
 @dataclass(frozen=True)
 class Call:
-    """A call on an object of a method that the project does not define."""
+    """A call, on an object, of a method that the project does not define."""
 
     name: str
     arguments: tuple[Value, ...]
@@ -90,7 +90,7 @@ class Instance(Value):
     fields: dict[str, Value] = field(default_factory=dict)
     #: The calls on it of methods that the project does not define, in their order.
     calls: list[Call] = field(default_factory=list)
-    #: The arguments that were passed to the constructor of the library's class that it extends.
+    #: If its class extends a library's class: the arguments of that class's constructor.
     base_arguments: tuple[Value, ...] = ()
     #: The condition under which another object takes its place; empty if there is none.
     unless: str = ""
@@ -119,7 +119,7 @@ class Pair:
     key: Value
     value: Value
     place: Place
-    #: The branches and loops around the call that put it there.
+    #: The branches and loops around the call that put the pair into the map.
     conditions: tuple[Any, ...] = ()
 
 
