@@ -9,7 +9,7 @@ the same number until it is committed. The promise of a map depends on what a re
 | `OpaqueMap` stores (txid, value before, value) | exactly once | exactly once | - |
 | `NonTransactionalMap` stores the value | at least once | at least once | at least once |
 
-A map works over a `BackingMap`: two methods, which are all that a store needs. `SqlBackingMap` is for databases,
+A map keeps its values in a `BackingMap`, a store that needs only two methods. `SqlBackingMap` is for databases,
 `CachedMap` goes in front of a remote store, and `MemoryMapState` is for tests.
 
 >>> counts = OpaqueMap(MemoryBackingMap())
