@@ -304,10 +304,10 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_refusing
 def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> None:
-    """Show which trees of sources of the topology NAME are open.
+    """Show the open tuple trees of the sources of the topology NAME.
 
     These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
-    state of the topology's acker query, so they are some seconds old. The topology may still run, or have ended.
+    state of the topology's acker query, so what it shows is some seconds old. The topology may still run, or have ended.
     """
     from stormspark.cli.pending import print_pending
 
