@@ -307,7 +307,7 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
     """Show the open tuple trees of the sources of the topology NAME.
 
     These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
-    state of the topology's acker query, so what it shows is some seconds old. The topology may still run, or have ended.
+    state of the topology's acker query, so its output is some seconds old. The topology may still run, or have ended.
     """
     from stormspark.cli.pending import print_pending
 

@@ -1,4 +1,4 @@
-"""A spout that reads what is added to a Delta table, commit by commit. Spark reads the table."""
+"""A spout that reads the rows that are added to a Delta table, commit by commit. Spark reads the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of windows in pages that are kept elsewhere, so that a batch writes only what changed in it.
+"""Items of windows in pages that are kept elsewhere, so that a batch writes only its own changes.
 
 `PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is, and leaves in the order of times.
 The items that have left are always a beginning of that order: a new item never comes before one that has left (in

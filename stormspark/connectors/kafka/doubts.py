@@ -6,7 +6,7 @@ may still know a deleted topic. So stormspark acts on such a change only if Kafk
 answers. Until then no more messages of these partitions are handed out. If the topic's id was not known when the log was read, or
 is not known now, it is unknown which of the two has happened, and the result says so.
 
-This module is pure: what Kafka says comes as arguments.
+This module is pure: Kafka's answers come as arguments.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Plans which ranges of offsets the tasks of a Kafka spout get next.
 
-The planner collects what Kafka and the tasks report, and the functions of `stormspark.connectors.kafka.offsets` decide. Both
-engines use it. On Spark, the planner lives in the process of the data source, on the driver's host, and Spark's checkpoint keeps
-its positions. The local engine calls it before each batch, and only the group's commits outlive the topology.
+The planner collects the answers of Kafka and the progress of the tasks, and calls the functions that decide
+(`stormspark.connectors.kafka.offsets`). Both engines use it. On Spark, the planner lives in the process of the data source, on
+the driver's host, and Spark's checkpoint keeps its positions. The local engine calls it before each batch, and only the group's
+commits outlive the topology.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ class KafkaPlanner:
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
-            self._done.pop(partition, None)  # what was done before does not apply to the new messages
+            self._done.pop(partition, None)  # it belongs to the messages before the change
         after = {partition: position for partition, position in after.items() if partition.topic not in anew}
         again = [partition for partition in ends if partition.topic in anew]
         return {**after, **lower, **(self._connected().earliest(again) if again else {})}

@@ -129,7 +129,7 @@ class ByTopicRecordTranslator:
         return self
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """Return what the translator of the record's topic returns."""
+        """Return the result of the translator for the record's topic."""
         return self._of.get(record.topic, self._default).apply(record)
 
     def streams(self) -> Mapping[str, Fields]:
