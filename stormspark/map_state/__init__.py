@@ -1,7 +1,7 @@
 """Storm's state rules: maps that count each batch once although batches are replayed, in any store (G8, G14-G16).
 
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
-the same number until it is committed. A map's promise depends on the number and the tuples of a replay (G16). A `-` is no promise:
+the same number until it is committed. A map's promise depends on the number and tuples of a replay (G16). A `-` is no promise:
 | the spout | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |
 | is called | transactional | opaque | non-transactional |

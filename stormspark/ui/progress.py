@@ -126,7 +126,7 @@ class Speedometer:
 
 
 def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Return the bolt or the limit that slows spouts down, and why. The cost per tuple is from the last seconds, like the rates."""
+    """Return the bolt or the limit that slows spouts down, and why. The cost per tuple is that of the last few seconds."""
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
         return OPEN_TREES
