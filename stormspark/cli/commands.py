@@ -26,7 +26,7 @@ _R = TypeVar("_R")
 
 
 class _Refused(click.ClickException):
-    """One of our own errors, shown as click shows usage errors, with the same exit code."""
+    """An error of stormspark, shown as click shows usage errors, with the same exit code."""
 
     exit_code = 2
 
@@ -50,7 +50,7 @@ def _assignments(context: click.Context, option: click.Parameter, given: tuple[s
 
 
 def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Check now, and not after an hour, that the file can be written."""
+    """Check before the topology runs, and not at its end, that the file's folder exists."""
     if given not in (None, "-") and not Path(given).absolute().parent.is_dir():
         msg = f"there is no folder {Path(given).parent} for this file"
         raise click.BadParameter(msg)
@@ -194,7 +194,7 @@ def run(
 
     FILE is a Python file for stormspark, streamparse or heronpy, or a Flux file in YAML. NAME is a variable of the
     file that holds a topology, or a function that returns one; the default is build. For streamparse, NAME is the
-    class of the topology. For heronpy, NAME is that class or the name of the topology.
+    class of the topology. For heronpy, NAME is the class or the name of the topology.
 
     Ctrl-C stops the topology at the end of its batch. A second Ctrl-C ends it at once.
 
@@ -304,10 +304,10 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_refusing
 def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> None:
-    """Show which trees of sources of the topology NAME are open.
+    """Show the open tuple trees of the sources of the topology NAME.
 
     These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
-    state of the topology's acker query, so they are some seconds old. The topology may still run, or have ended.
+    state of the topology's acker query, so its output is some seconds old. The topology may still run, or have ended.
     """
     from stormspark.cli.pending import print_pending
 
@@ -430,9 +430,9 @@ def _planned(
     *,
     phases: bool = False,
 ) -> PhysicalPlan:
-    """The topology's plan, with the settings of the command line.
+    """Return the topology's plan, with the settings of the command line.
 
-    Prints the ``phases`` of planning, if they are wanted, and then the advice for the plan as warnings.
+    With ``phases``, print what each phase of planning decided. Then print the advice for the plan as warnings.
     """
     overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
     topology = load_topology(target, front_end)

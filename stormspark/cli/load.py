@@ -62,9 +62,8 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     For a file for streamparse, heronpy or Flux, it is the file's topology. Otherwise it is the value of NAME, or the result of
     NAME if that is a function.
 
-    Raises `TopologyNotFoundError` in a line or two, with the other names in the file that look like a topology. An
-    error of this package that the user's code raises (for example for a component that can't be pickled) is raised
-    unchanged.
+    Raises `TopologyNotFoundError`, whose message has the other names in the file that look like a topology. If the user's
+    code raises an error of this package, for example for a component that can't be pickled, that error is raised unchanged.
     """
     target = parse_target(text)
     if target.file.suffix in (".yaml", ".yml"):
@@ -108,7 +107,7 @@ def _suggestion(module: ModuleType, target: Target) -> str:
 
 
 def _candidates(module: ModuleType) -> Iterator[str]:
-    """Names of a module's topologies, and of its own functions that need no arguments and may return one."""
+    """Yield the names of a module's topologies, and of its own functions that need no arguments and may return a topology."""
     for name, value in vars(module).items():
         if name.startswith("_"):
             continue

@@ -44,7 +44,7 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
 
 
 def _written(path: Path, text: str) -> Path:
-    """Write a file; if somebody has changed a Python file since it was written, write ``NAME.new.py`` beside it."""
+    """Write a file. If there is a Python file of this name with other contents, write ``NAME.new.py`` beside it."""
     if path.suffix == ".py" and path.exists() and path.read_text(encoding="utf-8") != text:
         path = path.with_name(f"{path.stem}.new.py")
     path.write_text(text, encoding="utf-8")

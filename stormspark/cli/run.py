@@ -44,8 +44,7 @@ class Run:
 
 
 def _on_spark(run: Run) -> RunningTopology:
-    # The import is here and not above, because the local engine, `explain` and `--help` need neither Spark nor the second that
-    # importing it takes.
+    # The import is here and not above, because it takes a second, and the local engine, `explain` and `--help` don't need Spark.
     from stormspark import spark
 
     return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
@@ -57,7 +56,7 @@ def _on_local(run: Run) -> RunningTopology:
     return local.submit(run.plan)
 
 
-#: By the name of an engine, the function that starts a topology on it.
+#: For the name of each engine, the function that starts a topology on that engine.
 ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "local": _on_local}
 
 

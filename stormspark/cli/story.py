@@ -21,7 +21,7 @@ from stormspark.worker.stories.story import Story, StoryEvent, read_stories, sto
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: The most characters of a reason in the list, and the most other stories of a message that are named.
+#: The most characters of a reason that the list shows, and the most other stories about the same message that are shown.
 _WHY, _OTHERS = 120, 5
 
 
@@ -160,7 +160,10 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """How long ago the event's tuple arrived. It is the oldest tuple that the task has, because tuples arrive in order."""
+    """Return how long before the event its tuples arrived, as text. Remove these tuples from ``came``.
+
+    They are the oldest ones there, because a task executes tuples in the order in which they arrive.
+    """
     left, first = event.tuples, None
     while left > 0 and came:
         at, tuples = came.popleft()

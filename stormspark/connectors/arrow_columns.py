@@ -117,8 +117,8 @@ class _Place:
 class Fit:
     """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
-    Values in the columns ``keys`` may not be None. By values in the columns ``partitions`` the table is partitioned, so readers
-    must be able to read partitions of them.
+    Values in the columns ``keys`` may not be None. The columns ``partitions`` are those by which the table is partitioned, so
+    their values must be such that readers can read the partitions.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])

@@ -17,8 +17,8 @@ class DataFrameSpout(SourceSpout):
     values that ``translator(row)`` returns. If the translator returns None, the spout acks the row and emits nothing. If it
     returns a `Routed`, the values go to another stream. ``retry`` says when a failed row is emitted again.
 
-    With ``per_trigger``, the spout calls ``stream(spark, limit)`` instead. The function then sets the option that
-    ``per_trigger`` names to ``limit``, so that the topology can limit each batch to what its bolts can take (F10).
+    With ``per_trigger``, the spout calls ``stream(spark, limit)`` instead. ``per_trigger`` names an option of Spark, and the
+    function must set this option to ``limit``. So the topology can limit each batch to what its bolts can take (F10).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.testing import TestWordCounter

@@ -44,10 +44,10 @@ class DeltaBolt(TransactionalSink, Bolt):
     field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks
     write, group the tuples by the key.
 
-    A tuple that does not fit the table fails alone, with the reason. The bolt tries a commit up to ``retry_count`` times, and
-    ten times more with ``merge_on``. If all of these fail, the commit's tuples fail. A commit may succeed although delta-rs
-    raised an error. The bolt recognises that commit by its transaction (Delta's ``txn``), and does not repeat it. If a worker
-    dies between a commit and its acks, the commit's tuples are written twice.
+    A tuple that does not fit the table fails alone, with the reason. The bolt tries a commit up to ``retry_count`` times. With
+    ``merge_on`` there are ten more tries. If all of these fail, the commit's tuples fail. A commit may succeed although delta-rs
+    raised an error. The bolt recognises that commit by its number (Delta's ``txn``), and does not repeat it. If a worker dies
+    between a commit and its acks, the commit's tuples are written twice.
 
     Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one
     commit per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
@@ -118,7 +118,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._sink.open()
             context.set_timer(self.interval_secs, self.flush)
         else:
-            # The name differs per checkpoint folder, because batches begin at 0 in a new one.
+            # The name is different for each checkpoint folder, because in a new folder the batches begin at 0 again.
             self._sink.application = (
                 f"{context.topology_name}/{context.this_component_id}/{self._outbox.name}"
             )
@@ -151,7 +151,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Set up the outbox: batches are transactions, and their rows are delivered after the batch's commit."""
+        """Set up the outbox. This is called only where batches are transactions. Rows are delivered after the batch's commit."""
         self._outbox = Outbox(state, self._deliver, most_bytes=_MOST_WAITING)
 
     def pre_save(self, checkpoint_id: int) -> None:
@@ -260,7 +260,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._collector.ack(tup)
 
     def _commit(self, tuples: Sequence[Tuple], version: int) -> Sequence[Tuple]:
-        """Commit the tuples that fit the table, and return them. The others have failed."""
+        """Commit the tuples that fit the table, and return them. Fail the others."""
         tuples = _open(tuples)
         self._sink.open_or_make(tuples)
         schema = self._sink.arrow_schema()

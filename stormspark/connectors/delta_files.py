@@ -18,7 +18,7 @@ from stormspark.checkpoint.state_files import Folder
 
 __all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 
-#: How many columns have statistics, and the longest string in them, in characters: both as in Delta's own writers.
+#: How many columns have statistics, and how many characters a string in them may have: both as in Delta's own writers.
 _COLUMNS, _TEXT = 32, 32
 #: The reason for times that `is_in_years` rejects.
 BEYOND = "beyond the years 1 to 9999"
@@ -126,7 +126,7 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
 
 
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
-    """Return why readers could not read a partition of one of these values, or None if they can read all.
+    """Return why readers could not read a partition for one of these values, or None if they can read all such partitions.
 
     A single unreadable partition is too many: delta-rs then reads nothing of the table any more.
 

@@ -1,4 +1,4 @@
-"""A spout that reads what is added to a Delta table, commit by commit. Spark reads the table."""
+"""A spout that reads the rows that are added to a Delta table, commit by commit. Spark reads the table."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGE
 class DeltaSpout(SourceSpout):
     """A spout that emits the rows of a Delta table, existing and new ones. It runs on the Spark engine only.
 
-    ``table`` is a path or a URL, which have a slash, or the name of a table. ``fields`` are the columns to read. They are read
-    by name, so columns that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives,
+    ``table`` is a path or a URL if it has a slash, otherwise the name of a table. ``fields`` are the columns to read. They are
+    read by name, so columns that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives,
     and ``fields`` name the values that it returns.
 
     ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. Among them, ``maxFilesPerTrigger`` or
@@ -64,7 +64,7 @@ class DeltaSpout(SourceSpout):
     def stream(self, spark: Any) -> Any:
         """Return Delta's stream of the columns.
 
-        Raises `InvalidTopologyError` if the table can't be read or has not all of the columns, and `UnsupportedEnvironmentError`
+        Raises `InvalidTopologyError` if the table can't be read or lacks one of the columns, and `UnsupportedEnvironmentError`
         if the session has no Delta.
         """
         if self.over_column_changes:
@@ -101,7 +101,7 @@ class DeltaSpout(SourceSpout):
             return None
         now = self._load(spark.read.format("delta")).columns
         read = columns_read(error, self._location(spark))
-        # If the query knew other columns than the table has now, another attempt may succeed, because it knows today's.
+        # If the query knew other columns than the table has now, another attempt begins with the present ones and may succeed.
         if read is None or (now[: len(read[0])], len(now)) != read:
             return None
         change = schema_change(error, now)

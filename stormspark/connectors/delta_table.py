@@ -19,7 +19,7 @@ __all__ = ["SinkTable", "why_no_key"]
 #: Properties of columns that only an ordinary write enforces or fills in. A table with them could reject rows whose batch is
 #: already committed.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-#: How many first bytes of a log entry identify it: they hold the time of its commit, the table's id, or names of files.
+#: How many bytes at the beginning of a log entry identify it: they hold the commit's time, the table's id, or names of files.
 _BEGINNING = 16 << 10
 
 
@@ -28,8 +28,8 @@ class SinkTable:
 
     ``application`` is the writer's name. Its commits carry rising numbers (Delta's ``txn``).
 
-    With ``merge_on``, a written row replaces the table's row with the same key. If its column ``delete_on`` is true, it deletes
-    that row instead.
+    With ``merge_on``, a written row replaces the table's row with the same key. If the written row's column ``delete_on`` is
+    true, the table's row is deleted instead.
     """
 
     def __init__(
@@ -133,7 +133,8 @@ class SinkTable:
     def check_for_transactions(self) -> None:
         """Raise `InvalidTopologyError` if the table can't be the target of batches that are transactions.
 
-        The table must not reject rows whose batch is already committed, and its partitions must allow it to write files directly.
+        The table must not reject rows whose batch is already committed. Its partitions must be such that a bolt can write its
+        files directly.
         """
         configuration = self._handle.metadata().configuration
         found = [name for name in configuration if name.startswith("delta.constraints.")]
@@ -229,7 +230,7 @@ class SinkTable:
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Raises ValueError if the table or the files have changed, so that the rows can't be part of it any more. Raises
+        Raises ValueError if the table or the files have changed, so that the rows can't be added any more. Raises
         `InvalidTopologyError` as `check_for_transactions` does.
         """
         self.open_or_make()

@@ -115,7 +115,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def with_max_open_files(self, count: int) -> Self:
         """Set how many files a task keeps open, 50 by default.
 
-        When it needs another one, it finishes the file that has gone longest without a tuple.
+        When a task needs another file, it finishes the file that has gone longest without a tuple.
         """
         if count < 1:
             msg = f"FileBolt needs at least one open file, got {count!r} (K10)"
@@ -231,7 +231,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _open(self, partition: str) -> OutputFile:
         """Open a new file.
 
-        Its name may be in use, if another instance of the task started in the same millisecond. Then a later timestamp is tried.
+        The file's name may be in use, if another instance of the task started in the same millisecond. Then a later timestamp is
+        tried.
         """
         time_ms, tried = self._context.now_ms(), None
         while True:

@@ -139,7 +139,7 @@ def finish_abandoned(folder: Path, owner: str, record_end: bytes | None) -> Iter
     """Finish the files of ``owner`` below ``folder`` whose writers are gone, and yield their paths.
 
     ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record, and is
-    cut off. With None, the files stay as they are.
+    cut off. With None, nothing is cut off.
     """
     for below, _, names in os.walk(folder):
         for name in names:

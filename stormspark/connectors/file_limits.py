@@ -20,8 +20,8 @@ _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
     """Return how much a batch may read: at first, and at most.
 
-    If ``options`` set a limit, it is both. If they set none, the limit is in bytes, and the first one is lower than the highest.
-    Raises `InvalidTopologyError` if an option is neither a positive number nor a size such as ``10m``.
+    If ``options`` set a limit, it is used for both. If they set none, the limit is in bytes, and the first one is lower than the
+    highest. Raises `InvalidTopologyError` if an option is neither a positive number nor a size such as ``10m``.
 
     >>> per_trigger_of({"maxFilesPerTrigger": 5})
     PerTrigger(option='maxFilesPerTrigger', first=5, most=5)
@@ -37,7 +37,7 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
 
 
 def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
-    """Return the options, with the option of the spout's ``per_trigger`` set to its present ``limit``, if it has both."""
+    """Return the options. The option that the spout's ``per_trigger`` names is set to the spout's ``limit``, if it has both."""
     if spout.per_trigger is None or spout.limit is None:
         return dict(options)
     option = spout.per_trigger.option

@@ -33,7 +33,8 @@ _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
-#: Keys of the state: the topic whose offset marks deliveries, and the last batch that is known to be delivered.
+#: Keys of the task's state. The first one has the topic at which Kafka keeps the number of the last delivered batch. The second
+#: one has the number of the last batch that the bolt knows to be delivered.
 _MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
@@ -130,12 +131,12 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     def with_transactions(self, transactional_id: str | None = None) -> Self:
         """Write each message exactly once, for consumers with ``isolation.level=read_committed``.
 
-        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. They are
-        committed with the batch, in the task's state, and delivered afterwards. The Kafka transaction also commits the batch's
-        number, as the offset of a consumer group that belongs to this task.
+        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. First the
+        messages are committed with the batch, in the task's state. Then they are delivered. The Kafka transaction also commits
+        the batch's number, as the offset of a consumer group that belongs to this task.
 
         The names of this group and of the producer begin with ``transactional_id``, by default ``stormspark-`` and the
-        topology's name. The component and an id of the task follow.
+        topology's name. The component's id and an id of the task follow.
 
         Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
         the messages of its last batch may be written twice, and the bolt reports that.
@@ -156,10 +157,10 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
         - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
           strings, bytes, integers, longs and doubles.
-        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails. All
-          tasks of the worker wait with it.
-        - ``message.timeout.ms`` is by default the topology's message timeout: a message that is still queued by then would
-          only be written twice.
+        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails.
+          Meanwhile all tasks of the worker wait.
+        - ``message.timeout.ms`` is how long a message may stay in the queue, by default the topology's message timeout. By
+          then the tuple's tree has timed out and its row is emitted again, so the message would only be written twice.
 
         As with Java's producer, the producer is idempotent and keeps the order of messages.
 
@@ -248,14 +249,15 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Keep the task's state: batches are transactions. Set up the outbox, if messages are delivered in transactions."""
+        """Keep the task's state, which exists only where batches are transactions. With `with_transactions`, add an outbox."""
         self._state = state
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Put the batch's messages into the outbox, or wait until the broker has them.
+        """With `with_transactions`, put the batch's messages into the outbox. Otherwise wait until the broker has them.
 
-        Raises OSError, or `UnavailableError` from the outbox. The batch then runs again.
+        Raises `UnavailableError` if the outbox is full, and OSError if the broker does not get the messages. The batch then runs
+        again.
         """
         if self._outbox is not None:
             self._save(self._outbox, checkpoint_id)
@@ -266,7 +268,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 raise OSError(msg)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Deliver the messages. If that raises, a later batch's end tries again."""
+        """Deliver the messages in the outbox. If that raises, they are tried again at the end of a later batch."""
         if self._outbox is not None:
             self._outbox.deliver(checkpoint_id)
 
@@ -346,7 +348,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait some seconds for messages that are not delivered yet, and close the producer."""
+        """Wait some seconds for messages that are not delivered yet. Messages in an outbox stay there for the next start."""
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):

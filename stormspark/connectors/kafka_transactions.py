@@ -195,7 +195,7 @@ class TransactionalProducer:
             raise raised[0]
 
     def _give_up(self) -> None:
-        """Drop this producer, whose state is unknown. The next one asks Kafka."""
+        """Drop this producer, whose state is unknown. The next producer asks Kafka which batch was delivered last."""
         producer, self._producer = self._producer, None
         group, self._group = self._group, None
         if producer is not None:

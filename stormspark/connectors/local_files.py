@@ -28,7 +28,8 @@ Row = tuple[Any, ...]
 
 #: The greatest number of rows that `poll` returns. If at least as many rows still wait in the topology, it returns none.
 _PIECE = 4096
-#: File systems' clocks tick only every few ms. So a folder that changed less than this before it was listed is listed again.
+#: File systems' clocks tick only every few ms. So a folder is listed again if its last change was less than this long before it
+#: was listed.
 _FOLDER_TICK_NS = 50_000_000
 _TRUE = ("true", "1", "yes")
 
@@ -153,7 +154,7 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """Read one object per line. A value that does not fit its column becomes None; of a line that is no object, all do."""
+    """Read one object per line. A value that does not fit its column becomes None. If a line is no object, all become None."""
     for line in _lines(path):
         if line.strip():
             try:

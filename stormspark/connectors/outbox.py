@@ -7,7 +7,7 @@ written together with that batch's outputs. A parcel that has already arrived is
 
     pre_save(N)    save(N, parcel)     removes delivered parcels from the state, and adds the parcel of batch N
     commit of N
-    post_save(N)   deliver(N)          delivers parcels up to N, in order, each with its marker; one that raises delays the rest
+    post_save(N)   deliver(N)          delivers parcels up to N, in order, each with its marker; after a failure the rest waits
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Translates the options of a Kafka producer to librdkafka's names, from those or from the names of Java's client (K8)."""
+"""Translates the options of a Kafka producer to librdkafka's names (K8). Options may have these names or the Java client's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Storm's task index for whole columns, in numpy: the fields grouping of many rows at once (D1-D3).
 
 The hashes equal those of `stormspark.grouping.hashing` for each value. They are unsigned 32-bit arrays, in which sums
-and products wrap as Java's do. Columns of other types are hashed value by value with that module.
+and products wrap as Java's do. Columns of types without a function here are hashed value by value with that module.
 """
 
 from __future__ import annotations

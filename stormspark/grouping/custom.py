@@ -53,8 +53,8 @@ class CustomStreamGrouping(ABC):
 class CustomGrouping(Grouping):
     """The grouping that sends each tuple to the tasks that a `CustomStreamGrouping` returns: many, one or none (D13).
 
-    ``grouping`` is pickled at once, as components are (A3). Any object with the two methods will do. A chooser raises
-    `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
+    ``grouping`` is pickled at once, as components are (A3). Any object with ``prepare`` and ``choose_tasks`` will do. A chooser
+    raises `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
 
     Raises `InvalidTopologyError` for an object without these methods, and `SerializationError` for one that can't be
     pickled. `chooser` raises `ComponentError` if ``prepare`` raises.

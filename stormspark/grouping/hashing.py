@@ -53,9 +53,8 @@ Hasher = Callable[[Any], int]
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
     """Return which of ``tasks`` tasks receives a tuple with these key values, counted from 0, as in Storm (D1).
 
-    ``values`` are the values of the grouping's fields, in the grouping's order. The index counts the consumer's task ids
-    from the lowest.
-    ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
+    ``values`` are the values of the grouping's fields, in the grouping's order. The index counts the consumer's task ids from the
+    lowest. ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
     Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.
 
@@ -163,7 +162,7 @@ def _json_float_hash(number: float) -> int:
         return 0x7FC0_0000  # Float.NaN: Storm's parser accepts the bare word NaN.
     if literal.endswith("Infinity"):
         return java_hash.string_hash(literal)  # The parser reads Infinity as a string without quotes.
-    # The parser reads a double only if the literal's length shows that it is sure to fit one.
+    # The parser reads a double only if the literal is so short that it certainly fits a double.
     if len(literal) <= 18:
         return java_hash.double_hash(number)
     return java_hash.big_decimal_hash(Decimal(literal))

@@ -99,7 +99,8 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
         super().__init__(targets, ints, fields)
-        self._pairs: dict[tuple[int, int], tuple[int, int]] = {}  # one object for all keys of a pair
+        # All keys with the same two tasks share one object.
+        self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
         """Return the two tasks of a key. Its bytes are the bytes of the hashes, high bytes first."""
@@ -122,6 +123,7 @@ def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple
             )
             raise ValueNotHashableError(msg)
         text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false.
-        return two_tasks(context.targets, text.encode("utf-8", "replace"))  # Java writes a ?, too
+        # Java, too, writes a ? for half of a surrogate pair.
+        return two_tasks(context.targets, text.encode("utf-8", "replace"))
 
     return tasks_of

@@ -1,7 +1,7 @@
 """Storm's state rules: maps that count each batch once although batches are replayed, in any store (G8, G14-G16).
 
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
-the same number until it is committed. The promise of a map depends on what a replay brings (G16); a `-` is no promise:
+the same number until it is committed. A map's promise depends on the number and tuples of a replay (G16). A `-` is no promise:
 | the spout | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |
 | is called | transactional | opaque | non-transactional |
@@ -9,7 +9,7 @@ the same number until it is committed. The promise of a map depends on what a re
 | `OpaqueMap` stores (txid, value before, value) | exactly once | exactly once | - |
 | `NonTransactionalMap` stores the value | at least once | at least once | at least once |
 
-A map works over a `BackingMap`: two methods, which are all that a store needs. `SqlBackingMap` is for databases,
+A map keeps its values in a `BackingMap`, a store that needs only two methods. `SqlBackingMap` is for databases,
 `CachedMap` goes in front of a remote store, and `MemoryMapState` is for tests.
 
 >>> counts = OpaqueMap(MemoryBackingMap())

@@ -56,8 +56,8 @@ class MapState(ABC, Generic[V]):
         """Begin the changes of batch ``txid``, or of a batch without a number if ``txid`` is None.
 
         Uncommitted changes of an earlier attempt are forgotten. Call this for every attempt at a batch, even if it changes
-        nothing: an `OpaqueMap` takes back here what an earlier attempt has stored. It raises `StateError` if a later batch
-        is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later batch has changed.
+        nothing: an `OpaqueMap` takes back here the changes that an earlier attempt has stored. It raises `StateError` if a later
+        batch is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later batch has changed.
         """
 
     @abstractmethod

@@ -59,7 +59,7 @@ class Batch(Generic[S]):
             self._read.update(zip(missing, self._backing.multi_get(missing), strict=True))
 
     def stored(self, key: Key) -> S | None:
-        """Return what `read` has found in the store, which may come from an earlier attempt at the batch; None for nothing."""
+        """Return the value that `read` has found in the store, maybe of an earlier attempt at the batch; None for no value."""
         return self._read.get(key)
 
     def changed(self, key: Key) -> S | None:
@@ -67,7 +67,7 @@ class Batch(Generic[S]):
         return self._changed.get(key)
 
     def change(self, key: Key, stored: S) -> None:
-        """Set what the store will get for ``key``."""
+        """Set the value that the store will get for ``key``."""
         self._changed[key] = stored
 
     def changes_are_done(self) -> None:

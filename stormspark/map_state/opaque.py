@@ -55,7 +55,7 @@ class OpaqueMap(MapState[V]):
         self._journal: OpaqueValue[Any] | None = None
 
     def begin_commit(self, txid: int | None) -> None:
-        """See `MapState.begin_commit`. Takes back what an earlier attempt at the batch has stored."""
+        """See `MapState.begin_commit`. Takes back the changes that an earlier attempt at the batch has stored."""
         if txid is not None:
             self._take_back(txid)
         self._batch.begin(txid)

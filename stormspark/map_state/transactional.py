@@ -71,7 +71,7 @@ class TransactionalMap(MapState[V]):
         return self._batch.stored(key) if changed is None else changed
 
     def _is_done(self, key: Key) -> bool:
-        """Whether an earlier attempt at this batch has stored ``key``. That includes all changes of the key by the batch."""
+        """Whether an earlier attempt at this batch has stored ``key``. The stored value then has all the batch's changes."""
         stored, txid = self._batch.stored(key), self._batch.txid
         if stored is None or stored.txid is None or txid is None or self._batch.changed(key) is not None:
             return False

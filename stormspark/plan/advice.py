@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
-    """Return one sentence for each thing that the user should know. It also says what to do.
+    """Return one sentence for each thing that the user should know. Where something can be done, the sentence says what.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology

@@ -80,7 +80,7 @@ class ComponentPlan:
     #: How the component's tasks receive their state: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window``
     #: (they have windows and no other state), or empty if they have no state.
     kind_of_state: str = ""
-    #: Whether windows are part of that state (C41).
+    #: Whether windows are part of the component's state (C41).
     windowed: bool = False
     #: How the component takes part in batches; empty if it is not informed of them. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
@@ -138,7 +138,10 @@ class PhysicalPlan:
 
     @property
     def announces(self) -> bool:
-        """Whether committers act before the batch is committed, so that an announcement must be the same in each attempt."""
+        """Whether there are committers, which act before the batch is committed.
+
+        So an announcement (see `stormspark.spi.batches`) must be the same in each attempt at the batch.
+        """
         return any(component.kind_of_batch == "commit" for component in self.components.values())
 
     def phase(self, superstep: int) -> int:
@@ -149,7 +152,8 @@ class PhysicalPlan:
     def sources(self) -> tuple[ComponentPlan, ...]:
         """The spouts that Spark reads for, by id.
 
-        A worker receives their rows in separate requests. So its report needs an exchange that waits for all of them.
+        A worker receives the rows of these spouts in separate requests. Its report needs an exchange that waits for all of these
+        requests.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)

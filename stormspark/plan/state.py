@@ -97,9 +97,10 @@ def _check_transactions(settings: Settings) -> None:
 
 
 def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
-    """Check ``stormspark.state.keys``: state can be distributed by its keys if all of a bolt's groupings use these keys.
+    """Check ``stormspark.state.keys``, the setting that distributes a bolt's state by the keys of the bolt's groupings.
 
-    Raises `InvalidTopologyError` if they do not.
+    Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are by fields, and
+    by the same number of fields.
     """
     keys = own_settings.state_keys
     if keys is None:

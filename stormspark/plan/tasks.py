@@ -90,7 +90,7 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
     """Return the numbers of tasks of Storm's own components: ackers, event loggers, metrics consumers (A13, A18).
 
-    ``__system`` has task -1 and does not count. If a consumer's class is registered a second time, its id ends with ``#2``.
+    ``__system`` has task -1 and does not count. If a consumer's class is registered twice, the second id ends with ``#2``.
 
     >>> system_tasks(Settings(), {"topology.metrics.consumer.register": [{"class": "m:Log", "parallelism.hint": 2}]})
     {'__acker': 1, '__eventlogger': 0, '__metrics_m:Log': 2}

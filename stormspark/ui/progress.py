@@ -51,7 +51,7 @@ class Progress:
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
-        # It stands beside the rate because it explains it, and because a narrow terminal cuts off the end of the line.
+        # This explains the rate, so it stands beside the rate. A narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
@@ -126,7 +126,7 @@ class Speedometer:
 
 
 def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Return what slows spouts down, and why. The cost per tuple is that of the last few seconds, like the rates."""
+    """Return the bolt or the limit that slows spouts down, and why. The cost per tuple is that of the last few seconds."""
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
         return OPEN_TREES

@@ -7,8 +7,8 @@ Nothing fires until a watermark says that all tuples up to it have come. Then th
 - With a slide of n tuples, a window ends with every n-th tuple (C33).
 
 Tuples are counted, and ordered in their window, by their timestamps. So the contents of a window do not depend on when the
-watermarks came. Storm uses the order of arrival, and stops at the first tuple that is ahead by more than the lag. Tuples
-behind that one, as they come if one stream is ahead of another, leave Storm's windows unseen.
+watermarks came. Storm uses the order of arrival, and stops at the first tuple that is ahead by more than the lag. If
+one stream is ahead of another, tuples that arrived after that one may then expire in Storm without having been in a window.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from stormspark.windowing.window import Held, Items, Window
 __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
-#: A window whose length is a count is never empty again. Storm fires it at every slide, even if nothing is new. Here it fires
-#: this often, and then only if something is new: a timestamp far in the future must not keep a task busy for ever.
+#: If the length is a count, no window is empty after the first item. Storm fires at every slide, even if nothing is new. Here
+#: this many windows in a row fire without anything new, and further ones only if something is new: a timestamp far in the future
+#: must not keep a task busy for ever.
 _MOST_REPEATS = 1000
 
 
@@ -52,7 +53,7 @@ class EventTimeWindows(Generic[_T]):
         self._lengths = (length, slide)
         self._by_count = isinstance(slide, Count)
         self._repeats = isinstance(length, Count)
-        # In such windows, a tuple whose window has fired is in no later one.
+        # Whether windows don't overlap. Then a tuple whose window has fired is in no later window.
         self._once = not (self._by_count or self._repeats) and slide.value >= length.value
         self._watermark = 0  # Event time begins in 1970: older tuples are late.
         self._next_end = 0

@@ -1,4 +1,4 @@
-"""Items of windows in pages that are kept elsewhere, so that a batch writes only what came and left in it.
+"""Items of windows in pages that are kept elsewhere, so that a batch writes only its own changes.
 
 `PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is, and leaves in the order of times.
 The items that have left are always a beginning of that order: a new item never comes before one that has left (in
@@ -90,7 +90,7 @@ class PagedItems(Generic[_T]):
         #: The pages in memory whose contents are written. The one used last comes last.
         self._loaded: OrderedDict[int, _Page[_T]] = OrderedDict()
         self._in_memory = 0
-        self._version = 0  # of the held items
+        self._version = 0  # see `version`
 
     def __len__(self) -> int:
         return self._count
@@ -164,7 +164,7 @@ class PagedItems(Generic[_T]):
     # -- keeping it elsewhere --------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
-        """Return the pages to write, with their numbers, and the pages that are gone, since the last call."""
+        """Return the pages to write, with their numbers, and the numbers of the pages that are gone since the last call."""
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:
@@ -311,7 +311,7 @@ class PagedItems(Generic[_T]):
 class ItemsOfPages(Sequence[_T]):
     """The items of a window, read page by page while that window is executed.
 
-    After that it raises RuntimeError, since the items may have left.
+    Once an item has come to the held items or has left them, it raises RuntimeError.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:
@@ -331,7 +331,7 @@ class ItemsOfPages(Sequence[_T]):
     def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
 
     def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
-        """Return one item, which reads all items before it, or a tuple of several."""
+        """Return one item, or for a slice a tuple of items. This also reads all items before these."""
         self._check()
         if isinstance(position, slice):
             wanted = range(self._count)[position]

@@ -18,8 +18,8 @@ _COMPACT_EVERY = 100  # items, as in Storm (C33)
 class ProcessingTimeWindows(Generic[_T]):
     """Windows in processing time.
 
-    ``period`` is the interval in milliseconds at which `evaluate` is to be called, at a fixed rate. It is None if `add`
-    says when. By default `Held` keeps the ``items`` in memory and calls ``expire``.
+    ``period`` is the interval in milliseconds at which `evaluate` is to be called, at a fixed rate. It is None if `evaluate` is
+    to be called when `add` returns true. By default `Held` keeps the ``items`` in memory and calls ``expire``.
 
     >>> gone = []
     >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)
@@ -63,14 +63,16 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ends one millisecond ago, because more items may come in this one. A window of a duration
-        then begins where the last one began, plus the slide, however late or early the timer is. So tumbling windows omit
-        nothing and repeat nothing. The first window takes all items (C29).
+        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. A window of a
+        duration then begins at the end of the last window, plus the slide, minus the length, however late or early the timer is.
+        So a tumbling window begins where the last one ended: none omits or repeats an item. The first window takes all items
+        (C29).
         """
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # There is more than a slide only if the slide was longer before. Then one window follows with each item.
+            # More items than a slide can have come only if the slide was longer before a restart. Then each further item makes
+            # another window due.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
         self._added = 0

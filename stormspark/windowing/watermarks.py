@@ -9,7 +9,7 @@ __all__ = ["Watermarks"]
 
 
 class Watermarks:
-    """Computes the watermark: the least, over all streams, of the greatest timestamp seen, minus ``lag`` milliseconds.
+    """Computes the watermark from the greatest timestamp of each stream: the least of these, minus ``lag`` milliseconds.
 
     There is no watermark until every stream has delivered something. So a quiet stream holds up all windows, as in Storm.
 

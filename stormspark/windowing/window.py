@@ -19,7 +19,8 @@ class Window(Generic[_T]):
     """The result of one evaluation (C24).
 
     ``new`` are the items that no window had before. ``expired`` are those that have left since the last evaluation.
-    ``start`` is exclusive, and None for a window whose length is a count. ``end`` is inclusive.
+    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a
+    timer ends the windows, their items begin earlier or later than ``start``, by as much as the timer drifts.
     """
 
     items: Sequence[_T]

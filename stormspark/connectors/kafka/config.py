@@ -62,7 +62,7 @@ class _Options:
     max_uncommitted_offsets: int = 10_000_000
     #: How many messages a task takes from Kafka at once, at most.
     max_poll_records: int = 500
-    #: How long a task waits for a message that Kafka must have.
+    #: How long a task waits for the next message that it has to read, if that message has not arrived yet.
     poll_timeout_ms: int = 50
     #: How often the spout looks for new partitions, and for new topics that match a pattern.
     partition_refresh_period_ms: int = 2_000
@@ -216,7 +216,7 @@ def _refuse(problem: str) -> Any:
 
 
 class KafkaSpoutConfigBuilder:
-    """A builder of a `KafkaSpoutConfig`, as in Storm: every setter returns the builder, `build` the configuration (K1)."""
+    """A builder of a `KafkaSpoutConfig`, as in Storm: setters return the builder, and `build` returns the configuration (K1)."""
 
     def __init__(self, servers: str | Sequence[str], topics: str | Iterable[str] | re.Pattern[str]) -> None:
         self._servers, self._topics = servers, topics
@@ -265,7 +265,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(max_poll_records=records)
 
     def set_poll_timeout_ms(self, timeout: int) -> KafkaSpoutConfigBuilder:
-        """Set how long a task waits for a message that Kafka must have."""
+        """Set how long a task waits for the next message that it has to read."""
         return self._with(poll_timeout_ms=timeout)
 
     def set_partition_refresh_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:

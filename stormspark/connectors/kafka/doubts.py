@@ -1,12 +1,12 @@
 """Decides when to believe that a log is no longer the one that was read: its topic was made again, or the log was cut.
 
-Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost with a disk, or by the election of a
-leader that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was
-away may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in
-several answers. Until then no more messages of these partitions are handed out. If the topic's id is not known, then or now,
-it is unknown which of the two has happened, and the result says so.
+Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost with a disk, or by the election of a leader
+that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was away
+may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
+answers. Until then no more messages of these partitions are handed out. If the topic's id was not known when the log was read, or
+is not known now, it is unknown which of the two has happened, and the result says so.
 
-This module is pure: what Kafka says comes as arguments.
+This module is pure: Kafka's answers come as arguments.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Patience(Generic[_K]):
         return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Record that Kafka has reported the change in this answer. Return whether it has for long enough and often enough.
+        """Record that Kafka has reported the change in this answer. Return whether it was reported long enough and often enough.
 
-        The same answer may be passed again. It counts once, however late that is.
+        The same answer may be passed several times. It counts once, with the time of the first call.
         """
         reported = self._reported.get(about, _Reported(now, answer, now, answer, end))
         if answer > reported.last:
@@ -81,8 +81,8 @@ class Changes(NamedTuple):
     - ``held``: partitions of which nothing is handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
     - ``cut``: partitions whose log was cut, with the earlier position where they go on.
-    - ``unclear``: partitions that end before their positions, with their ends, whose topic's id is not known. So either the log
-      was cut, or the topic was made again.
+    - ``unclear``: partitions that end before their positions, with their ends. Either the log was cut, or the topic was made
+      again. It is unknown which, because the topic's former or present id is not known.
     """
 
     held: frozenset[Partition]
@@ -114,10 +114,10 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with Kafka's answer number ``answer``. ``known`` are the ids of the topics as they were read.
+        """Compare ``positions`` with Kafka's answer number ``answer``.
 
-        The answer consists of ``ends`` and ``ids``. Not every answer has the end of every partition, so ``counts`` says, for each
-        partition, how many answers had it.
+        ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
+        answer has the end of every partition, so ``counts`` says, for each partition, how many answers had it.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)

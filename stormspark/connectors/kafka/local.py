@@ -36,6 +36,6 @@ class KafkaLocalSource:
         self._planner.commit(self._position)
 
     def close(self) -> None:
-        """Commit what is done, and close the connection to Kafka."""
+        """Commit the finished positions, and close the connection to Kafka."""
         self._planner.commit(self._position, now=True)
         self._planner.close()

@@ -2,18 +2,18 @@
 
 These functions are pure: everything that is known about Kafka comes as arguments.
 
-A position is the offset of the next message. Spark's checkpoint holds the positions as {topic: {partition: position}}, and a
-topology goes on from there.
+A position is the offset of the next message to hand out. Spark's checkpoint holds positions as {topic: {partition: position}},
+and a topology goes on from there.
 
-A partition's first position is recorded before any of its messages is handed out. The batch that records it hands out none of
-the partition's messages; the position is only part of the batch's end. In later batches the partition's range is (position, end).
-So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look
-at Kafka the positions are `{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the
-topology's strategy applies, and which partitions were added later and are read from their beginning.
+A partition's first position is recorded before any of its messages is handed out. The batch that records it hands out none of the
+partition's messages; the position is only part of the batch's end. The partition's next range begins there. So a batch that runs
+again has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look at Kafka the positions
+are `{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the topology's strategy
+applies, and which partitions were added later and are read from their beginning.
 
 Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
-position moves, because its topic was made again or its log was cut, it is recorded like a first one: by a batch that hands out
-no messages of the partition, only the notice of the change.
+position moves, because its topic was made again or its log was cut, it is recorded like a first position. The batch that records
+it hands out no messages of the partition, only the notice of the change.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
     "topic_ids",
 ]
 
-#: The key, among the low marks, of how often the tasks have been asked for them. No partition has this name.
+#: Under this key, the low marks say how often the tasks have been asked for low marks. No partition has this name.
 ASKED = ""
-#: The key, among a topic's positions, of its id. No partition has this number.
+#: Under this key, a topic's positions have the topic's id. No partition has this number.
 ID = "id"
-#: This many messages may always wait. A fast topology processes as many per batch, so the bound keeps no topology from becoming
-#: fast.
+#: At least this many messages may wait, unless backpressure limits the tasks. A fast topology processes as many per batch. So a
+#: topology whose last batch was small still gets enough messages to become fast.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62
@@ -232,8 +232,8 @@ def share_out(
 def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
     """Return how many offsets may be handed out, so that tasks never run dry and yet few messages wait.
 
-    The waiting and the new messages together may be twice what the last batch emitted. If backpressure limits the tasks, they may
-    be twice what the tasks may emit in the next batch.
+    The waiting and the new messages together may be twice what the last batch emitted, or 50,000 if that is more. If backpressure
+    limits the tasks, ``limit`` is how many tuples they may emit in the next batch. Then the messages together may be twice that.
 
     >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=49_000, emitted=0), allowance(waiting=60_000, emitted=10)
     (170000, 1000, 0)
@@ -261,8 +261,8 @@ def ranges(
 ) -> list[Range]:
     """Return the ranges that a batch from ``start`` to ``end`` hands out, by partition.
 
-    A partition that ``start`` does not have gets its first position only. If a partition goes back, or its topic was made again,
-    its range only says so, and has no messages.
+    A partition that ``start`` does not have gets no range, because this batch only records its first position. If a partition
+    goes back, or its topic was made again, its range has no messages and only says what happened.
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]

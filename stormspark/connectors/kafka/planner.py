@@ -1,7 +1,9 @@
-"""Plans which ranges of offsets the tasks of a Kafka spout get next: it applies `offsets` to what Kafka and the tasks report.
+"""Plans which ranges of offsets the tasks of a Kafka spout get next.
 
-Both engines use it. On Spark, it lives in the process of the data source, on the driver's host, and Spark's checkpoint keeps its
-positions. The local engine calls it before each batch, and only the group's commits outlive the topology.
+The planner collects the answers of Kafka and the progress of the tasks, and calls the functions that decide
+(`stormspark.connectors.kafka.offsets`). Both engines use it. On Spark, the planner lives in the process of the data source, on
+the driver's host, and Spark's checkpoint keeps its positions. The local engine calls it before each batch, and only the group's
+commits outlive the topology.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ from stormspark.errors import InvalidTopologyError, StormsparkError
 
 __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 
-#: How long a batch waits for Kafka to return the ends of partitions, which usually takes some ms. Then it goes on without them.
+#: How long a batch waits for Kafka to return the ends of partitions, which usually takes some ms. After that, the batch goes on
+#: without them.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
 #: How long a batch waits for the commit that has to come before it.
@@ -50,7 +53,7 @@ _COMMIT_SECS = 5.0
 _LAST_COMMIT_SECS = 30.0
 #: How long a run that stops at the current ends waits until it is sure what has happened to a log.
 _SETTLE_SECS = 15.0
-#: The topic in the positions while a pattern has not matched any topic yet. No topic can have this name.
+#: Stands in the positions, in place of a topic, while a pattern has not matched any topic yet. No topic can have this name.
 _NO_TOPIC = "*"
 
 _log = logging.getLogger(__name__)
@@ -58,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlannerSettings:
-    """The settings of a `KafkaSpoutConfig` that planning needs. They can be pickled, which translators may not allow."""
+    """The settings of a `KafkaSpoutConfig` that planning needs. Unlike translators, they can always be pickled."""
 
     client_conf: Mapping[str, Any] = field(repr=False)  # holds passwords
     names: tuple[str, ...]
@@ -71,7 +74,7 @@ class PlannerSettings:
     max_uncommitted: int
     refresh_secs: float
     limit: int | None
-    #: Tells the commits of this deployment from those of others (K3).
+    #: An id that distinguishes the commits of this deployment from those of others (K3).
     deployment: str
     #: What to do if a log was cut: "continue" at its end, or "fail".
     truncated_log: str = "continue"
@@ -112,7 +115,7 @@ class KafkaPlanner:
     _watch: EndsWatch | None = field(default=None, init=False)
     #: Where a run that stops at the current ends has to stop. A target before a partition's position has no effect.
     _target: Positions | None = field(default=None, init=False)
-    #: The positions before which everything is done, as far as tasks have reported.
+    #: The positions before which all messages are acked or given up, as far as tasks have reported.
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)
@@ -192,10 +195,10 @@ class KafkaPlanner:
         return bool(silent)
 
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
-        """Remove the partitions whose logs still have everything that was read, but hide it behind an open transaction.
+        """Return the changes without partitions whose logs still have everything that was read.
 
-        That happens if the positions come from a reader of uncommitted messages. These partitions wait until the transaction
-        ends.
+        Kafka gives an earlier end for such a log, because of an open Kafka transaction, and the positions come from a reader of
+        uncommitted messages. These partitions wait until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
         if not lower:
@@ -217,8 +220,8 @@ class KafkaPlanner:
     ) -> dict[str, str]:
         """Return the topic ids that belong to the positions ``after``.
 
-        A new id is recorded only if its topic has all these positions: a position beyond an end may belong to an older topic of
-        the same name.
+        A topic's new id is recorded only if none of the topic's positions is beyond the end of its partition. Such a position may
+        belong to an older topic of the same name.
         """
         beyond = {
             partition.topic
@@ -231,7 +234,7 @@ class KafkaPlanner:
         return {**new, **kept, **changes.remade}
 
     def _moved(self, after: Positions, changes: Changes, ends: Mapping[Partition, int]) -> Positions:
-        """Return the positions after the changes in ``changes``. A batch records them, and hands out none of their messages."""
+        """Return the positions after ``changes``. The batch that records a moved position hands out no messages from there."""
         self._fail_if_configured(after, changes)
         lower, anew = {**changes.cut}, set(changes.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
@@ -241,7 +244,7 @@ class KafkaPlanner:
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
-            self._done.pop(partition, None)  # what was done before does not apply to the new messages
+            self._done.pop(partition, None)  # it belongs to the messages before the change
         after = {partition: position for partition, position in after.items() if partition.topic not in anew}
         again = [partition for partition in ends if partition.topic in anew]
         return {**after, **lower, **(self._connected().earliest(again) if again else {})}
@@ -312,8 +315,9 @@ class KafkaPlanner:
     def observe(self, end: Document, progress: SourceProgress) -> None:
         """Take in how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
-        Low marks are valid for the batch in which the tasks were asked for them. If the same marks were taken for those of a
-        later batch, messages that this batch has opened would count as done. So marks carry a number (`ASKED`) and count once.
+        Low marks are valid for the batch in which the tasks were asked for them. If the same marks were used after a later batch,
+        messages that the later batch has opened would count as done. So marks carry a number (`ASKED`), and marks with the same
+        number are used only once.
         """
         self._held_to = progress.limit
         if self._waiting is not None and self._handed_out:
@@ -327,7 +331,7 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit for the group what is done, if the commit period is over (K5).
+        """Commit finished positions for the group, if the commit period is over (K5).
 
         With ``now``, commit at once, and wait until Kafka has taken the commit. If it does not, log a warning.
         """

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: How many batches lie between two requests for low marks: some seconds if nothing happens.
+#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch: every few seconds if nothing
+#: happens.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: Finds the planner's error for ``truncated_log`` "fail" within Spark's error message.
 _CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
-#: Starts that have found their topics. A query that restarts in this process must not fail because a broker is away.
+#: The deployments and components whose topics were found. If the query restarts in this process, it does not look for them again,
+#: because it must not fail when a broker is away.
 _checked: set[str] = set()
 
 
@@ -82,7 +84,7 @@ class KafkaSpout(RangeSpout):
         return range_stream(spark, planner, _SCHEMA)
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return the error for a log that was cut, because another attempt would raise it again. Return None for others."""
+        """Return the planner's error if a log was cut: another attempt would raise it again. Return None for other errors."""
         found = _CUT.search(error)
         return found[0] if found else None
 
@@ -128,7 +130,7 @@ class KafkaSpout(RangeSpout):
         return [(message[:3], message) for message in messages], left
 
     def _report_change(self, range: Range) -> None:
-        """Report that the partition does not go on where it was: to the driver, and in the task's log."""
+        """Report, to the driver and in the task's log, that the partition is not read on from where reading had come."""
         assert range.change is not None
         change, position = range.change
         name = name_of(range.topic, range.partition)
@@ -174,7 +176,7 @@ class KafkaSpout(RangeSpout):
     def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
         """Deserialize the key and the value, and call the translator (K7).
 
-        If either raises, the message becomes a dead letter.
+        If any of these raises, the message becomes a dead letter.
         """
         topic, partition, offset, key, value, timestamp, headers = row
         config = self.config

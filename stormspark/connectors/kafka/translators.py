@@ -28,7 +28,7 @@ class RecordTranslator(Protocol):
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
         """Return the values for the default stream, or a `Routed` for another stream.
 
-        With None, the record is acked and nothing is emitted.
+        If it returns None, the record is acked and nothing is emitted, unless `KafkaSpoutConfig.emit_null_tuples` is set.
         """
 
     def streams(self) -> Mapping[str, Fields]:
@@ -129,7 +129,7 @@ class ByTopicRecordTranslator:
         return self
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """Return what the translator of the record's topic returns."""
+        """Return the result of the translator for the record's topic."""
         return self._of.get(record.topic, self._default).apply(record)
 
     def streams(self) -> Mapping[str, Fields]:
