@@ -12,6 +12,12 @@ from stormspark.api.arrow_components import (
     PandasBolt,
     PandasOutputCollector,
 )
+from stormspark.api.async_components import (
+    AsyncBolt,
+    AsyncOutputCollector,
+    AsyncSpout,
+    AsyncSpoutOutputCollector,
+)
 from stormspark.api.collector import BasicOutputCollector, OutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
 from stormspark.api.configuration import Config
@@ -61,6 +67,10 @@ __all__ = [
     "ArrowOutputCollector",
     "ArrowSpout",
     "ArrowSpoutOutputCollector",
+    "AsyncBolt",
+    "AsyncOutputCollector",
+    "AsyncSpout",
+    "AsyncSpoutOutputCollector",
     "BasicBolt",
     "BasicOutputCollector",
     "Bolt",

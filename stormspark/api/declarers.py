@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
+from stormspark.api.async_components import AsyncSpout
 from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
@@ -82,7 +83,7 @@ class Declarer(ComponentConfiguration):
         super().__init__()
         self._id = component_id
         self._component = component
-        self._kind = "spout" if isinstance(component, Spout | SourceSpout) else "bolt"
+        self._kind = "spout" if isinstance(component, Spout | SourceSpout | AsyncSpout) else "bolt"
         self._place = f"{self._kind} {component_id!r}"
         self._parallelism = parallelism
         self._declared_at = declared_at

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self, TypeVar
 
 from stormspark.api.arrow_components import ArrowBolt
+from stormspark.api.async_components import AsyncBolt, AsyncSpout
+from stormspark.api.async_rules import problem_with_coroutines
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout
 from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, Declarer, SpoutDeclarer, described
 from stormspark.api.fields import Fields
@@ -54,7 +56,10 @@ class TopologyBuilder:
         self._worker_hooks: list[WorkerHookDeclaration] = []
 
     def set_spout(
-        self, component_id: str, spout: Spout | SourceSpout | Callable[[], Any], parallelism: int = 1
+        self,
+        component_id: str,
+        spout: Spout | SourceSpout | AsyncSpout | Callable[[], Any],
+        parallelism: int = 1,
     ) -> SpoutDeclarer:
         """Add a spout, or a function that takes no arguments and returns the next value, or None if there is none (A1).
 
@@ -63,12 +68,13 @@ class TopologyBuilder:
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
         """
         where = user_line()
-        if not isinstance(spout, Spout | SourceSpout):
+        if not isinstance(spout, Spout | SourceSpout | AsyncSpout):
             if isinstance(spout, type | Component) or not callable(spout):
-                wanted = "an instance of Spout or SourceSpout, or a function"
+                wanted = "an instance of Spout, SourceSpout or AsyncSpout, or a function"
                 _refuse(where, "spout", component_id, wanted, spout)
             supplier = spout
             spout = _made(where, "spout", component_id, lambda: spout_of(supplier))
+        _check_coroutines(where, "spout", component_id, spout)
         return self._added(
             SpoutDeclarer(component_id, spout, self._checked(component_id, parallelism, where), where)
         )
@@ -76,7 +82,7 @@ class TopologyBuilder:
     def set_bolt(
         self,
         component_id: str,
-        bolt: Bolt | BasicBolt | WindowedBolt | ArrowBolt | Callable[..., Any],
+        bolt: Bolt | BasicBolt | WindowedBolt | ArrowBolt | AsyncBolt | Callable[..., Any],
         parallelism: int = 1,
         fields: Fields | Iterable[str] = (),
     ) -> BoltDeclarer:
@@ -87,15 +93,16 @@ class TopologyBuilder:
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a bolt (A2).
         """
         where = user_line()
-        if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt):
+        if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt | AsyncBolt):
             if isinstance(bolt, type | Component) or not callable(bolt):
-                wanted = "an instance of Bolt, BasicBolt, WindowedBolt or ArrowBolt, or a function"
+                wanted = "an instance of Bolt, BasicBolt, WindowedBolt, ArrowBolt or AsyncBolt, or a function"
                 _refuse(where, "bolt", component_id, wanted, bolt)
             function = bolt
             bolt = _made(where, "bolt", component_id, lambda: bolt_of(function, fields))
         elif tuple(fields):
             msg = f"{where}: bolt {component_id!r}: fields are for functions; {type(bolt).__qualname__} declares its own"
             raise InvalidTopologyError(msg)
+        _check_coroutines(where, "bolt", component_id, bolt)
         return self._added(
             BoltDeclarer(component_id, bolt, self._checked(component_id, parallelism, where), where)
         )
@@ -147,9 +154,16 @@ class TopologyBuilder:
 
 
 def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) -> NoReturn:
-    other = " (a spout is added by set_spout)" if isinstance(got, Spout) else ""
+    other = " (a spout is added by set_spout)" if isinstance(got, Spout | AsyncSpout) else ""
     msg = f"{where}: {kind} {component_id!r} must be {wanted}, got {described(got)}{other} (A1)"
     raise InvalidTopologyError(msg)
+
+
+def _check_coroutines(where: str, kind: str, component_id: str, component: Component) -> None:
+    problem = problem_with_coroutines(component)
+    if problem is not None:
+        msg = f"{where}: {kind} {component_id!r}: {problem}"
+        raise InvalidTopologyError(msg)
 
 
 def _made(where: str, kind: str, component_id: str, make: Callable[[], _C]) -> _C:

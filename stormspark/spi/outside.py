@@ -42,6 +42,9 @@ class WorksOutside(LivesOutside):
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
 
+    #: What an exception in `take_in` is reported for, like the name of a method.
+    works_in = "what it has outside"
+
     @property
     @abstractmethod
     def room(self) -> int:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
+    AsyncBolt,
     BasicBolt,
     Bolt,
     BoltAckInfo,
@@ -25,6 +26,7 @@ from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import BatchAware, TransactionAttempt
+from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
@@ -47,7 +49,7 @@ _REPLAY_PATIENCE_SECS = 0.05
 
 
 class BoltTask(Task):
-    """One task of a `Bolt`, `BasicBolt` or `WindowedBolt`."""
+    """One task of a `Bolt`, `BasicBolt`, `WindowedBolt` or `AsyncBolt`."""
 
     _first_call = "prepare"
 
@@ -81,12 +83,14 @@ class BoltTask(Task):
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def _begin(self, instance: Bolt | BasicBolt | WindowedBolt, context: TopologyContext) -> None:
+    def _begin(self, instance: Bolt | BasicBolt | WindowedBolt | AsyncBolt, context: TopologyContext) -> None:
         """Start the ticks, choose the runner for this kind of bolt, and prepare the bolt."""
         if self._settings.tick_freq_secs:
             self.set_timer(self._settings.tick_freq_secs, self._tick)
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance, self._window_state())
+        elif isinstance(instance, AsyncBolt):
+            instance = AsyncBoltExecutor(instance, self._host.event_loop)
         if self.state is not None:
             self.state.before(instance)
         runner = self._runner = self._new_runner(instance)
@@ -229,7 +233,7 @@ class BoltTask(Task):
         try:
             done = self._runner.take_in()
         except Exception as error:
-            self._fail_and_restart("what it has outside", error, None)
+            self._fail_and_restart(self._runner.works_in, error, None)
             return 1
         if done:
             self._raised_in_row = 0

@@ -101,6 +101,13 @@ class Worker:
 
         Raises `ComponentError`.
         """
+        try:
+            self._open(active)
+        except BaseException:
+            self.services.end_event_loop()  # the process may live on, if it is a user's
+            raise
+
+    def _open(self, active: bool) -> None:
         call = self.call
         call.thread, call.opening = get_ident(), True
         call.enter_other("a worker hook")
@@ -161,6 +168,7 @@ class Worker:
             self.call.enter(task)
             task.let_go()
         self.call.enter(None)
+        self.services.end_event_loop()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.

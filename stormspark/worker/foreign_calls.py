@@ -27,6 +27,7 @@ __all__ = [
     "comes_later",
     "post",
     "refuse_other_threads",
+    "start_unwatched",
     "watch_for_threads",
 ]
 
@@ -175,6 +176,11 @@ def watch_for_threads(worker: _Watched) -> None:
     _watched.add(worker)
     # Only Python 3.12 and later have an audit event for new threads.
     threading.Thread.start = _watched_start  # type: ignore[assignment, method-assign]
+
+
+def start_unwatched(thread: threading.Thread) -> None:
+    """Start a thread of the worker itself, which never calls a collector that the threads of tasks use."""
+    _start(thread)
 
 
 def _watched_start(thread: threading.Thread) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from stormspark.acker import Ledger
 from stormspark.api import Fields, TopologyContext
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
 from stormspark.worker.stories.stories import Stories
@@ -44,6 +45,7 @@ class TaskServices:
         self._hooks = WorkerHooks(plan, index, storm_id)
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
+        self._event_loop: EventLoop | None = None
         self._tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
@@ -57,10 +59,17 @@ class TaskServices:
         self._hooks.start()
 
     def shut_down(self) -> None:
-        """End the worker hooks and the shared threads."""
+        """End the worker hooks, the event loop and the shared threads."""
+        self.end_event_loop()
         self._hooks.shutdown()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def end_event_loop(self) -> None:
+        """Cancel all coroutines."""
+        if self._event_loop is not None:
+            self._event_loop.end()
+            self._event_loop = None
 
     # -- for tasks -----------------------------------------------------------------------------------------------
 
@@ -91,6 +100,12 @@ class TaskServices:
                 self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
             )
         return self._threads
+
+    def event_loop(self) -> EventLoop:
+        """Return the event loop of all async components. It is made at its first use."""
+        if self._event_loop is None:
+            self._event_loop = EventLoop(f"asyncio-{self._plan.topology}-{self._index}")
+        return self._event_loop
 
     def context(self, task: Task) -> TopologyContext:
         """Make the context for a new instance of ``task``."""

@@ -20,12 +20,13 @@ from typing import Any
 
 from stormspark.acker import SpoutAccount, Tree
 from stormspark.acker.records import Record
-from stormspark.api import SourceProgress, SourceSpout, Spout, TopologyContext
+from stormspark.api import AsyncSpout, SourceProgress, SourceSpout, Spout, TopologyContext
 from stormspark.backpressure import SpoutLoad
 from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import ComponentError, SerializationError
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
+from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
 from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.rows import Row
 from stormspark.worker.sources.spout_source import SpoutSource
@@ -76,7 +77,7 @@ class SpoutTask(Task):
         """The spout; None before it is opened (B2)."""
         return self.spout if self.life.is_open else None
 
-    def _begin(self, instance: Spout | SourceSpout, context: TopologyContext) -> None:
+    def _begin(self, instance: Spout | SourceSpout | AsyncSpout, context: TopologyContext) -> None:
         """Open the spout, and activate it if it was active before; forget open trees of an earlier instance (B10)."""
         self.calls.end()
         self._ledger.forget(self.account)
@@ -87,7 +88,7 @@ class SpoutTask(Task):
         if self._host.guarded:
             self.guard()
         self._stories.begin(self._collector)
-        self.spout = self._around(instance) if isinstance(instance, SourceSpout) else instance
+        self.spout = self._spout_for(instance)
         self.calls.begin(self.spout, self._collector)
         if self.state is not None:
             self.state.before(self.spout)
@@ -97,6 +98,14 @@ class SpoutTask(Task):
         self.life.opened()
         if self.life.is_active:
             self._activate_or_deactivate()
+
+    def _spout_for(self, instance: Spout | SourceSpout | AsyncSpout) -> Spout:
+        """Return the spout that the task calls."""
+        if isinstance(instance, SourceSpout):
+            return self._around(instance)
+        if isinstance(instance, AsyncSpout):
+            return AsyncSpoutExecutor(instance, self._host.event_loop)
+        return instance
 
     def guard(self) -> None:
         """See `Task.guard`."""

@@ -11,6 +11,7 @@ from stormspark.api import TopologyContext
 from stormspark.worker.stories.stories import Stories
 
 if TYPE_CHECKING:
+    from stormspark.worker.asynchronous.event_loop import EventLoop
     from stormspark.worker.task import Task
 
 __all__ = ["Host"]
@@ -50,3 +51,6 @@ class Host(Protocol):
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of the worker."""
+
+    def event_loop(self) -> EventLoop:
+        """Return the event loop of the worker's async components."""

@@ -50,6 +50,11 @@ class OutsideRunner(PlainRunner):
         """See `Runner.fileno`."""
         return self._bolt.fileno()  # type: ignore[no-any-return]
 
+    @property
+    def works_in(self) -> str:  # type: ignore[override]
+        """See `Runner.works_in`."""
+        return self._bolt.works_in  # type: ignore[no-any-return]
+
     def send(self) -> None:
         """See `Runner.send`."""
         self._bolt.send()

@@ -33,6 +33,8 @@ class Runner:
     acks_on_return = False
     #: Whether the worker has to wait for this bolt; see `WorksOutside`.
     works_outside = False
+    #: See `WorksOutside.works_in`.
+    works_in = ""
     #: The collector that the bolt got in ``prepare``; None for a bolt that gets its collector with each tuple.
     collector: BoltCollector | None = None
 

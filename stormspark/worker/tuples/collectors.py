@@ -90,6 +90,10 @@ class BoltCollector:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
+    def check_anchors(self, anchors: Tuple | Iterable[Tuple]) -> None:
+        """Raise `EmitError` if an emit can't be anchored to these."""
+        self._roots(anchors)
+
     def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
         """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4)."""
         if type(anchors) is Tuple and anchors.state != tuple_state.SETTLED:

@@ -99,7 +99,7 @@ def test_functions_become_components(
         (lambda: set_bolt(TestWordCounter), r"got the class TestWordCounter: did you forget the brackets"),
         (
             lambda: set_spout(7),
-            r"spout 's' must be an instance of Spout or SourceSpout, or a function, got 7 of type int",
+            r"spout 's' must be an instance of Spout, SourceSpout or AsyncSpout, or a function, got 7 of type int",
         ),
         (
             lambda: set_bolt(TestWordSpout()),
@@ -107,7 +107,7 @@ def test_functions_become_components(
         ),
         (
             lambda: set_spout(TestWordCounter()),
-            r"spout 's' must be an instance of Spout or SourceSpout, or a function",
+            r"spout 's' must be an instance of Spout, SourceSpout or AsyncSpout, or a function",
         ),
         (lambda: set_bolt(add, 1, ("a", "a")), r"bolt 'b': field names must differ"),
         (

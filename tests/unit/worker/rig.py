@@ -16,13 +16,21 @@ from tests.unit.worker.components import Script
 class Rig:
     """A topology's workers and their components, without an engine."""
 
-    def __init__(self, builder: TopologyBuilder, workers: int, *, active: Any = True, **conf: Any) -> None:
+    def __init__(
+        self,
+        builder: TopologyBuilder,
+        workers: int,
+        *,
+        active: Any = True,
+        clock: SimulatedClock | None = None,
+        **conf: Any,
+    ) -> None:
         settings = {
             "topology.workers": workers,
             **{key.replace("_", "."): value for key, value in conf.items()},
         }
         plan = plan_topology(builder.create_topology("rig"), settings)
-        self.clock = SimulatedClock()
+        self.clock = clock or SimulatedClock()
         self.cluster = InProcessWorkers(plan, self.clock, Random(5))
         self.cluster.open(active)
         self.workers = self.cluster.workers

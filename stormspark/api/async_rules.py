@@ -1,0 +1,74 @@
+"""The rules for async components, checked when they are added to a topology."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from stormspark.api.arrow_components import ArrowBolt
+from stormspark.api.async_components import AsyncBolt, AsyncSpout
+from stormspark.api.batch_kind import kind_of_batch
+from stormspark.api.components import BasicBolt, Bolt, Component, Spout
+from stormspark.api.source import SourceSpout
+from stormspark.api.state import kind_of_state
+from stormspark.api.windows import WindowedBolt
+
+__all__ = ["problem_with_coroutines"]
+
+_OF_BOLT = ("prepare", "execute", "cleanup")
+_OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
+#: The methods of other components that users might write as coroutines.
+_OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
+
+_OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
+
+
+def problem_with_coroutines(component: Component) -> str | None:
+    """Return why a component is no async component though it is meant to be one, or can't be one; None if all is well."""
+    if isinstance(component, AsyncBolt):
+        return (
+            _not_coroutines(component, _OF_BOLT)
+            or _number(component, "capacity")
+            or _time(component.timeout_secs)
+            or _mixture(component, "AsyncBolt")
+        )
+    if isinstance(component, AsyncSpout):
+        return (
+            _not_coroutines(component, _OF_SPOUT)
+            or _number(component, "prefetch")
+            or _mixture(component, "AsyncSpout")
+        )
+    wrong = [name for name in _OF_OTHERS if _is_coroutine(component, name)]
+    if not wrong:
+        return None
+    base = "AsyncSpout" if isinstance(component, Spout) else "AsyncBolt"
+    return f"{wrong[0]} is a coroutine, which nobody would await: derive {type(component).__qualname__} from {base}"
+
+
+def _is_coroutine(component: Component, name: str) -> bool:
+    return inspect.iscoroutinefunction(getattr(component, name, None))
+
+
+def _not_coroutines(component: Component, names: Sequence[str]) -> str | None:
+    wrong = [name for name in names if not _is_coroutine(component, name)]
+    return f"{wrong[0]} must be a coroutine: write `async def {wrong[0]}`" if wrong else None
+
+
+def _number(component: Component, name: str) -> str | None:
+    value = getattr(component, name)
+    right = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return None if right else f"{name} must be a whole number above 0, got {value!r}"
+
+
+def _time(value: object) -> str | None:
+    right = value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
+    return None if right else f"timeout_secs must be a number of seconds above 0, or None, got {value!r}"
+
+
+def _mixture(component: Component, base: str) -> str | None:
+    other = next((kind.__name__ for kind in _OTHER_KINDS if isinstance(component, kind)), None)
+    if other is not None:
+        return f"it is both an {base} and a {other}: derive it from one of them"
+    if kind_of_state(component) or kind_of_batch(component):
+        return f"an {base} can't have state or take part in batches, because its calls may outlast a batch"
+    return None

@@ -1,0 +1,1 @@
+"""Async components in a worker: the event loop, and the ordinary bolt and spout around an async one."""

@@ -1,0 +1,370 @@
+"""The ordinary bolt around an `AsyncBolt`: it begins a coroutine for each tuple, and carries out what the coroutines did.
+
+Two threads take part. The *loop* runs the coroutines. It notes what they do (emits, acks, fails, their end) in a queue. The
+*task's thread* takes the queue in (`WorksOutside.take_in`), because the tuple path belongs to it. A pipe wakes it up.
+
+A call is *over* when nothing that it does counts any more: it has returned, raised, or taken too long. In an ordered bolt each
+call has a queue of its own. The first call that is not over passes what it does straight on, and the later calls wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from threading import get_ident
+from typing import Any
+
+from stormspark.api import DEFAULT_STREAM, AsyncBolt, Bolt, OutputCollector, TopologyContext, Tuple
+from stormspark.api.tuple_state import SETTLED
+from stormspark.errors import EmitError, FailedException, ReportedFailedException
+from stormspark.spi import WorksOutside
+from stormspark.worker.asynchronous.event_loop import EventLoop, contained
+
+__all__ = ["AsyncBoltExecutor"]
+
+#: How many notes are taken in at once. Then the bolts behind this one get their turn.
+_MOST_NOTES = 4096
+
+
+class _Call:
+    """One call of ``execute``, for one tuple."""
+
+    __slots__ = ("deadline", "error", "is_over", "notes", "running", "tup")
+
+    def __init__(self, tup: Tuple, deadline: float) -> None:
+        self.tup = tup
+        self.deadline = deadline
+        self.running: asyncio.Task[None]
+        self.is_over = False
+        #: The exception by which the call has ended.
+        self.error: BaseException | None = None
+        #: In an ordered bolt, what the call has done while earlier calls were not over.
+        self.notes: list[_Note] = []
+
+
+#: What a coroutine has done: a function that the task's thread has to call, or the call itself, which has ended.
+_Note = Callable[[], object] | _Call
+#: The call of ``execute`` that the running code belongs to. asyncio tasks that a call starts belong to it, too.
+_current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default=None)
+
+
+class AsyncCollector:
+    """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
+
+    ``note`` takes what a call does, and ``place`` names the task in error messages.
+    """
+
+    def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note], None]) -> None:
+        self._collector = collector  # a `BoltCollector`; only the task's thread may emit, ack and fail by it
+        self._place, self._note = place, note
+
+    def emit(
+        self,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> None:
+        """Emit a tuple that is anchored to the current tuple, or to ``anchors``. Raises `EmitError`."""
+        call, anchors = self._anchored(anchors)
+        values = self._collector.outlet(stream).checked(values)
+        self._note(call, partial(self._collector.emit, values, stream, anchors))
+
+    def emit_direct(
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> None:
+        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
+        call, anchors = self._anchored(anchors)
+        values = self._collector.outlet(stream).checked(values)
+        self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors))
+
+    def _anchored(
+        self, anchors: Tuple | Iterable[Tuple] | None
+    ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...]]:
+        """Return the call that an emit belongs to, and its anchors. Raises `EmitError` for anchors that are settled."""
+        call = _current.get()
+        if anchors is None and call is not None:
+            if call.is_over:
+                msg = (
+                    f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
+                    f"starts, or emit with anchors=()"
+                )
+                raise EmitError(msg)
+            return call, call.tup
+        given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
+        if given:
+            self._collector.check_anchors(given)
+        return (None if call is None or call.is_over else call), given
+
+    def ack(self, tup: Tuple) -> None:
+        """Ack a tuple before its call ends."""
+        self._note(_current.get(), partial(self._collector.ack, tup))
+
+    def fail(self, tup: Tuple, reason: str | None = None) -> None:
+        """Fail the tuple's trees (E5)."""
+        self._note(_current.get(), partial(self._collector.fail, tup, reason))
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Give the tuple's trees another timeout (C11)."""
+        self._note(_current.get(), partial(self._collector.reset_timeout, tup))
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Report an error of this task (C4)."""
+        self._note(_current.get(), partial(self._collector.report_error, error))
+
+
+class AsyncBoltExecutor(Bolt, WorksOutside):
+    """A bolt that passes its tuples to the user's ``bolt``. ``loop`` returns the worker's event loop."""
+
+    works_in = "execute"
+
+    def __init__(self, bolt: AsyncBolt, loop: Callable[[], EventLoop]) -> None:
+        self.bolt = bolt
+        self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
+        self._get_loop = loop
+        #: For the task's thread: how many calls keep a place, and how many tuples are neither acked nor failed by their call.
+        self._occupied = self._outside = 0
+        #: Tuples that the next `send` passes to the loop.
+        self._new: list[Tuple] = []
+        #: For the task's thread, from any thread: what it has to carry out.
+        self._notes: deque[_Note] = deque()
+        self._signalled = False
+        #: For the loop: the calls that have not returned, in the order in which their tuples came.
+        self._calls: dict[_Call, None] = {}
+        #: For the loop, in an ordered bolt: the calls whose notes were not all passed on.
+        self._order: deque[_Call] = deque()
+        #: For the loop: the calls with a deadline, the earliest first, and whether a timer is set for the first of them.
+        self._deadlines: deque[_Call] = deque()
+        self._timer_is_set = False
+        self._closed = False
+        self._read = self._write = -1
+
+    # -- on the task's thread ------------------------------------------------------------------------------------
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Prepare the user's bolt on the event loop."""
+        self._loop = self._get_loop()
+        self._collector = collector
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        place = f"component {context.this_component_id!r}, task {context.this_task_id}"
+        self.collector = AsyncCollector(collector, place, self._note)
+        try:
+            self._loop.run(self.bolt.prepare(conf, context, self.collector))
+        except BaseException:
+            self.let_go()
+            raise
+
+    def execute(self, tup: Tuple) -> None:
+        """Keep a tuple for `send`."""
+        self._occupied += 1
+        self._outside += 1
+        self._new.append(tup)
+
+    @property
+    def room(self) -> int:
+        """See `WorksOutside.room`."""
+        return self._capacity - self._occupied
+
+    @property
+    def outside(self) -> int:
+        """See `WorksOutside.outside`."""
+        return self._outside
+
+    def fileno(self) -> int:
+        """See `WorksOutside.fileno`."""
+        return self._read
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Nobody waits: the coroutines go on whether their results are taken in or not."""
+        return False
+
+    def send(self) -> None:
+        """Begin the calls of the tuples that were executed since the last time."""
+        if self._new:
+            new, self._new = self._new, []
+            self._loop.call(self._begin_calls, new)
+
+    def take_in(self) -> int:
+        """Carry out what the coroutines did. Raises the exception of a call, after its tuple has failed."""
+        if self._signalled:
+            try:
+                os.read(self._read, 64)
+            except BlockingIOError:
+                pass
+            self._signalled = False  # before the queue is read: whoever adds to it from now on signals again
+        before, notes = self._outside, self._notes
+        for _ in range(min(len(notes), _MOST_NOTES)):
+            note = notes.popleft()
+            if type(note) is _Call:
+                self._returned(note)
+            else:
+                note()  # type: ignore[operator]
+        if notes:
+            self._signal()
+        return before - self._outside
+
+    def _returned(self, call: _Call) -> None:
+        """Ack or fail the tuple of a call that has returned, unless the call has done so itself."""
+        self._occupied -= 1
+        error, tup = call.error, call.tup
+        if error is _TIMED_OUT:  # the tuple has failed already
+            return
+        self._outside -= 1
+        if error is not None:
+            self._raise_or_fail(tup, contained(error))
+        elif tup.state != SETTLED:
+            self._collector.ack(tup)
+
+    def _raise_or_fail(self, tup: Tuple, error: Exception) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        if tup.state != SETTLED:
+            self._collector.fail(tup, reason)
+        if not isinstance(error, FailedException):
+            raise error
+        if isinstance(error, ReportedFailedException):
+            self._collector.report_error(error)
+
+    def _fail_late(self, tup: Tuple) -> None:
+        """Fail a tuple whose call has taken too long. The call itself may go on."""
+        self._outside -= 1
+        if tup.state != SETTLED:
+            self._collector.fail(tup, f"execute took longer than {self._timeout:g} s (timeout_secs)")
+
+    def cleanup(self) -> None:
+        """Clean up the user's bolt on the event loop."""
+        try:
+            self._loop.run(self.bolt.cleanup())
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Cancel all calls, and drop what they did."""
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.call(self._cancel_all)
+        self._notes.clear()
+        self._new.clear()
+        self._occupied = self._outside = 0
+        os.close(self._read)
+        self._read = -1  # the loop closes the other end, because it may be writing there
+
+    # -- on the loop ---------------------------------------------------------------------------------------------
+
+    def _begin_calls(self, tuples: list[Tuple]) -> None:
+        if self._closed:
+            return
+        deadline = 0.0 if self._timeout is None else self._loop.now() + self._timeout
+        begin, calls = self._loop.begin, self._calls
+        for tup in tuples:
+            call = _Call(tup, deadline)
+            calls[call] = None
+            if self._ordered:
+                self._order.append(call)
+            if self._timeout is not None:
+                self._deadlines.append(call)
+            call.running = begin(self._run(call))
+        self._set_timer()
+
+    async def _run(self, call: _Call) -> None:
+        _current.set(call)
+        try:
+            await self.bolt.execute(call.tup)
+        except BaseException as error:  # also `SystemExit`, which would end the loop, and a cancellation
+            if call.error is None:
+                call.error = error
+        del self._calls[call]
+        if self._closed:
+            return
+        if call.error is _TIMED_OUT:
+            self._pass_on(call)  # only its place becomes free
+            return
+        if self._ordered:
+            self._note(call, call)
+            self._over(call)
+        else:  # the same, without two calls
+            call.is_over = True
+            self._pass_on(call)
+
+    def _note(self, call: _Call | None, note: _Note) -> None:
+        """Note what a call does; None: code outside of all calls. Any thread may call this."""
+        if get_ident() != self._loop.thread:
+            self._loop.call(self._note, call, note)
+            return
+        if self._closed or (call is not None and call.is_over):
+            return
+        if call is not None and self._ordered and self._order[0] is not call:
+            call.notes.append(note)
+        else:
+            self._pass_on(note)
+
+    def _pass_on(self, note: _Note) -> None:
+        self._notes.append(note)
+        if not self._signalled:
+            self._signal()
+
+    def _signal(self) -> None:
+        self._signalled = True
+        try:
+            os.write(self._write, b"!")
+        except BlockingIOError:
+            pass  # the pipe is full of signals
+        except OSError:
+            if not self._closed:
+                raise
+
+    def _over(self, call: _Call) -> None:
+        """Let the calls after this one pass on what they did, if the bolt is ordered."""
+        call.is_over = True
+        order = self._order
+        while order and order[0].is_over:
+            order.popleft()
+            for note in order[0].notes if order else ():
+                self._pass_on(note)
+            if order:
+                order[0].notes = []
+
+    # Deadlines come in order, because all calls have the same time. So one timer is enough for all of them.
+
+    def _set_timer(self) -> None:
+        deadlines = self._deadlines
+        while deadlines and deadlines[0].is_over:
+            deadlines.popleft()
+        if deadlines and not self._timer_is_set:
+            self._timer_is_set = True
+            self._loop.call_at(deadlines[0].deadline, self._end_late_calls)
+
+    def _end_late_calls(self) -> None:
+        self._timer_is_set = False
+        now, deadlines = self._loop.now(), self._deadlines
+        while deadlines and (deadlines[0].is_over or deadlines[0].deadline <= now):
+            call = deadlines.popleft()
+            if not call.is_over:
+                call.error = _TIMED_OUT
+                self._note(call, partial(self._fail_late, call.tup))
+                self._over(call)
+                call.running.cancel()
+        self._set_timer()
+
+    def _cancel_all(self) -> None:
+        for call in list(self._calls):
+            call.is_over = True
+            call.running.cancel()
+        self._order.clear()
+        self._deadlines.clear()
+        if self._write >= 0:
+            os.close(self._write)
+            self._write = -1
+
+
+_TIMED_OUT = TimeoutError("execute took too long")

@@ -1,0 +1,95 @@
+"""The asyncio event loop of a worker, which runs the coroutines of all its async components."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from stormspark.worker.foreign_calls import start_unwatched
+
+__all__ = ["EventLoop"]
+
+_T = TypeVar("_T")
+#: How long the end waits for coroutines that are cancelled, in seconds. One that blocks the loop is left behind with its thread.
+_END_SECS = 2.0
+
+
+class EventLoop:
+    """A running event loop in a thread of its own. ``name`` is the name of the thread."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        # The thread calls no collector of a task, so tasks need not be prepared for calls from it.
+        start_unwatched(self._thread)
+        assert self._thread.ident is not None
+        #: The id of the loop's thread.
+        self.thread: int = self._thread.ident
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def now(self) -> float:
+        """Return the loop's time, in seconds."""
+        return self._loop.time()
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine to its end, from another thread, and return its result. Raises what the coroutine raises."""
+        return asyncio.run_coroutine_threadsafe(_contained(coroutine), self._loop).result()
+
+    def call(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a function on the loop soon. Any thread may call this. Do nothing if the loop has ended."""
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+
+    def call_at(self, when: float, function: Callable[[], object]) -> None:
+        """Call a function at a time of `now`. Only functions that run on the loop may call this."""
+        self._loop.call_at(when, function)
+
+    def begin(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin a coroutine. Only functions that run on the loop may call this."""
+        return self._loop.create_task(coroutine)
+
+    def end(self) -> None:
+        """Cancel all coroutines, and end the thread."""
+        self.call(lambda: self._loop.create_task(self._end()))
+        self._thread.join(_END_SECS)
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=_END_SECS / 2)
+        await self._loop.shutdown_asyncgens()
+        self._loop.stop()
+
+
+async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine. `SystemExit` and the like would end the whole loop, so they are raised as errors."""
+    try:
+        return await coroutine
+    except (KeyboardInterrupt, SystemExit) as error:
+        raise contained(error) from error
+
+
+def contained(error: BaseException) -> Exception:
+    """Return the error by which a coroutine has ended as one that concerns its task alone.
+
+    >>> contained(KeyError("k"))
+    KeyError('k')
+    >>> contained(SystemExit(3))
+    RuntimeError('a coroutine raised SystemExit: 3')
+    """
+    if isinstance(error, Exception):
+        return error
+    return RuntimeError(f"a coroutine raised {type(error).__name__}: {error}")

@@ -1,0 +1,237 @@
+"""The ordinary spout around an `AsyncSpout`: its calls run on the event loop, and the task takes what they emit.
+
+The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits have
+not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per ``next_tuple`` of
+this class, so max spout pending and backpressure hold it as they hold any other spout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from stormspark.acker import Verdict
+from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
+from stormspark.spi import LivesOutside
+from stormspark.worker.asynchronous.event_loop import EventLoop, contained
+
+__all__ = ["AsyncSpoutExecutor"]
+
+#: How long the caller waits after a call of ``next_tuple`` that has emitted nothing (B12).
+_PAUSE_SECS = 0.001
+#: After how many calls the caller lets other coroutines run, because a call may return without ever waiting.
+_TURN = 64
+
+
+class AsyncSpoutCollector:
+    """The collector of an async spout; see `stormspark.api.AsyncSpoutOutputCollector`."""
+
+    def __init__(self, collector: Any, note: Callable[[Callable[[], object]], None]) -> None:
+        self._collector = collector  # a `SpoutCollector`; only the task's thread may emit by it
+        self._note = note
+        self.verdict: Verdict | None = None
+
+    def emit(
+        self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
+    ) -> None:
+        """Emit a tuple, and track it if it has a message id (B5, B6). Raises `EmitError`."""
+        values = self._collector.outlet(stream).checked(values)
+        self._note(partial(self._collector.emit, values, stream, message_id))
+
+    def emit_direct(
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        message_id: Hashable | None = None,
+    ) -> None:
+        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
+        values = self._collector.outlet(stream).checked(values)
+        self._note(partial(self._collector.emit_direct, task, values, stream, message_id))
+
+    @contextmanager
+    def group(self, message_id: Hashable) -> Iterator[AsyncSpoutGroup]:
+        """Emit several tuples under one message id (X68)."""
+        group = AsyncSpoutGroup(self._collector)
+        yield group
+        self._note(partial(group.leave, message_id))
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Report an error of this task (C4)."""
+        self._note(partial(self._collector.report_error, error))
+
+
+class AsyncSpoutGroup:
+    """The tuples of one message of an async spout; see `stormspark.api.AsyncEmitGroup`."""
+
+    def __init__(self, collector: Any) -> None:
+        self._collector = collector
+        self._emits: list[Callable[[Any], object]] = []
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple of the message. Raises `EmitError`."""
+        values = self._collector.outlet(stream).checked(values)
+        self._emits.append(lambda group: group.emit(values, stream))
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit one tuple of the message on a direct stream to one task. Raises `EmitError`."""
+        values = self._collector.outlet(stream).checked(values)
+        self._emits.append(lambda group: group.emit_direct(task, values, stream))
+
+    def leave(self, message_id: Hashable) -> None:
+        """Emit the tuples, on the task's thread."""
+        with self._collector.group(message_id) as group:
+            for emit in self._emits:
+                emit(group)
+
+
+class AsyncSpoutExecutor(Spout, LivesOutside):
+    """A spout that runs the user's ``spout`` on an event loop. ``loop`` returns the worker's event loop."""
+
+    def __init__(self, spout: AsyncSpout, loop: Callable[[], EventLoop]) -> None:
+        self.spout = spout
+        self._get_loop = loop
+        self._prefetch = spout.prefetch
+        #: From the loop to the task's thread: what the spout did, and the exception by which one of its calls has ended.
+        self._notes: deque[Callable[[], object]] = deque()
+        self._error: BaseException | None = None
+        #: From the task's thread to the loop: how trees have ended.
+        self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
+        self._noted = 0  # how many notes were made so far
+        self._active = self._closed = False
+        self._opened = False
+
+    # -- on the task's thread ------------------------------------------------------------------------------------
+
+    def open(
+        self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
+    ) -> None:
+        """Open the user's spout on the event loop."""
+        self._loop = self._get_loop()
+        self._spout_collector = collector
+        self.collector = AsyncSpoutCollector(collector, self._note)
+        #: Each is set when its coroutine has something to do.
+        self._may_call, self._has_verdicts = asyncio.Event(), asyncio.Event()
+        self._coroutines: list[asyncio.Task[None]] = []
+        self._opened = True
+        try:
+            self._loop.run(self.spout.open(conf, context, self.collector))
+        except BaseException:
+            self.let_go()
+            raise
+        self._loop.call(self._begin)
+
+    def activate(self) -> None:
+        """Activate the user's spout, and let its ``next_tuple`` be called."""
+        self._loop.run(self.spout.activate())
+        self._active = True
+        self._loop.call(self._may_call.set)
+
+    def deactivate(self) -> None:
+        """Let ``next_tuple`` not be called again, and deactivate the user's spout."""
+        self._active = False
+        self._loop.run(self.spout.deactivate())
+
+    def next_tuple(self) -> None:
+        """Emit what the user's spout has emitted next. Raises the exception of one of its calls."""
+        notes = self._notes
+        if notes:
+            notes.popleft()()
+            if len(notes) == self._prefetch // 2:
+                self._loop.call(self._may_call.set)
+        elif self._error is not None:
+            raise contained(self._error)
+
+    def ack(self, message_id: Hashable) -> None:
+        """Pass an ack on to the user's spout."""
+        self._inform(True, message_id)
+
+    def fail(self, message_id: Hashable) -> None:
+        """Pass a fail on to the user's spout."""
+        self._inform(False, message_id)
+
+    def _inform(self, acked: bool, message_id: Hashable) -> None:
+        self._verdicts.append((acked, message_id, self._spout_collector.verdict))
+        if len(self._verdicts) == 1:
+            self._loop.call(self._has_verdicts.set)
+
+    def close(self) -> None:
+        """End all calls, and close the user's spout."""
+        try:
+            self._loop.run(self._close())
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Cancel the call that is under way, and drop what was emitted."""
+        self._closed = True
+        self._notes.clear()
+        if self._opened:
+            self._loop.call(self._cancel)
+
+    # -- on the loop ---------------------------------------------------------------------------------------------
+
+    def _note(self, note: Callable[[], object]) -> None:
+        """Note what the spout does. Any thread may call this."""
+        if not self._closed:
+            self._noted += 1
+            self._notes.append(note)
+
+    def _begin(self) -> None:
+        self._coroutines = [self._loop.begin(self._call()), self._loop.begin(self._inform_spout())]
+
+    async def _call(self) -> None:
+        calls = 0
+        try:
+            while not self._closed:
+                while not self._active or len(self._notes) >= self._prefetch:
+                    self._may_call.clear()
+                    # The task's thread may have made room since the condition was read.
+                    if not self._active or len(self._notes) >= self._prefetch:
+                        await self._may_call.wait()
+                before = self._noted
+                await self.spout.next_tuple()
+                calls += 1
+                if self._noted == before:
+                    await asyncio.sleep(_PAUSE_SECS)
+                elif not calls % _TURN:
+                    await asyncio.sleep(0)
+        except BaseException as error:
+            self._end(error)
+
+    async def _inform_spout(self) -> None:
+        spout, verdicts = self.spout, self._verdicts
+        try:
+            while True:
+                self._has_verdicts.clear()
+                while verdicts:
+                    acked, message_id, self.collector.verdict = verdicts[0]
+                    await (spout.ack(message_id) if acked else spout.fail(message_id))
+                    verdicts.popleft()
+                self.collector.verdict = None
+                await self._has_verdicts.wait()
+        except BaseException as error:
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        """Remember the exception that has ended the spout, unless it is the cancellation at the end."""
+        if not self._closed:
+            self._error = error
+
+    def _cancel(self) -> None:
+        for coroutine in self._coroutines:
+            coroutine.cancel()
+
+    async def _close(self) -> None:
+        """End the caller, tell the spout of all verdicts, and close it."""
+        while self._verdicts and self._error is None:
+            await asyncio.sleep(_PAUSE_SECS)
+        self._closed = True
+        self._cancel()
+        if self._coroutines:
+            await asyncio.wait(self._coroutines)
+        await self.spout.close()

@@ -1,0 +1,459 @@
+"""Async bolts and spouts in one worker: what does not depend on the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stormspark import AsyncBolt, AsyncSpout, BasicBolt, Bolt, FailedException, Fields, Spout, TopologyBuilder
+from stormspark.api import OutputFieldsDeclarer
+from stormspark.api.state import StatefulBolt
+from stormspark.errors import ComponentError, EmitError, InvalidTopologyError
+from stormspark.local import SimulatedClock
+from tests.unit.worker.components import acks_of, fails_of
+from tests.unit.worker.rig import Rig, two
+from tests.waiting import wait_for
+
+ROWS = [(n,) for n in range(20)]
+
+
+class Calls(AsyncBolt):
+    """Each call waits until the test lets it go on; a call ends as the test says: with an exception, or without."""
+
+    def __init__(self, **settings: Any) -> None:
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+    async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.loop = collector, asyncio.get_running_loop()
+        self.waiting: dict[int, asyncio.Future[Any]] = {}
+        self.cancelled: list[int] = []
+        RUNNING.append(self)
+
+    async def execute(self, tup: Any) -> None:
+        number = tup[0]
+        self.waiting[number] = self.loop.create_future()
+        try:
+            await self.work(tup, number)
+        except asyncio.CancelledError:
+            self.cancelled.append(number)
+            raise
+        finally:
+            del self.waiting[number]
+
+    async def work(self, tup: Any, number: int) -> None:
+        error = await self.waiting[number]
+        if error is not None:
+            raise error
+        self.collector.emit((number,))
+
+    def end(self, number: int, error: Exception | None = None) -> None:
+        """Let a call go on, from the test's thread."""
+        self.loop.call_soon_threadsafe(lambda: self.waiting[number].set_result(error))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))
+
+
+class Keep(BasicBolt):
+    """Keeps what arrives."""
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.came: list[int] = []
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        self.came.append(tup[0])
+
+
+RUNNING: list[Any] = []
+
+
+def setup_function() -> None:
+    RUNNING.clear()
+
+
+class RealClock(SimulatedClock):
+    def __call__(self) -> float:
+        return time.monotonic()
+
+
+def _rig(builder: TopologyBuilder, **conf: Any) -> Rig:
+    """One worker on a real clock, as the calls wait in real time."""
+    return Rig(builder, 1, clock=RealClock(), stormspark_batch_target_ms=10, **conf)
+
+
+def _until(rig: Rig, condition: Callable[[], object]) -> None:
+    """Run batches until the condition holds."""
+
+    def holds() -> object:
+        rig.batches(1)
+        return condition()
+
+    wait_for(holds)
+
+
+class Scene:
+    """Numbers -> an async bolt -> one that keeps what arrives, in one worker."""
+
+    def __init__(self, bolt: AsyncBolt, rows: list[tuple[Any, ...]] = ROWS, **conf: Any) -> None:
+        builder = two(bolt, rows)
+        builder.set_bolt("keep", Keep()).shuffle_grouping("b")
+        self.rig = _rig(builder, **conf)
+        self.spout, self.keep = self.rig.users("a")[0], self.rig.users("keep")[0]
+
+    @property
+    def bolt(self) -> Any:
+        return RUNNING[-1]
+
+    def under_way(self, *numbers: int) -> None:
+        """Run batches until just these calls are under way."""
+        self.until(lambda: set(self.bolt.waiting) == set(numbers))
+
+    def until(self, condition: Callable[[], object]) -> None:
+        _until(self.rig, condition)
+
+    def close(self) -> None:
+        self.rig.cluster.abandon()
+
+
+def test_no_more_calls_than_the_capacity_and_results_leave_as_they_come() -> None:
+    """F3: the other tuples wait in the queue."""
+    scene = Scene(Calls(capacity=3))
+    scene.under_way(0, 1, 2)
+    (task,) = scene.rig.tasks("b")
+    assert task.outside == 3 and task.waiting == 17 and task.ready == 0
+    scene.bolt.end(2)
+    scene.until(lambda: scene.keep.came == [2])
+    assert acks_of(scene.spout) == [2]
+    scene.under_way(0, 1, 3)
+    scene.close()
+
+
+def test_ordered_results_wait_for_the_calls_before_them() -> None:
+    """E31: their emits and acks, too."""
+    scene = Scene(Calls(capacity=4, ordered=True))
+    scene.under_way(0, 1, 2, 3)
+    for number in (3, 1, 2):
+        scene.bolt.end(number)
+    wait_for(lambda: set(scene.bolt.waiting) == {0})
+    scene.rig.batches(3)
+    assert scene.keep.came == [] and acks_of(scene.spout) == []
+    scene.bolt.end(0)
+    scene.until(lambda: scene.keep.came == [0, 1, 2, 3])
+    assert acks_of(scene.spout) == [0, 1, 2, 3]
+    scene.close()
+
+
+def test_what_a_call_emits_is_on_its_way_while_the_call_goes_on() -> None:
+    class Early(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            self.collector.emit((number,))
+            await super().work(tup, number)
+
+    scene = Scene(Early(), [(7,)])
+    scene.until(lambda: scene.keep.came == [7])
+    assert acks_of(scene.spout) == [] and set(scene.bolt.waiting) == {7}
+    scene.bolt.end(7)
+    scene.until(lambda: acks_of(scene.spout) == [0])
+    assert scene.keep.came == [7, 7]
+    scene.close()
+
+
+def test_an_exception_ends_all_calls_of_the_task_and_of_no_other() -> None:
+    """W22, E24."""
+    builder = two(Calls(), ROWS[:4])
+    builder.set_bolt("other", Calls()).shuffle_grouping("a")
+    rig = _rig(builder)
+    _until(rig, lambda: sum(len(one.waiting) for one in RUNNING) == 8)
+    first, other = RUNNING
+    first.end(1, KeyError("one"))
+    _until(rig, lambda: len(RUNNING) == 3)
+    wait_for(lambda: sorted(first.cancelled) == [0, 2, 3])
+    assert len(other.waiting) == 4
+    rig.batches(2)
+    reasons = {fail.message: fail.reason for fail in fails_of(rig.users("a")[0])}
+    assert reasons[1].endswith("KeyError: 'one'")
+    assert "the task that held it was restarted after KeyError: 'one'" in reasons[0]
+    assert any("KeyError: 'one'" in text and "await self.work" in text for text in rig.errors)
+    rig.cluster.abandon()
+
+
+def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict() -> None:
+    """The tuple fails when the time is over; the place is free when the call returns."""
+
+    class Stubborn(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            while True:
+                try:
+                    await asyncio.shield(self.waiting[number])
+                    self.late = "no error"
+                    self.collector.emit((number,))
+                except asyncio.CancelledError:
+                    continue
+                except EmitError as error:
+                    self.late = str(error)
+                return
+
+    scene = Scene(Stubborn(capacity=1, timeout_secs=0.05))
+    scene.until(lambda: [fail.message for fail in fails_of(scene.spout)] == [0])
+    assert "took longer than 0.05 s" in fails_of(scene.spout)[0].reason
+    (task,) = scene.rig.tasks("b")
+    assert set(scene.bolt.waiting) == {0} and task.outside == 0 and task.ready == 0
+    scene.bolt.end(0)
+    scene.until(lambda: 0 not in scene.bolt.waiting)
+    assert "whose execute has ended" in scene.bolt.late
+    scene.until(lambda: len(fails_of(scene.spout)) == 2)
+    assert scene.keep.came == []
+    scene.close()
+
+
+def test_an_emit_after_the_end_of_its_call_is_refused_unless_it_is_unanchored() -> None:
+    """E14: the tuple may be acked already."""
+
+    class Background(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            self.tasks = getattr(self, "tasks", [])
+            self.tasks.append(asyncio.create_task(self.later(self.waiting[number])))
+
+        async def later(self, future: Any) -> None:
+            await future
+            self.collector.emit((1,), anchors=())
+            try:
+                self.collector.emit((2,))
+            except EmitError as error:
+                self.refused = str(error)
+
+    scene = Scene(Background(), [(5,)])
+    scene.until(lambda: acks_of(scene.spout) == [0])
+    # `execute` has returned, so the future is no more in `waiting`: the task still has it.
+    future = RUNNING[0].tasks[0].get_coro().cr_frame.f_locals["future"]
+    RUNNING[0].loop.call_soon_threadsafe(future.set_result, None)
+    scene.until(lambda: scene.keep.came == [1])
+    assert "component 'b', task 3: emit is anchored to" in scene.bolt.refused
+    assert "await in execute what it starts" in scene.bolt.refused
+    scene.close()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_threads_of_a_call_may_use_the_collector(ordered: bool) -> None:
+    """A28: also with results in order."""
+
+    class Threads(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            await asyncio.to_thread(self.emit, number)
+
+        def emit(self, number: int) -> None:
+            assert threading.get_ident() != THREAD
+            time.sleep(0.001 * (20 - number))
+            self.collector.emit((number,))
+
+    scene = Scene(Threads(ordered=ordered))
+    scene.until(lambda: len(acks_of(scene.spout)) == 20)
+    assert sorted(scene.keep.came) == list(range(20))
+    if ordered:
+        assert scene.keep.came == list(range(20))
+    scene.close()
+
+
+THREAD = threading.get_ident()
+
+
+def test_acks_and_fails_inside_a_call_count_once() -> None:
+    """E5, E14: and a wrong emit restarts the task, with the user's line."""
+
+    class Own(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            if number == 0:
+                self.collector.ack(tup)
+            elif number == 1:
+                self.collector.fail(tup, "by hand")
+            elif number == 2:
+                raise FailedException("as well")
+            await asyncio.sleep(0)
+
+    scene = Scene(Own(), ROWS[:4])
+    scene.until(lambda: len(scene.spout.heard) == 4)
+    assert sorted(acks_of(scene.spout)) == [0, 3]
+    reasons = {fail.message: fail.reason for fail in fails_of(scene.spout)}
+    assert "by hand" in reasons[1] and "FailedException: as well" in reasons[2]
+    (task,) = scene.rig.tasks("b")
+    assert (task.counters.acked, task.counters.failed, task.counters.restarts) == (2, 2, 0)
+    assert scene.rig.errors == []
+    scene.close()
+
+
+@pytest.mark.parametrize(
+    ("emit", "says"),
+    [
+        (lambda collector, tup: collector.emit((1, 2)), "wrong number of fields"),
+        (lambda collector, tup: collector.emit((1,), stream="nowhere"), "Unknown stream ID 'nowhere'"),
+        (lambda collector, tup: collector.emit((1,), anchors="x"), "anchors are tuples"),
+    ],
+)  # fmt: skip
+def test_a_wrong_emit_raises_where_it_is_made(emit: Any, says: str) -> None:
+    """A12, B9, C2."""
+
+    class Wrong(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            emit(self.collector, tup)
+
+    scene = Scene(Wrong(), [(1,)])
+    scene.until(lambda: scene.rig.errors)
+    assert says in scene.rig.errors[0] and "test_async_components.py" in scene.rig.errors[0]
+    scene.close()
+
+
+def test_prepare_that_raises_stops_the_topology_and_leaves_no_pipe() -> None:
+    """C1."""
+
+    class Broken(Calls):
+        async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+            raise OSError("no such host")
+
+    with pytest.raises(ComponentError, match=r"b\[0\].*raised in prepare(.|\n)*no such host"):
+        Rig(two(Broken(), ROWS), 1)
+    wait_for(lambda: not _loops())
+
+
+def _loops() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio-")]
+
+
+def test_a_loop_ends_with_its_worker() -> None:
+    wait_for(lambda: not _loops())
+    scene = Scene(Calls())
+    scene.under_way(*range(20))
+    assert _loops() == ["asyncio-rig-0"]
+    assert not scene.rig.workers[0].services.guarded
+    scene.close()
+    wait_for(lambda: not _loops())
+    assert len(scene.bolt.cancelled) == 20
+
+
+# -- spouts --------------------------------------------------------------------------------------------------------
+
+
+class Flood(AsyncSpout):
+    """Never waits, and emits for ever."""
+
+    prefetch = 10
+
+    async def open(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector, self.emitted = collector, 0
+        self.heard: list[Any] = []
+        RUNNING.append(self)
+
+    async def next_tuple(self) -> None:
+        self.emitted += 1
+        self.collector.emit((self.emitted,), message_id=self.emitted)
+
+    async def ack(self, message_id: Any) -> None:
+        self.heard.append(message_id)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("n"))
+
+
+def test_a_spout_is_ahead_of_max_pending_by_its_prefetch() -> None:
+    """B4: the limit itself is kept."""
+    builder = TopologyBuilder()
+    builder.set_spout("s", Flood())
+    builder.set_bolt("b", Calls(capacity=100)).shuffle_grouping("s")
+    rig = _rig(builder, topology_max_spout_pending=5)
+    spout = next(one for one in RUNNING if isinstance(one, Flood))
+    bolt = next(one for one in RUNNING if isinstance(one, Calls))
+    _until(rig, lambda: set(bolt.waiting) == {1, 2, 3, 4, 5})
+    wait_for(lambda: spout.emitted == 15)
+    rig.batches(5)
+    assert set(bolt.waiting) == {1, 2, 3, 4, 5} and spout.emitted == 15
+    bolt.end(3)
+    _until(rig, lambda: set(bolt.waiting) == {1, 2, 4, 5, 6})
+    _until(rig, lambda: spout.heard == [3])
+    rig.cluster.abandon()
+
+
+def test_an_inactive_spout_is_not_called_and_still_hears() -> None:
+    """B13."""
+    builder = TopologyBuilder()
+    builder.set_spout("s", Flood())
+    builder.set_bolt("b", Calls(capacity=3)).shuffle_grouping("s")
+    rig = _rig(builder)
+    spout = next(one for one in RUNNING if isinstance(one, Flood))
+    bolt = next(one for one in RUNNING if isinstance(one, Calls))
+    _until(rig, lambda: set(bolt.waiting) == {1, 2, 3})
+    rig.workers[0].set_active(False)
+    emitted = spout.emitted
+    bolt.end(1)
+    _until(rig, lambda: spout.heard == [1])
+    time.sleep(0.05)
+    assert spout.emitted <= emitted + 1  # a call may have been under way
+    rig.workers[0].set_active(True)
+    bolt.end(2)
+    _until(rig, lambda: spout.heard == [1, 2])
+    rig.cluster.abandon()
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+class NoCoroutine(AsyncBolt):
+    def execute(self, tup: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class Forgotten(Bolt):
+    async def execute(self, tup: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class ForgottenSpout(Spout):
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        pass
+
+    async def next_tuple(self) -> None:  # type: ignore[override]
+        pass
+
+
+class Both(Calls, Bolt):  # type: ignore[misc]
+    pass
+
+
+class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
+    def init_state(self, state: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("component", "says"),
+    [
+        (NoCoroutine(), "execute must be a coroutine: write `async def execute`"),
+        (Forgotten(), "execute is a coroutine, which nobody would await: derive Forgotten from AsyncBolt"),
+        (ForgottenSpout(), "next_tuple is a coroutine, which nobody would await: derive ForgottenSpout from AsyncSpout"),
+        (Both(), "it is both an AsyncBolt and a Bolt"),
+        (Stateful(), "it is both an AsyncBolt and a Bolt"),
+        (Calls(capacity=0), "capacity must be a whole number above 0, got 0"),
+        (Calls(capacity=2.5), "capacity must be a whole number above 0, got 2.5"),
+        (Calls(timeout_secs=0), "timeout_secs must be a number of seconds above 0, or None, got 0"),
+        (Calls(timeout_secs="1"), "timeout_secs must be a number of seconds above 0, or None, got '1'"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_async_is_refused_with_the_users_line(component: Any, says: str) -> None:
+    """A2."""
+    builder = TopologyBuilder()
+    add: Any = builder.set_spout if isinstance(component, Spout) else builder.set_bolt
+    with pytest.raises(InvalidTopologyError) as raised:
+        add("x", component)
+    assert "test_async_components.py" in str(raised.value) and says in str(raised.value)
+
+
+def test_an_async_bolt_is_no_spout_and_the_other_way_round() -> None:
+    builder = TopologyBuilder()
+    with pytest.raises(InvalidTopologyError, match="must be an instance of Spout, SourceSpout or AsyncSpout"):
+        builder.set_spout("x", Calls())  # type: ignore[arg-type]
+    with pytest.raises(InvalidTopologyError, match="a spout is added by set_spout"):
+        builder.set_bolt("x", Flood())  # type: ignore[arg-type]
