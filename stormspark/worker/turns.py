@@ -29,7 +29,8 @@ _BURST = 64
 #: batch, which would never end without these bounds.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: How long one bolt may execute while others wait, if bolts shed. Then no bolt may hold up the others.
+#: How long one bolt may execute while others wait, if bolts shed. Then no bolt may hold up the others. Also how long one spout is
+#: called while others wait for their turn; the call that runs then is the last one.
 _SLICE_SECONDS = 0.01
 
 
@@ -59,6 +60,8 @@ class Turns:
         self._outside, self._refusals = outside, refusals
         self._clock, self._timers = services.clock, services.timers
         self._most_leaving = most_leaving
+        #: The bolts in the order of the next pass.
+        self._next_pass: Sequence[BoltTask] = wiring.bolts
         #: Whether spouts wait for slow bolts; if not, bolts shed tuples that do not fit.
         self.spouts_wait = not sheds
         #: `listens`: whether answers from outside and calls of users' threads are taken in now. `takes_calls`: whether all such
@@ -75,7 +78,7 @@ class Turns:
 
         Returns whether the time was used up.
         """
-        still, now, used_up = 0, self._clock(), False
+        still, now, used_up, alone = 0, self._clock(), False, len(spouts) == 1
         while still < _MOST_BURSTS:
             emitted, full = False, self._backlog.is_full()
             if self._services.guarded and self.takes_calls and not full:
@@ -85,7 +88,8 @@ class Turns:
                     self._call.enter(spout)
                     spout.deliver()
                     if spout.may_emit and not full:
-                        emitted |= spout.ask(_BURST, until)
+                        turn_ends = until if alone else min(until, self._clock() + _SLICE_SECONDS)
+                        emitted |= spout.ask(_BURST, turn_ends)
             if full:
                 for spout in spouts:
                     spout.stopped_by_marks()
@@ -163,8 +167,18 @@ class Turns:
         return late
 
     def _one_after_another(self, deadline: float) -> bool:
-        """Let each bolt execute all tuples that wait for it now."""
-        return any(bolt.ready and self._execute(bolt, deadline) >= deadline for bolt in self._bolts)
+        """Let each bolt execute all tuples that wait for it now.
+
+        After a pass that was cut short, the next one begins with the bolt behind the last that had its turn. Otherwise spouts or
+        bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
+        """
+        for bolt in self._next_pass:
+            if bolt.ready and self._execute(bolt, deadline) >= deadline:
+                behind = self._bolts.index(bolt) + 1
+                self._next_pass = [*self._bolts[behind:], *self._bolts[:behind]]
+                return True
+        self._next_pass = self._bolts
+        return False
 
     def _slices(self, deadline: float) -> bool:
         """Let each bolt shed tuples that do not fit, and then execute for a slice of time at most.
