@@ -1,4 +1,4 @@
-"""What is known of the value of an expression without running it."""
+"""The knowledge about an expression's value that can be had without running the code."""
 
 from __future__ import annotations
 
