@@ -1,7 +1,7 @@
 """Python sources, parsed by ``ast``: the classes of a project, the meaning of a name, and the values of plain expressions.
 
-Nothing is imported. A name is followed through the project's own modules. For a name from another module, only the dotted path is
-known.
+Nothing is imported. A name is followed through the project's own modules. A name in another module is known only by its dotted
+path.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ class CheckpointFolder:
     def acker_journal(self, spool: Path) -> JournalFiles:
         """The files of the durable acker's journal. Raises OSError.
 
-        ``spool`` is a local folder of this driver. If only Spark reaches the journal, the acker query reads copies there.
+        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the acker query reads copies in this
+        folder.
         """
         folder = f"{self._location}/stormspark/acker/journal"
         return (

@@ -71,8 +71,8 @@ class _Limit:
     units: int
     #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: The direction into which the last batches push the limit: -1 down, 1 up, 0 nowhere. The next three fields are about the
-    #: batches in a row that push it there: their number, their rounds, and the seconds that bolts worked in them.
+    #: The direction in which the limit should change by the last batches: -1 down, 1 up, 0 not at all. The next three fields
+    #: count the batches in a row with this direction, their rounds, and the seconds that bolts worked in them.
     direction: int = 0
     batches: int = 0
     rounds: int = 0

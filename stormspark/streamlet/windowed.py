@@ -122,7 +122,7 @@ class JoinType(Enum):
 class Join(WindowOperation):
     """Yields (KeyedWindow, ``function(left, right)``) for each pair of a left and a right value with the same key.
 
-    If a key has values on one side only, the other value is None, provided that the kind of join keeps it.
+    If a key has values on one side only, the kind of join decides: they are dropped, or each is joined with None.
 
     >>> join = Join(JoinType.OUTER_LEFT, lambda left, right: (left, right))
     >>> elements = [Element(("a", 1)), Element(("b", 2)), Element(("a", 3), right=True)]

@@ -32,8 +32,8 @@ class Emission(NamedTuple):
 class Recording:
     """The emits recorded so far.
 
-    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a
-    `Spool`, pickled. Once a task has emitted more than ``most`` tuples, no more of them are recorded. Its component is then
+    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a `Spool`,
+    pickled. Once a task has emitted more than ``most`` tuples, its further tuples are not recorded. Its component is then
     `endless`, and ``on_endless`` is called now and then in the task's thread, if that is in this process.
     """
 

@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """The simple names of the library classes that the class extends, nearest first; then those of its library interfaces."""
+        """The simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):

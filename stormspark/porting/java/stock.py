@@ -220,5 +220,5 @@ STOCK: Final[dict[str, Stock]] = {
 
 
 def stock_of(made: Instance) -> Stock | None:
-    """The stock component for the class of ``made``; None if that is no class of a stock component."""
+    """The stock component that ``made`` is an instance of; None if ``made`` is any other object."""
     return STOCK.get(made.simple_type) if made.java_class is None else None

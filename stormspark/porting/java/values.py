@@ -1,4 +1,4 @@
-"""The knowledge about an expression's value that can be had without running the code."""
+"""The values of expressions, as far as they are known without running the code."""
 
 from __future__ import annotations
 
