@@ -80,7 +80,7 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The changes in a file. Each commit of that version added a row to move the watermark, which is left out."""
+    """The changes in a file, without the row that each commit of that version added to move the watermark."""
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 

@@ -36,7 +36,7 @@ class AckerWriter:
         self._written: dict[tuple[int, int], int] = {}
         # The last attempt whose commit was tried, and the last attempt whose commit is known to be written.
         self._tried = self._sure = -1
-        # The numbers and the closed records of the last tried commit, while it is unknown whether it is written.
+        # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
         self._to_close: set[Record] = set()  # a set, because closing a record twice would open it again
         self._lock = threading.Lock()

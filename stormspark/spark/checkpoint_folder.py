@@ -6,7 +6,7 @@
 <checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
 <checkpoint>/stormspark/acker/query     the checkpoint of its query; both are read once (`acker_upgrade`)
 <checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
-<checkpoint>/spark                      Spark's offsets and commits of the data query
+<checkpoint>/spark                      Spark's offsets and commits of the data query, which runs the topology
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ journal nor an acker query.
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
-A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker
-lives, the worker's ledger decides. When the worker or the driver is lost, the driver reads the worker's open records from
-the query's state. It gives their rows to the worker's next life, which owns the records from then on.
+A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker lives, the
+worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's open records
+from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
 The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
 driver writes records before Spark commits their batch. It closes them in the journal's commit for the batch in which their

@@ -514,7 +514,7 @@ class Nimbus:
             self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Warn about user code that does not return and holds up a batch (B1). Give its worker up if that takes too long."""
+        """Warn about user code that does not return and holds up a batch (B1). Give the worker up if that takes too long."""
         if busy is not None:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout

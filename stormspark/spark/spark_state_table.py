@@ -19,7 +19,7 @@ of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. It
 takes longer the more state there is. So it is due only when the number of changes since the last compaction reaches the number of
-rows that it left. Then compaction writes about one row more for each change. The replaced files stay until somebody runs a
+rows that it left. On average, compaction then writes about one more row per change. The replaced files stay until somebody runs a
 ``VACUUM``, which may run at any time.
 """
 
@@ -332,7 +332,7 @@ class SparkStateTable:
     def compact(self, budget_secs: float) -> bool:
         """Write the table anew if that is due, however long it takes. Return false, because nothing is left to do afterwards.
 
-        The retained batches read the same before and after. This raises the same errors as `commit`.
+        A retained batch has the same rows before and after. This raises the same errors as `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted

@@ -1,4 +1,4 @@
-"""Hands state to workers that start, if only the driver can reach the state table. It is read between two attempts.
+"""Hands state to starting workers if only the driver can reach the state table. The state is read between two attempts.
 
 The driver can't read the state when a worker asks for it, because the round that starts the worker may hold the cores that a
 query of Spark would need. So the state waits in the driver's folder, in one file per worker.
@@ -82,7 +82,7 @@ class StateHandOver:
             yield from self._table.newest(dict.fromkeys(sources), ROWS)
 
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
-        """The tasks whose state a worker needs, by component: its own tasks, or all tasks (None) if their number has changed."""
+        """The tasks whose state a worker needs, by component: its own tasks, or all (None) if the number of tasks has changed."""
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):
             if self._plan.components[task.component].kind_of_state:

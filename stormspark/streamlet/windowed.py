@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Element(NamedTuple):
-    """An element in a window, and whether it came from the right one of two streamlets."""
+    """An element in a window, and whether it came from the right side of a join."""
 
     value: Any
     right: bool = False
@@ -53,7 +53,7 @@ class WindowOperation(ABC):
 
     @abstractmethod
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
-        """Yield the results of a window, which is never empty."""
+        """Yield the results of a window. ``elements`` is never empty."""
 
 
 class Reduction(WindowOperation):

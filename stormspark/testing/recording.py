@@ -68,7 +68,7 @@ class Recording:
             self.on_endless()
 
     def look(self) -> list[Emission]:
-        """Return all emits so far. Those of one task are in order, and those of several tasks are sorted by time."""
+        """Return all emits so far. Emits of one task are in order, and emits of several tasks are sorted by time."""
         new = self._spool.read() if self._spool is not None else []
         for record in new:
             if isinstance(record, Emission):

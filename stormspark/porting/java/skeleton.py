@@ -481,7 +481,7 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            # These methods also show the emits in methods that are not in the skeleton.
+            # In the skeleton, these methods also list the emits of methods that the skeleton leaves out.
             if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))

@@ -81,7 +81,7 @@ class Call:
 
 @dataclass(eq=False)
 class Instance(Value):
-    """An object: of the project's class ``java_class``, or of a library's class if that is None."""
+    """An object: of the project's class ``java_class``, or of a library's class if ``java_class`` is None."""
 
     type: str
     arguments: tuple[Value, ...]
