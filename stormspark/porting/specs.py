@@ -1,4 +1,4 @@
-"""Reads ``inputs``, ``par`` and ``config`` of specs, which streamparse and heronpy have in common (A30-A35, A40-A42)."""
+"""Reads ``inputs``, ``par`` and ``config`` of specs: declarations of components in streamparse and heronpy (A30-A35, A40-A42)."""
 
 from __future__ import annotations
 
