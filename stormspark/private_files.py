@@ -1,8 +1,8 @@
 """Private folders and files, which only the user can read: for logs, stories, dead letters and `topology.json`.
 
 Several users share a temporary folder, so somebody else may have made a folder there under the name that we expect. A private
-folder belongs to the user and is no link; one that we make has mode 0700. Files in it have mode 0600, belong to the user, and
-are opened without following links. A folder that the user has named may have a mode that lets others of a group remove or hide
+folder belongs to the user and is no link; one that we make has mode 0700. Files in it have mode 0600, belong to the user, and are
+opened without following links. A folder that the user has named may have a mode that lets the members of a group remove or hide
 files. But they can't read these files, and can't make us write to other files.
 """
 
@@ -46,8 +46,8 @@ def default_log_folder() -> Path:
 def make_log_folder(named: str | None, topology: str = "") -> Path:
     """Make the folder for logs on this host: the one that the user has named, or else the default one.
 
-    Inside the default folder, ``topology`` gets a folder of its own. Raises like `make_private`. The default folder has the name
-    of this process's user, because a worker may run as another user than its driver.
+    Inside the default folder, ``topology`` gets a folder of its own. This raises the same errors as `make_private`. The default
+    folder has the name of this process's user, because a worker may run as another user than its driver.
     """
     if named:
         return make_private(named)
@@ -61,8 +61,8 @@ def make_private(folder: str | Path) -> Path:
     """Make a folder for this user alone, with all missing folders above it. If it exists already, check it.
 
     An existing folder of the user stays as it is, but if it is empty, others lose the right to write to it. Raises
-    `UnsupportedEnvironmentError`, in one line, for a folder of somebody else, for a link, and for a folder that is not empty and
-    that everybody can write to.
+    `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder that is
+    not empty and that everybody can write to.
     """
     return _make(folder, ours=False)
 
@@ -115,7 +115,7 @@ def check_trusted(folder: str | Path) -> None:
     """Check a local folder whose files will be unpickled: it must belong to the user or root, and not be writable by everybody.
 
     A folder that does not exist is fine. A group may share a folder on purpose, and links are followed. Raises
-    `UnsupportedEnvironmentError`, in one line.
+    `UnsupportedEnvironmentError`, with a message of one line.
     """
     try:
         found = os.stat(folder)
@@ -137,8 +137,9 @@ def check_trusted(folder: str | Path) -> None:
 def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND) -> int:
     """Open a file that only this user can use (mode 0600), without following links. Return its descriptor.
 
-    Raises `UnsupportedEnvironmentError`, in one line, for a link, for anything but a regular file, for a file with another hard
-    link, and for a file of somebody else. It also raises for a file that others can write to, if the file is opened to be read.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, for a link, for anything but a regular file, for a file with
+    another hard link, and for a file of somebody else. It also raises for a file that others can write to, if the file is opened
+    to be read.
     """
     try:
         # Don't block: opening a pipe that nobody reads would take for ever.
@@ -202,7 +203,7 @@ def user_name(uid: int | None = None) -> str:
 def _check_above(path: Path) -> None:
     """Reject a path below a folder that somebody else has made in a place where anybody can make folders.
 
-    A folder that anybody can write to is accepted, with or without the sticky bit, because volumes of containers have none.
+    A folder that anybody can write to is accepted, with or without the sticky bit, because container volumes don't have that bit.
     """
     for above in path.parents[:-1]:
         found = os.lstat(above)

@@ -26,8 +26,8 @@ _BLOCK = 1 << 20
 class RotatedOutput:
     """The output file ``path``, in a private folder.
 
-    When the file exceeds ``max_bytes``, its last ``max_bytes`` go to ``path.1``. The former ``path.1`` becomes ``path.2``,
-    and so on, up to ``backup_count``. With 0 there is no copy. Several processes may rotate the same file.
+    When the file exceeds ``max_bytes``, its last ``max_bytes`` go to ``path.1``. The former ``path.1`` becomes ``path.2``, and so
+    on, up to ``backup_count``. If ``backup_count`` is 0, there is no copy. Several processes may rotate the same file.
     """
 
     def __init__(self, path: Path, max_bytes: int, backup_count: int) -> None:

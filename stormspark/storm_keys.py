@@ -187,7 +187,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     _READ_ANEW: {
         "bool": "topology.upstream.feedback.enable",
         "int>0": "topology.backpressure.check.millis topology.upstream.feedback.freq.secs",
-        # Keys of JStorm and Heron (F13, F9): how often, and in how many of its tasks, a bolt has to be full.
+        # Keys of JStorm and Heron (F13, F9): they say how often, and in how many of its tasks, a bolt has to be full before
+        # spouts are slowed down.
         "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
             topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio
             heron.streammgr.network.backpressure.threshold topology.component.output.bps
@@ -240,9 +241,9 @@ STORM_KEYS: Mapping[str, StormKey] = {
     for key in keys.split()
 }
 
-#: Those of Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not let pass:
-#: the watermark interval, without which ``with_watermark_interval`` would have no effect (A22), and a component's own task
-#: hooks.
+#: Those of Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not pass on to
+#: components: the watermark interval, without which ``with_watermark_interval`` would have no effect (A22), and a component's own
+#: task hooks.
 MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
     topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy

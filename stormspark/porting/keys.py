@@ -1,6 +1,6 @@
 """What the keys of a legacy configuration do here: the same as before, nothing, or something different (A20-A25).
 
-`stormspark.storm_keys` lists the keys, and those without effect here. This module adds the keys whose effect is different here.
+`stormspark.storm_keys` lists the keys, and says which have no effect here. This module adds the keys whose effect differs.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def _configs(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _report_missing_modules(project: PythonProject, paths: list[Path], findings: Findings) -> None:
-    """Report modules that the project imports and that are not installed here, with the requirements that name them (W12)."""
+    """Report modules that the project imports but that are not installed here, with the requirements file for each (W12)."""
     reported: set[str] = set()
     for path in paths:
         file = project.file(path)
@@ -393,7 +393,7 @@ def _written(read: list[ReadTopology]) -> list[Skeleton]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    # Python imports the skeleton by this name. So the name must not be that of a module that the skeleton or Python needs.
+    # Python imports the skeleton by this name. So it must not be the name of a module that the skeleton or Python needs.
     wanted = (
         f"{name}_topology" if name in sys.stdlib_module_names or name in ("stormspark", "pyspark") else name
     )

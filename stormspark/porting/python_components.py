@@ -1,4 +1,4 @@
-"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and the differences that it meets here."""
+"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and the code that works differently here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def streams_of(
     place: Place,
     names: dict[str, ast.expr] | None = None,
 ) -> tuple[StreamFound, ...] | None:
-    """The streams that ``outputs`` declares, by names of fields or by ``Stream``; None if they are not literals."""
+    """The streams that ``outputs`` declares, by names of fields or by ``Stream``; None if it has anything but literals."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
     if isinstance(node, ast.Name):
@@ -68,7 +68,10 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report each difference that a component's class meets here, with its lines; or that no difference is known."""
+    """Report the code of a component's class that works differently here, with its place.
+
+    If no change is known to be needed, report that, too.
+    """
     different = False
     for kind, text, place, todo in _differences(project, cls):
         topology.report(kind, text, place, todo)  # type: ignore[arg-type]

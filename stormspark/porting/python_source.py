@@ -1,6 +1,7 @@
 """Python sources, parsed by ``ast``: the classes of a project, the meaning of a name, and the values of plain expressions.
 
-Nothing is imported. A name is followed through the project's own modules. Of other modules only the dotted path is known.
+Nothing is imported. A name is followed through the project's own modules. A name in another module is known only by its dotted
+path.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class PythonClass:
         return [base for one in self.chain() for base in one.library_bases]
 
     def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
-        """The value that the body of the class, or of a class that it extends, assigns to a name; with the value's file."""
+        """The value that the class body assigns to a name, with the value's file. Classes that it extends are searched, too."""
         for one in self.chain():
             for statement in one.node.body:
                 targets = (
@@ -221,7 +222,7 @@ class PythonProject:
                         yield found
 
     def _folders(self, file: PythonFile) -> list[Path]:
-        """The folders to look for modules in: each folder around the file up to the project's root, and its ``src``."""
+        """The folders to look for modules in: each folder around the file up to the project's root, and the ``src`` in each."""
         folders = []
         for folder in file.path.parents:
             folders += [folder, folder / "src"]
@@ -232,7 +233,7 @@ class PythonProject:
     # -- values ----------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr] | None = None) -> Any:
-        """The value of a plain expression: literals, and names of literals. An `Unresolved` with its source for any other."""
+        """The value of a plain expression: literals, and names of literals. Otherwise an `Unresolved` with the source."""
         if node is None:
             return None
         try:

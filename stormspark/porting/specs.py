@@ -1,4 +1,4 @@
-"""Reads ``inputs``, ``par`` and ``config`` of specs, which streamparse and heronpy have in common (A30-A35, A40-A42)."""
+"""Reads ``inputs``, ``par`` and ``config`` of specs: declarations of components in streamparse and heronpy (A30-A35, A40-A42)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _grouped(
 
 
 def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFile) -> tuple[int | None, str]:
-    """``par`` as a number, and a remark if it is none: it may be a dict by environment (A31), or unknown."""
+    """The number in ``par``, or None if it is unknown. A remark says if it is unknown or depends on the environment (A31)."""
     if node is None:
         return 1, ""
     value = project.value(node, file)

@@ -1,8 +1,9 @@
-"""Reads the records that an earlier version of stormspark has left open, once, when a topology continues from its checkpoint.
+"""Reads the records that an earlier version of stormspark left open, when a topology continues from that version's checkpoint.
 
-That version kept the durable acker's changes in a Delta table, which Spark read with Delta's jars. The state of its acker query
-has the records that were open as of one version of the table. delta-rs reads the later changes from the table's files. So no
-jars are needed here. The first commit of the journal then has all open records.
+That version kept the durable acker's changes in a Delta table, which Spark read with Delta's jars. Its acker query read the
+table, and the state of that query has the records that were open as of one version of the table. delta-rs reads the later changes
+from the table's files, so no jars are needed here. All open records go into the first commit of the journal, so they are read
+only once.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The changes of a file, without the row that each commit adds to move the watermark."""
+    """The changes in a file, without the row that each commit of that version added to move the watermark."""
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 
@@ -89,7 +90,7 @@ def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterat
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query has read this whole version. Its first batch reads up to a thousand files, and the table never has more.
+            # The query has read this whole version: its first batch reads up to a thousand files, and the table never has more.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

@@ -1,6 +1,6 @@
-"""Writes the durable acker's journal: the workers' change sets, each of them once, and the driver's own closing of records.
+"""Writes the durable acker's journal: each change set of a worker once, and the changes by which the driver closes records.
 
-This module uses neither Spark nor a clock.
+A change set is a numbered set of changes that a worker reports together. This module uses neither Spark nor a clock.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ __all__ = ["AckerWriter"]
 
 
 class AckerWriter:
-    """The writer of one driver. Any thread may use `close` and `tried`; the rest is for the data query's thread.
+    """The writer of one driver.
 
-    A commit that raised may be written or not. The writer finds that out as soon as it can read the journal again. Until then the
-    workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer treats them as
-    not written.
+    Any thread may use `close` and `tried`. The rest is for the thread of the data query, the query that runs the topology.
+
+    If a commit raises an error, it may be written or not. The writer finds that out as soon as it can read the journal again.
+    Until then the workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer
+    treats them as not written.
     """
 
     def __init__(self, journal: AckerJournal) -> None:
         self._journal = journal
-        self._written: dict[tuple[int, int], int] = {}  # the last written number, by worker and incarnation
-        # The last attempt whose commit was tried, and the last one that is known to be written.
+        # By worker and incarnation, the number of the last change set that is known to be written.
+        self._written: dict[tuple[int, int], int] = {}
+        # The last attempt whose commit was tried, and the last attempt whose commit is known to be written.
         self._tried = self._sure = -1
-        # The numbers and the closed records of the last tried commit, while it is unknown whether it is written.
+        # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
         self._to_close: set[Record] = set()  # a set, because closing a record twice would open it again
         self._lock = threading.Lock()

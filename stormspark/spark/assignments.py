@@ -4,13 +4,14 @@ The invariant: **an attempt sees one life of each worker, or it fails.** A worke
 Once it is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker again,
 as a new incarnation.
 
-Why it has to be so. The part of the batch that a lost worker held is gone. Frames that it had sent, but that Spark has not
-yet delivered, would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0,
-and nothing of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every
-worker's desk refuses its requests.
+Why it has to be so. The part of the batch that a lost worker held is gone. Frames that it had sent, but that Spark has not yet
+delivered, would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0, and nothing
+of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every worker refuses their
+requests (`stormspark.worker.host.desk`).
 
-Storm's nimbus restarts a dead worker without the others noticing. Tuples to it are lost until it is back, and timeouts
-make up for them. Spark would continue the batch as if nothing had been lost, so the attempt has to fail.
+Storm's nimbus restarts a dead worker without the others noticing. Tuples to the dead worker are lost until it is back. Their
+trees time out, and reliable spouts replay them. Spark would continue the batch as if nothing had been lost, so the attempt has to
+fail.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
-    #: Whether something outside of the topology has failed the attempt, so that it is worth waiting.
+    #: Whether the attempt failed because of something outside of the topology, which may come back.
     broken_outside: bool = False
     #: Why the topology ends, or None. Once it is set, nothing is started or found any more.
     ending: str | None = None
@@ -116,7 +117,7 @@ class Assignments:
     def deal(
         self, attempt: int, executors: Iterable[ProcessId]
     ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
-        """Deal the missing workers out over these Spark executors.
+        """Distribute the missing workers over these Spark executors.
 
         Each worker goes to the Spark executor with the fewest workers. If several have equally few, it goes to the one whose
         host has the fewest workers. No other process is asked to start the worker, unless `promise_broken` is called.
@@ -158,7 +159,10 @@ class Assignments:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """Record that the forwarder that was to start a worker is gone. If no process has started, another one may start it."""
+        """Record that the forwarder that was to start a worker is gone.
+
+        If the worker's process has not started, another forwarder may start it.
+        """
         seat = self.seats[worker]
         if seat.incarnation == incarnation and seat.state is SeatState.PROMISED:
             seat.state = SeatState.EMPTY
@@ -177,7 +181,7 @@ class Assignments:
         return True
 
     def is_current(self, worker: int, incarnation: int) -> bool:
-        """Whether this life of a worker is the one that counts."""
+        """Whether this life of a worker is its current one: its process has connected, and is not lost."""
         seat = self.seats[worker]
         return seat.incarnation == incarnation and seat.state in (SeatState.STARTING, SeatState.READY)
 

@@ -13,7 +13,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["encrypting_key", "new_certificate"]
 
-#: The keys with which Spark encrypts its own traffic: AES, TLS, and the old way from before Spark 2.2.
+#: The keys with which Spark encrypts its own traffic: AES, TLS, and SASL as before Spark 2.2.
 _KEYS_OF_SPARK = (
     "spark.network.crypto.enabled",
     "spark.ssl.rpc.enabled",

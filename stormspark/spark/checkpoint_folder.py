@@ -6,7 +6,7 @@
 <checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
 <checkpoint>/stormspark/acker/query     the checkpoint of its query; both are read once (`acker_upgrade`)
 <checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
-<checkpoint>/spark                      Spark's offsets and commits of the data query
+<checkpoint>/spark                      Spark's offsets and commits of the data query, which runs the topology
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class CheckpointFolder:
     def acker_journal(self, spool: Path) -> JournalFiles:
         """The files of the durable acker's journal. Raises OSError.
 
-        ``spool`` is a local folder of this driver. If only Spark reaches the journal, the acker query reads copies there.
+        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the acker query reads copies in this
+        folder.
         """
         folder = f"{self._location}/stormspark/acker/journal"
         return (

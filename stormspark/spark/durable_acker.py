@@ -1,15 +1,15 @@
 """The durable acker: it keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
 
-Only these rows reach it. A tree that ends within its batch never does, and a topology without such rows has neither a
+A row whose tree ends within its batch never reaches the durable acker. A topology without rows that stay open has neither a
 journal nor an acker query.
 
     workers' change sets -> the acker's journal, one file per batch, before Spark commits the batch
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
-A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker
-lives, the worker's ledger decides. When the worker or the driver is lost, the driver reads the worker's open records from
-the query's state. It gives their rows to the worker's next life, which owns the records from then on.
+A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker lives, the
+worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's open records
+from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
 The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
 driver writes records before Spark commits their batch. It closes them in the journal's commit for the batch in which their
@@ -17,7 +17,7 @@ trees ended. The invariant would break if the watermark passed a record that is 
 query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the row would go to its task
 again, and the task ignores a row that it knows.
 
-A batch that is run again brings its own rows again. So the driver closes the records of that batch and replays none.
+A batch that is run again brings its own rows again. So the driver closes the records of that batch, and replays none of them.
 """
 
 from __future__ import annotations
@@ -85,9 +85,10 @@ def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
 class DurableAcker:
     """The durable acker of one topology in one generation.
 
-    `write` and `time_to_report` are called on the data query's thread, the rest by the supervisor. ``hand_over`` gives a worker
-    the rows of records that left the query's state while they were open. ``scratch`` is a folder of this driver's own. Raises
-    `CheckpointError` if the files of an earlier driver can't be read or don't belong together.
+    `write` and `time_to_report` are called on the thread of the data query, the query that runs the topology. The supervisor
+    (`stormspark.spark.topology`) calls the rest. ``hand_over`` gives a worker the rows of records that left the query's state
+    while they were open. ``scratch`` is a folder of this driver's own. Raises `CheckpointError` if the files of an earlier driver
+    can't be read or don't belong together.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class DurableAcker:
     def time(self) -> AckerTime:
         """The acker's time of the next commit, and so of the records that the next batch opens.
 
-        It includes the delay that the journal began with, from which workers know which records are old.
+        It includes the delay that the journal began with. Workers find old records by this delay.
         """
         return replace(self._time, tried=self._writer.tried)
 

@@ -87,7 +87,7 @@ class Executors:
             most, each = self._number("spark.cores.max"), self._number("spark.executor.cores")
             return (
                 most // each if most and each else None
-            )  # otherwise there is one per Spark worker, and the number of those is unknown
+            )  # otherwise there is one per Spark worker, and the number of Spark workers is unknown
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def for_workers(self, workers: int) -> int:

@@ -4,9 +4,9 @@ These readers live in processes of their own on the driver's host. The driver re
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` has for each partition the lowest position that is not done with (`SourceProgress`), as of the last batch in which
-the tasks reported it; null before that. ``limit`` is the number of tuples that the tasks may emit in the next batch; null if
-nothing limits them. The file exists before the first batch, too.
+``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`), as of the last batch
+in which the tasks reported it; null before that. ``limit`` is the number of tuples that the tasks may emit in the next batch;
+null if nothing limits them. The file exists before the first batch, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from stormspark.worker.step import WorkerReport, merge_progress
 
 __all__ = ["COMPONENT", "COMPONENT_TASKS", "FEEDBACK", "STORM_ID", "Feedback"]
 
-#: The keys that a source spout finds in the configuration of the session that ``stream`` gets. They hold the path of this
-#: file, the spout's component id and number of tasks, and an id that only this topology with this checkpoint has.
+#: The keys that a source spout finds in the configuration of the session that its ``stream`` method gets. They hold the path of
+#: this file, the spout's component id and number of tasks, and an id that only this topology with this checkpoint has.
 FEEDBACK, COMPONENT, STORM_ID = "stormspark.feedback", "stormspark.component", "stormspark.storm.id"
 COMPONENT_TASKS = "stormspark.component.tasks"
 

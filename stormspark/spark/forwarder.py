@@ -136,8 +136,8 @@ def source_forwarder(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks`` (task id, worker).
 
-    All rows of a partition go to one task. ``partition_column`` of the first row chooses the task; without such a column,
-    Spark's number of the partition does.
+    All rows of a partition go to one task. The value of ``partition_column`` in the first row chooses the task; without such a
+    column, Spark's number of the partition does.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -414,7 +414,7 @@ def _lost(
 
 
 def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
-    """Offer this Spark executor to nimbus, and wait until tasks on the other Spark executors have offered those.
+    """Offer this Spark executor to nimbus, and wait until tasks on the other Spark executors have made offers, too.
 
     Return the workers that are to live here, each with a function that starts it. Raises `WorkerLostError` if the attempt
     is over.

@@ -1,10 +1,10 @@
 """The gate: the point at which a query is stopped while its thread does nothing.
 
-``query.stop()`` interrupts whatever the query's thread is doing. In the middle of a batch it cuts off the batch; in the
-middle of a commit it cuts off the commit. So stormspark never stops a busy query. When a batch has failed or must not
-begin, the query's thread calls `Gate.wait` from inside foreachBatch. There it sleeps *in the JVM*, and only then the
-supervisor stops the query. The interrupt ends the sleep with an ``InterruptedException``, which goes back through
-foreachBatch. It is the one exception from Python that Spark takes for a clean end, with no error and nothing logged.
+``query.stop()`` interrupts whatever the query's thread is doing. In the middle of a batch it cuts off the batch; in the middle of
+a commit it cuts off the commit. So stormspark never stops a busy query. When a batch has failed or must not begin, the query's
+thread calls `Gate.wait` from inside foreachBatch. There it sleeps *in the JVM*, and only then does the supervisor stop the query.
+The interrupt ends the sleep with an ``InterruptedException``, which goes back through foreachBatch. It is the one exception from
+Python that Spark takes for a clean end, with no error and nothing logged.
 
 Spark does not commit a batch whose foreachBatch ends at the gate. It runs the batch again, with the same offsets, when
 the query is started from its checkpoint.
@@ -51,8 +51,9 @@ class Gate:
         """Sleep until the query is stopped, then raise `GateOpenedError`. Only the thread of foreachBatch may call this."""
         self.reached.set()
         while not self.opened.is_set():
-            # pyspark pins the Python callback to the JVM thread that called it, so the query's own thread sleeps here.
-            # Without pinning (PYSPARK_PIN_THREAD=false) the interrupt misses it, and `opened` ends the sleep a bit later.
+            # pyspark pins the Python callback to the JVM thread that called it, so the query's own thread sleeps here. Without
+            # pinning (PYSPARK_PIN_THREAD=false) the interrupt misses the sleeping thread, and `opened` ends the sleep a bit
+            # later.
             try:
                 self._thread.sleep(_SLEEP_MS)
             except Py4JJavaError:

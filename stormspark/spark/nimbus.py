@@ -65,7 +65,7 @@ __all__ = ["Nimbus"]
 
 _log = logging.getLogger(__name__)
 
-#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has read nothing for long.
+#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has not read for a long time.
 _SEND_SECS = 5.0
 
 
@@ -205,7 +205,7 @@ class Nimbus:
 
     @property
     def broken_outside(self) -> bool:
-        """Whether something outside of the topology has failed the attempt, so that it is worth waiting."""
+        """Whether the attempt failed because of something outside of the topology, which may come back."""
         with self._changed:
             return self._assignments.broken_outside
 
@@ -223,12 +223,12 @@ class Nimbus:
             }
 
     def missing(self) -> int:
-        """How many workers no process has been asked to start."""
+        """The number of workers that no process has been asked to start."""
         with self._changed:
             return len(self._assignments.missing())
 
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
-        """Expect offers, and deal the missing workers out once enough of them have come.
+        """Expect offers, and distribute the missing workers once enough offers have come.
 
         Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
         after the first offer. With ``again``, the driver will send the tasks again if they reach fewer Spark executors. Then
@@ -514,7 +514,7 @@ class Nimbus:
             self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Warn about user code that does not return and holds up a batch (B1). Give its worker up if that takes too long."""
+        """Warn about user code that does not return and holds up a batch (B1). Give the worker up if that takes too long."""
         if busy is not None:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout

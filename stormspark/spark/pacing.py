@@ -20,10 +20,10 @@ from stormspark.plan.physical import PhysicalPlan
 __all__ = ["Pacing"]
 
 #: A pause is at most this share of the time since something last happened, so that short silences have only short pauses. The
-#: second share is for topologies in which only a batch can find out that there is something to do. There, work that comes after
-#: t seconds of silence waits for at most a quarter of t ...
+#: second share is for topologies in which only a batch can find out that there is something to do. There, work that comes after t
+#: seconds of silence waits for at most a quarter of t.
 _SHARE, _SHARE_BLIND = 1.0, 0.25
-#: ... and never longer than this, in seconds.
+#: Such work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25
 #: The longest pause while something is under way. Together with the time until the next batch begins, it stays
 #: below the gap that timeouts count in full.

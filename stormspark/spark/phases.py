@@ -69,7 +69,7 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """Count a pause after the batch, which does not belong to `between`. Return the pause as a figure."""
+        """Count a pause after the batch. The pause does not belong to `between`. Return it as a figure."""
         assert self._ended is not None
         self._ended += seconds
         return {"pause": seconds}

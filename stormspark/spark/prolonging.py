@@ -1,7 +1,7 @@
 """Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
 
-Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs.
-Heron's stream manager stops reading above its high water mark, and reads again below the low one. Here a prolonged batch has the
+Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs. Heron's
+stream manager stops reading above its high water mark, and reads again below its low water mark. Here a prolonged batch has the
 same effect, because Spark reads nothing more until the batch ends. Meanwhile bolts work, ticks fire and limits change, round by
 round. After each round the driver decides anew (W1), from the workers' reports.
 """
@@ -19,15 +19,15 @@ from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Prolonging"]
 
-#: If the waiting rows of a batch did not become fewer in this many rounds in a row, the batch won't be done soon.
+#: If the waiting rows of a batch did not become fewer in this many rounds in a row, the batch won't end soon.
 _STALLED_ROUNDS = 3
 
 
 class Prolonging:
     """The decision, for one topology, whether its running batch gets another round.
 
-    ``spouts`` are the source spouts that Spark reads a native source for. After each round, call `Throttle.observe` first, and
-    then `observe`.
+    ``spouts`` are the source spouts with a native source, which Spark itself reads. After each round, call `Throttle.observe`
+    first, and then `observe`.
     """
 
     def __init__(self, plan: PhysicalPlan, throttle: Throttle, spouts: Sequence[str]) -> None:

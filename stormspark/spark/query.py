@@ -86,7 +86,7 @@ def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> 
 
 
 def _to_the_reports(frames: DataFrame, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
-    """Append supersteps 1 to the last one to the output of superstep 0."""
+    """Append all further supersteps, from number 1 on, to the output of superstep 0."""
     for superstep in range(1, plan.last_superstep + 1):
         # The reports of the last superstep need no exchange, because the driver collects them from any partition.
         frames = frames.repartitionById(plan.workers, "target").mapInArrow(

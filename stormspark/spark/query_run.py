@@ -1,8 +1,8 @@
-"""One run of the data query: from its start at the checkpoint to its end at the gate.
+"""One run of the data query, the query that runs a topology: from its start at the checkpoint to its end at the gate.
 
-Two threads use it. The query's own thread brings every micro-batch to `QueryRun.batch`; the supervisor's thread calls
-everything else. The query's thread only records what happened (`error`, `failure`) and goes to the gate. It never
-decides, and it never lets an exception of a failed batch reach Spark.
+Two threads use it. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
+(`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
+to the gate. It never decides how the topology goes on, and it never lets an exception of a failed batch reach Spark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ROUNDS_TO_THE_END = 3
 _ROUNDS_UNTIL_WARNED = 20
 #: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
-#: At most this many Java classes, of an error, its causes and their base classes, are read to find out what failed.
+#: To find out what failed, at most this many Java classes are read: those of an error and its causes, and their base classes.
 _CAUSES = 60
 
 
@@ -61,7 +61,8 @@ _CAUSES = 60
 class QueryRun:
     """One run of the data query: one attempt, many batches.
 
-    Spark calls `batch` on the query's thread, and `BatchDriver` calls its methods there, too. The supervisor calls the rest.
+    Spark calls `batch` on the query's thread, and `BatchDriver` calls this object's methods there, too. The supervisor calls the
+    rest.
     """
 
     session: SparkSession
@@ -72,7 +73,7 @@ class QueryRun:
     limits: TriggerLimits
     stop_wanted: threading.Event
     wake: threading.Event
-    #: An event that is set when somebody has work to do. It ends a pause between two batches.
+    #: An event that is set when there is work to do. It ends a pause between two batches.
     stirred: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
@@ -95,7 +96,7 @@ class QueryRun:
         self.error: BaseException | None = None
         #: Why the attempt failed, or None.
         self.failure: str | None = None
-        #: Whether storage, a broker or a Spark executor failed, and not user code. Then it is worth waiting.
+        #: Whether storage, a broker or a Spark executor failed, and not user code. Then waiting may help.
         self.failed_outside = False
         self._running = False
         #: Whether workers emitted tuples outside of the supersteps of the last round. That round has not completed those tuples,
@@ -133,7 +134,7 @@ class QueryRun:
         if self.commits is None:
             reports = self._work_off()
         elif number <= self.commits.last:
-            # An earlier driver committed this batch and died before Spark knew, so there is nothing left to do.
+            # An earlier driver committed this batch, and died before Spark recorded that. So there is nothing left to do.
             _log.info("batch %d of %s is already committed", number, self.plan.topology)
             self._running = False
             return
@@ -179,8 +180,8 @@ class QueryRun:
     def _work_off(self) -> Sequence[WorkerReport]:
         """Run the rounds of a batch that is no transaction. Return the reports of the last round."""
         prolonging = self._prolonging
-        # A round that reports to the durable acker reports every row that waits. If more rounds follow, they close most of
-        # these records again. So the workers report to the acker once, in the last round.
+        # A round that reports to the durable acker reports every row that waits. If more rounds follow, they close the records of
+        # most of these rows again. So the workers report to the acker once, in the last round.
         reported = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
         reports = self._plain_round(0, report_to_acker=reported)
@@ -192,7 +193,8 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # No acker here: a topology with an acker has sources, and with sources workers don't emit between supersteps.
+            # There is no acker here: a topology with an acker has sources, and with sources workers don't emit between
+            # supersteps.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 

@@ -140,8 +140,8 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> DataFrame:
     """Make the streaming DataFrame of a planner's ranges.
 
-    The planner gets the progress of the tasks that `stormspark.spark.feedback` writes. If ``stormspark.component.tasks`` gives
-    the number of tasks, Spark has one partition for all ranges of the same task.
+    The planner gets the tasks' progress, which `stormspark.spark.feedback` writes. If ``stormspark.component.tasks`` gives the
+    number of tasks, Spark has one partition for all ranges of the same task.
     """
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
@@ -153,8 +153,8 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
     )
-    # Each spout gets a class of its own, which knows the settings. Spark would show settings that are options, and a password
-    # may be among them.
+    # Each spout gets a class of its own, which knows the settings. Spark would show settings that are passed as options, and a
+    # password may be among them.
     name = "stormspark_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", component)
 
     class Ranges(DataSource):

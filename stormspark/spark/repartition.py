@@ -140,7 +140,7 @@ def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:
 
 
 def _column(df: DataFrame, name: str) -> Column:
-    """The column of exactly this name. A dot in it is no path, and its case matters, as in Storm."""
+    """The column of exactly this name. A dot in the name does not make a path, and case matters, as in Storm."""
     if name not in df.columns:
         there = ", ".join(map(repr, df.columns))
         msg = f"a grouping uses column {name!r}, but the DataFrame has only the columns {there}"

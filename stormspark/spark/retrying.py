@@ -1,4 +1,4 @@
-"""Decides whether and when a failed batch is tried again, and what to log meanwhile. It knows no clock and no Spark.
+"""Decides whether and when a failed batch is tried again, and what to log meanwhile. It uses neither a clock nor Spark.
 
 Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
 (``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the
@@ -78,7 +78,7 @@ class Retries:
     own: int = 0
     #: Why the last attempt failed.
     reason: str = ""
-    #: When the first failure of this row happened that has a cause outside of the topology; None if there was none.
+    #: The time of the first failure of this row with a cause outside of the topology; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 

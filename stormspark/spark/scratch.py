@@ -25,7 +25,7 @@ _ANSWER_SECS = 1.0
 
 
 def scratch_folder() -> Path:
-    """Make a new folder, and remove those of dead runs."""
+    """Make a new folder, and remove the folders of dead runs."""
     folder = own_folder(_PREFIX)
     (folder / _MARK).write_text(_this_host(), encoding="utf-8")
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The state table, written by Spark, for places that only Spark can write to, with its file systems and credentials.
+"""The state table, written by Spark, for places that only Spark's file systems and credentials can reach.
 
     workers: changed_rows(...)     in their reports, without a file
     driver:  commit(txid, rows)    one append of Delta's, with all of the rows
@@ -17,10 +17,10 @@ version that Delta reports for this session, or else at the newest entry of the 
 **The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained
-batches. It takes longer the more state there is. It is due once there have been as many changes as the last compaction left
-rows. So each change makes compaction write about one more row. The replaced files stay until somebody runs a ``VACUUM``, which
-may run at any time.
+**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. It
+takes longer the more state there is. So it is due only when the number of changes since the last compaction reaches the number of
+rows that it left. On average, compaction then writes about one more row per change. The replaced files stay until somebody runs a
+``VACUUM``, which may run at any time.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Stand:
     #: Whether this is the first entry of a driver, which keeps earlier drivers out. An earlier driver may still have written
     #: right before it. So of this entry only the writer counts; the rest comes from the entry before.
     opening: bool = False
-    #: The number of rows that the last compaction left, and the numbers of rows and entries since.
+    #: The number of rows that the last compaction left, and the numbers of rows and entries since then.
     compacted: int = 0
     rows: int = 0
     entries: int = 0
@@ -122,9 +122,9 @@ class _Stand:
 class SparkStateTable:
     """The state table at ``location``, which is a URL of any file system that Spark knows.
 
-    ``retain_txids`` and ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be
-    read. ``clock`` measures the time since this driver committed a batch. Raises `UnsupportedEnvironmentError` if the
-    session has no Delta.
+    At least the ``retain_txids`` batches before the last one can be read, and at least the batches of the last ``retain_hours``
+    hours. ``clock`` measures the time since this driver committed a batch. Raises `UnsupportedEnvironmentError` if the session
+    has no Delta.
     """
 
     def __init__(
@@ -177,7 +177,10 @@ class SparkStateTable:
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component; None means all of its tasks. Raises like `newest_rows`."""
+        """The newest rows of these tasks, given by component. None stands for all tasks of the component.
+
+        This raises the same errors as `newest_rows`.
+        """
         if not tasks:
             return
         where = " or ".join(
@@ -316,7 +319,7 @@ class SparkStateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        The announcement is in the table when this returns. Raises like `commit`.
+        The announcement is in the table when this returns. This raises the same errors as `commit`.
         """
         stand = self._writing()
         self._check_order(txid, stand.txid)
@@ -329,7 +332,7 @@ class SparkStateTable:
     def compact(self, budget_secs: float) -> bool:
         """Write the table anew if that is due, however long it takes. Return false, because nothing is left to do afterwards.
 
-        The retained batches read the same before and after. Raises like `commit`.
+        A retained batch has the same rows before and after. This raises the same errors as `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted

@@ -1,4 +1,4 @@
-"""The state of a component as a DataFrame of Spark. A Spark task of its own reads the state of each of the component's tasks."""
+"""The state of a component as a DataFrame of Spark. For each task of the component, one Spark task reads the state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _entries(
 
 
 def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | None, pa.DataType | None]:
-    """The common type of all keys and that of all values; None if there is no common type."""
+    """The common type of all keys, and the common type of all values; None where there is no common type."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for entries in _entries(found, batches, raw_keys=False, raw_values=False):
@@ -79,7 +79,7 @@ def _type_of(values: list[Any]) -> pa.DataType:
 
 
 def _common(seen: list[bytes]) -> pa.DataType | None:
-    """The common type of all that was seen; None if there is none, or if the state is empty."""
+    """The common type of the types that were seen; None if there is none, or if the state is empty."""
     schemas = [pa.ipc.read_schema(pa.py_buffer(bytes(one))) for one in seen]
     if not schemas:
         return None

@@ -1,4 +1,4 @@
-"""Hands state to workers that begin, if only the driver reaches the table. The state is read between two attempts.
+"""Hands state to starting workers if only the driver can reach the state table. The state is read between two attempts.
 
 The driver can't read the state when a worker asks for it, because the round that starts the worker may hold the cores that a
 query of Spark would need. So the state waits in the driver's folder, in one file per worker.
@@ -23,7 +23,7 @@ _PART_BYTES = 4 << 20
 
 
 class HandedOut(Protocol):
-    """A state table that only the driver reaches. Each method may raise `CheckpointError`."""
+    """A state table that only the driver can reach. Each method may raise `CheckpointError`."""
 
     @property
     def last_txid(self) -> int:
@@ -35,7 +35,7 @@ class HandedOut(Protocol):
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component; None means all of its tasks."""
+        """The newest rows of these tasks, given by component. None stands for all tasks of the component."""
 
 
 class StateHandOver:
@@ -82,7 +82,7 @@ class StateHandOver:
             yield from self._table.newest(dict.fromkeys(sources), ROWS)
 
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
-        """The tasks whose state a worker needs, by component: its own, or all (None) if the keys are dealt out anew."""
+        """The tasks whose state a worker needs, by component: its own tasks, or all (None) if the number of tasks has changed."""
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):
             if self._plan.components[task.component].kind_of_state:

@@ -1,9 +1,9 @@
 """A topology that runs on Spark. It starts its query, watches it, starts it again after a loss, and ends it.
 
-Only one thread, the supervisor, starts and stops queries. Spark calls `QueryRun.batch` on the query's own thread for
-every micro-batch. That thread runs the batch by collecting the workers' reports, and it goes to the gate when something
-is wrong or when the topology is to end. So there are two threads and one rule: the query's thread records what
-happened, and the supervisor decides.
+Only one thread, the supervisor, starts and stops queries. Spark calls `QueryRun.batch` on the query's own thread for every
+micro-batch. That thread runs the batch by collecting the workers' reports, and it goes to the gate when something is wrong or
+when the topology is to end. So there are two threads and one rule: the query's thread records what happened, and the supervisor
+decides how the topology goes on.
 
     attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
     attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the topology is to end -> gate before batch 12
@@ -632,7 +632,8 @@ class SparkTopology:
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # Most forwarders find out by themselves. Cancel the jobs for those that wait, and for tasks not yet begun.
+                # Most forwarders find out by themselves that the attempt is over. Cancel the jobs for the other ones, which wait,
+                # and for tasks that have not begun.
                 run.cancel()
             end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
             if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):

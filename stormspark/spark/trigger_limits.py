@@ -1,14 +1,14 @@
 """Trigger limits: how much of a native source one batch may read, by Spark's ``maxOffsetsPerTrigger`` and similar options.
 
-Spark fixes these options while a query runs. A limit that is too large does little harm, because its batches are prolonged.
-Then more rows wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs
-throughput. A new limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been so
-for some rounds in a row, and did not change just before (`_PAUSE_SECS`):
+These options stay fixed while a query runs. A limit that is too large does little harm, because its batches are prolonged. Then
+more rows wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs throughput. A new
+limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been so for some rounds in a
+row, and did not change just before (`_PAUSE_SECS`):
 
 - too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS` rounds. One
   round would be too few, because a bolt that is slow for a while becomes fast again.
 - too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
-  for less than a `FACTOR`-th of the target. The new limit lets it work for the whole target, but grows at most
+  for less than a `FACTOR`-th of the target. The new limit lets the bolt work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
 
 Nothing shows whether a source has more rows than it gave. So a source that always gives few rows looks at first as if its
@@ -71,8 +71,8 @@ class _Limit:
     units: int
     #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: The direction into which the last batches push the limit: -1 down, 1 up, 0 nowhere. The next three fields are about the
-    #: batches in a row that push it there: their number, their rounds, and the seconds that bolts worked in them.
+    #: The direction in which the limit should change, judged by the last batches: -1 down, 1 up, 0 not at all. The next three
+    #: fields count the batches in a row with this direction, their rounds, and the seconds that bolts worked in them.
     direction: int = 0
     batches: int = 0
     rounds: int = 0

@@ -7,12 +7,12 @@ choose from these kinds, and from those of `stormspark.api`:
     outside        components that have work in progress outside of their worker
     batches        components that know the current batch
     range_spout    spouts whose tasks read ranges of a source themselves
-    recycling      reuse of objects of the tuple path that nobody kept
+    recycling      reuse of objects of the tuple path (`stormspark.tuple_path`) that nobody kept
 
-The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and
-receive `Tuple`. So ``api`` imports nothing from it. The two modules that ``api`` and the front-ends share are below
-``api``: `stormspark.user_line` and `stormspark.pickling`. One class is split over both layers: a declaration says how
-its component takes part in batches, so the base of `BatchAware` is in `stormspark.api.batch_kind`.
+The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and receive `Tuple`.
+So ``api`` imports nothing from it. The two modules that ``api`` and the front-ends share are below ``api``:
+`stormspark.user_line` and `stormspark.pickling`. One class, `BatchAware`, is split over both layers. Its base class is in
+`stormspark.api.batch_kind`, because the declaration of a component says how the component takes part in batches.
 """
 
 from stormspark.spi.automatic import ACK, AutoAckBolt, Line, Send, Sender

@@ -56,6 +56,6 @@ class AutoAckBolt(Bolt):
     def connected(self, line: Callable[[str], Line | None]) -> None:
         """Called with a function that finds the task's streams: when the bolt is prepared, and when the streams change.
 
-        ``line`` returns the `Line` of a stream, or None where a `Sender` returns None. Its results hold until the next call of
+        ``line`` returns the `Line` of a stream, or None where a `Sender` returns None. Lines are valid until the next call of
         this method.
         """

@@ -45,7 +45,7 @@ class BatchAware(KnowsBatches):
 
     @property
     def takes_part(self) -> bool:
-        """Whether this attempt brings tuples whose bolts have to be informed of its end."""
+        """Whether this attempt brings tuples, so that bolts have to be informed of the attempt's end."""
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:

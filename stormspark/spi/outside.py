@@ -1,10 +1,10 @@
 """Components with work outside of their worker: in a child process, a device, or a service that answers later.
 
-A worker runs its tasks on one thread, and a batch ends when nothing is left to do. Without these classes the worker
-would overlook tuples that are worked on outside. They would wait for the next batch, and nothing would hold back
-later tuples. So such a bolt tells the worker about its work outside. The worker gives the bolt only as many tuples as it
-has room for, waits for the bolt at the end of a superstep, and counts its unfinished tuples as waiting (backpressure,
-transactions, end of a run).
+A worker runs its tasks on one thread, and a batch ends when nothing is left to do. Without these classes the worker would
+overlook tuples that are worked on outside. They would wait for the next batch, and nothing would hold back later tuples. So such
+a bolt tells the worker about its work outside. The worker gives the bolt only as many tuples as it has room for, and waits for
+the bolt at the end of a superstep. For backpressure, for transactions and at the end of a run, it counts the bolt's unfinished
+tuples as waiting.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class WorksOutside(LivesOutside):
 class KeepsOutside(WorksOutside):
     """A `WorksOutside` that keeps track of its unsettled tuples itself, and receives many tuples per call.
 
-    So its task keeps no second record. The bolt receives the parts of tuples, so no `Tuple` is made that no user sees. The
-    bolt can make one with ``Tuple(*given)``.
+    So its task keeps no second record. The bolt receives the parts of tuples, so a `Tuple` is made only if a user sees it. The
+    bolt makes it with ``Tuple(*given)``.
     """
 
     @property
@@ -96,9 +96,9 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """Called with functions that find the task's streams and that ack tuples. They hold until the next call of this method.
+        """Called with functions that find the task's streams and that ack tuples.
 
-        See `AutoAckBolt.connected`.
+        The functions are valid until the next call of this method. See `AutoAckBolt.connected`.
         """
 
     @abstractmethod

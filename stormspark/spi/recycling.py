@@ -1,7 +1,7 @@
-"""Reuse of objects of the tuple path that no user code has kept. Users can't distinguish such an object from a new one.
+"""Reuses objects of the tuple path (`stormspark.tuple_path`) that no user code has kept.
 
-The reference count shows whether anybody kept the object. Compiled modules use the C code of recycling.pxd in place
-of these functions; this module itself is never compiled.
+Users can't distinguish a reused object from a new one. The reference count shows whether anybody kept the object. Compiled
+modules use the C code of recycling.pxd in place of these functions; this module itself is never compiled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["refcount", "refilled"]
 def refilled(
     kind: Callable[[tuple[Any, ...]], tuple[Any, ...]], last: tuple[Any, ...] | None, values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return an object of ``kind``, which is a class of tuples, that has these values.
+    """Return an object of the tuple class ``kind`` with these values.
 
     Before Python 3.14, the C code may put the values into ``last`` and return it. It does so if ``last`` is of this class and
     has as many values, and only an attribute and a local variable of the caller refer to it.

@@ -125,7 +125,7 @@ class FilterBolt(_FunctionBolt):
 
 
 class PassBolt(ElementBolt):
-    """Emits all elements, for other partitions or for the union of two streamlets."""
+    """Emits all elements unchanged. It moves elements to other partitions, or unites two streamlets."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
         """Emit the element."""

@@ -124,7 +124,7 @@ def _first_value(tup: Tuple) -> Any:
 
 
 def _names(stages: list[Stage]) -> dict[Stage, str]:
-    """Return the names of all stages: the given ones, and for the others their prefix with the first free number."""
+    """Return the name of each stage: the name that was given, or else the stage's prefix with the first free number."""
     taken: dict[str, Stage] = {}
     for stage in stages:
         if stage.name is None:

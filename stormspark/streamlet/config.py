@@ -21,7 +21,7 @@ _MODES: Final = ("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE")
 
 
 class Config:
-    """Settings of a topology. ``config`` holds initial ones, under the keys of Heron, Storm or stormspark.
+    """Settings of a topology. ``config`` holds the initial settings, under the keys of Heron, Storm or stormspark.
 
     >>> config = Config()
     >>> config.set_delivery_semantics(Config.ATLEAST_ONCE)
@@ -69,7 +69,7 @@ class Config:
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Keep these resources. They have no effect, because Spark's own settings decide; a piece of advice says so."""
+        """Keep these resources. They have no effect, because Spark's own settings decide; advice in the log says so."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -95,9 +95,10 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """Return the engine's settings: those in ``config``, and others that follow from these. Heron's strings are typed (A44).
+    """Return the engine's settings: the settings in ``config``, and others that follow from these.
 
-    Windows hold an element for at most ``held_secs``. The message timeout must cover this time (C27).
+    Numbers and booleans that Heron writes as strings are converted (A44). Windows hold an element for at most ``held_secs``. The
+    message timeout must cover this time (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}

@@ -1,7 +1,7 @@
-"""Pairs and their keys, and the partition that a key belongs to, the same in every process (G24).
+"""Pairs and their keys, and the choice of a key's partition, which is the same in every process (G24).
 
-Heron uses Python's own ``hash``, which by default differs for strings from process to process. The hash here does not
-differ, and still equal keys have equal hashes: 1, 1.0 and True are one key, as in a dict.
+Heron uses Python's own ``hash``, which by default differs for strings from process to process. The hash here is the same in every
+process. Equal keys have equal hashes, as with ``hash``: 1, 1.0 and True are one key, as in a dict.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _folded(hashes: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class ByKey(Grouping):
-    """Sends pairs with equal keys to the same task. If ``strict`` is false, elements that are not pairs are dealt out.
+    """Sends pairs with equal keys to the same task. If ``strict`` is false, other elements go to the tasks in turn.
 
     A chooser raises `EmitError` for an element without a key.
 
@@ -136,7 +136,7 @@ class ByFunction(CustomStreamGrouping):
         self.tasks = target_tasks
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Call the function. Partitions count from 0, and numbers beyond the last one start again at 0."""
+        """Call the function. Partitions are counted from 0. A number is taken modulo the number of partitions."""
         chosen = self.function(values[0], len(self.tasks))
         return [self.tasks[partition % len(self.tasks)] for partition in _partitions(chosen)]
 

@@ -18,7 +18,8 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Build the topology and pass it to the command that is loading this file.
 
-        Raises `InvalidTopologyError` for arguments of other types, if no command is loading the file, and as `Builder.build`.
+        Raises `InvalidTopologyError` for arguments of other types, and if no command is loading the file. It also raises the
+        errors of `Builder.build`.
         """
         for value, wanted, argument in (
             (name, str, "name"),

@@ -78,7 +78,7 @@ class Streamlet:
         return self._stage.name
 
     def set_num_partitions(self, num_partitions: int) -> Self:
-        """Set the number of tasks of the stage. Operations that are called from now on have as many."""
+        """Set the number of tasks of the stage. Operations that are called on this streamlet from now on get as many."""
         self._stage.partitions = _partitions(num_partitions)
         return self
 
@@ -159,9 +159,9 @@ class Streamlet:
         return Streamlet(self._child("union", lambda operation, _: PassBolt(operation), also=(also,)))
 
     def split(self, predicates: Mapping[str, Callable[[Any], Any]]) -> Streamlet:
-        """Return a streamlet with one named stream per predicate, of the elements for which it is true.
+        """Return a streamlet with one named stream per predicate. Each stream has the elements for which its predicate is true.
 
-        `with_stream` selects one of them; by default the first is used.
+        `with_stream` selects one of the streams. By default the first stream is used.
         """
         if not isinstance(predicates, Mapping) or not predicates:
             msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
@@ -197,9 +197,9 @@ class Streamlet:
         value_extractor: Callable[[Any], Any] | None,
         reduce_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """Return a streamlet that has, after each element, the `KeyValue` of its key and the key's reduced value so far (G23).
+        """Return a streamlet of `KeyValue`: for each element, its key and the reduced value of this key so far (G23).
 
-        Reduced values stay in memory while the task lives. With EFFECTIVELY_ONCE they are state, and outlive it.
+        Reduced values stay in memory while the task lives. With EFFECTIVELY_ONCE they are state, and outlive the task.
         """
         _check(reduce_function, "reduce_by_key", 2)
         pairs = self._keyed("reduce_by_key", key_extractor, value_extractor)
@@ -211,7 +211,7 @@ class Streamlet:
         return Streamlet(pairs._child("reduce_by_key", make, ByKey()))
 
     def count_by_key(self, key_extractor: Callable[[Any], Any]) -> Streamlet:
-        """Return a streamlet that has, after each element, the `KeyValue` of its key and its count so far (G23)."""
+        """Return a streamlet of `KeyValue`: for each element, its key and the count of this key so far (G23)."""
         return self.reduce_by_key(key_extractor, _one, _sum)
 
     # -- windows ---------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Streamlet:
     def reduce_by_key_and_window(
         self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any]
     ) -> Streamlet:
-        """Return a streamlet of (`KeyedWindow`, value) for each key of each window: its values reduced one by one.
+        """Return a streamlet of (`KeyedWindow`, value) for each key of each window: the key's values, reduced one by one.
 
         As in Heron, it has one partition unless you set another number.
         """

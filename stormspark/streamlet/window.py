@@ -48,7 +48,7 @@ class Window:
 
 @dataclass(frozen=True)
 class KeyedWindow:
-    """A key in a window. Two with the same key and the same window are equal.
+    """A key in a window. Two keyed windows with the same key and the same window are equal.
 
     Raises `InvalidTopologyError` if ``window`` is not a `Window`.
 

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Element(NamedTuple):
-    """An element in a window, and whether it came from the right one of two streamlets."""
+    """An element in a window, and whether it came from the right side of a join."""
 
     value: Any
     right: bool = False
@@ -53,7 +53,7 @@ class WindowOperation(ABC):
 
     @abstractmethod
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
-        """Yield the results of a window, which is never empty."""
+        """Yield the results of a window. ``elements`` is never empty."""
 
 
 class Reduction(WindowOperation):
@@ -122,7 +122,7 @@ class JoinType(Enum):
 class Join(WindowOperation):
     """Yields (KeyedWindow, ``function(left, right)``) for each pair of a left and a right value with the same key.
 
-    If a key has values on one side only, the other value is None, provided that the kind of join keeps it.
+    If a key has values on one side only, the kind of join decides: they are dropped, or each is joined with None.
 
     >>> join = Join(JoinType.OUTER_LEFT, lambda left, right: (left, right))
     >>> elements = [Element(("a", 1)), Element(("b", 2)), Element(("a", 3), right=True)]

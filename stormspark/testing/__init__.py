@@ -1,4 +1,4 @@
-"""Tools to test topologies and single components, on either engine and on none (J25, W10).
+"""Tools to test topologies on either engine, and single components without an engine (J25, W10).
 
 ``docs/testing.md`` shows them.
 """

@@ -205,7 +205,7 @@ class RecordingCollector(_Recorder):
 class RecordingBasicCollector(_Recorder):
     """A recording collector for a `BasicBolt`.
 
-    Its `execute` runs the bolt on a tuple as the engine does, which anchors, acks and fails by itself (C5).
+    Its `execute` runs the bolt on a tuple as the engine does: it anchors, acks and fails in the bolt's place (C5).
 
     >>> from stormspark.testing import TestWordCounter, make_context, make_tuple
     >>> bolt = TestWordCounter()

@@ -47,8 +47,8 @@ class FixedTupleSpout(Spout):
     """Emits given tuples once, each with its position as message id, dealt out to the spout's tasks in turn.
 
     ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a failed tuple counts as
-    completed. The instance that the topology was built with counts the completed tuples, whatever processes the tasks are
-    in, as long as these are on its host.
+    completed. The instance that the topology was built with counts the completed tuples of all tasks on its host, whatever
+    processes the tasks are in.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.local import LocalCluster

@@ -36,9 +36,10 @@ class _Fed(NamedTuple):
 class FeederSpout(Spout):
     """Emits the tuples passed to `feed`, on either engine. Several tasks share them in turn.
 
-    ``fields`` are those of the default stream, ``streams`` those of further ones. ``delegate`` is called for acks and fails;
-    usually it is an `AckTracker`. A failed tuple is not fed again by itself: the test has to do that (E11). A task or worker
-    that begins anew continues after the tuples that were already emitted. Its predecessor's open tuples are forgotten (B10).
+    ``fields`` are the fields of the default stream. ``streams`` has the fields of other streams, by stream id. ``delegate`` is
+    called for acks and fails; usually it is an `AckTracker`. A failed tuple is not fed again by itself: the test has to do that
+    (E11). A task or worker that begins anew continues after the tuples that were already emitted. Its predecessor's open tuples
+    are forgotten (B10).
 
     Limit: the test and the workers must run on one host, as one user (local engine, ``local`` and ``local-cluster``
     masters). Elsewhere opening the spout stops the topology with `UnsupportedEnvironmentError`.

@@ -32,8 +32,8 @@ class Emission(NamedTuple):
 class Recording:
     """The emits recorded so far.
 
-    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a
-    `Spool`, pickled. Once a task has emitted more than ``most`` tuples, no more of them are recorded. Its component is then
+    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a `Spool`,
+    pickled. Once a task has emitted more than ``most`` tuples, its further tuples are not recorded. Its component is then
     `endless`, and ``on_endless`` is called now and then in the task's thread, if that is in this process.
     """
 
@@ -68,7 +68,7 @@ class Recording:
             self.on_endless()
 
     def look(self) -> list[Emission]:
-        """Return all emits so far. Those of one task are in order, and those of several tasks are sorted by time."""
+        """Return all emits so far. Emits of one task are in order, and emits of several tasks are sorted by time."""
         new = self._spool.read() if self._spool is not None else []
         for record in new:
             if isinstance(record, Emission):

@@ -98,7 +98,7 @@ class Spool:
     def read(self) -> list[Any]:
         """Return the records that this object has not read yet.
 
-        The records of one writer are in order, and the writers follow one another.
+        The records of one writer are in order. They come before the records of the next writer.
         """
         records: list[Any] = []
         # If the test's process has ended, the folder is gone, and no more records will come.

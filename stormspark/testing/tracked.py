@@ -1,4 +1,4 @@
-"""Waits until a running topology has done the work of a test, by its statistics alone, on either engine (J25)."""
+"""Waits until a running topology has done the work of a test. It looks only at statistics, and works on either engine (J25)."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class TrackedTopology:
         All is done when every tuple was executed, no tree is open, and nothing happens any more. Simulated time passes
         meanwhile, one second between two looks at the statistics, as in Storm. Returns the statistics.
 
-        Raises TimeoutError after ``timeout`` real seconds. Raises the topology's error if it ended by one, and
-        `StormsparkError` if it ended otherwise.
+        Raises TimeoutError after ``timeout`` real seconds. If an error ended the topology, raises this error. If the topology
+        ended otherwise, raises `StormsparkError`.
         """
         wanted = self._awaited + spout_emits
         statistics = _wait(self.running, wanted, timeout)

@@ -88,14 +88,15 @@ class EmitterBolt(_SpoutBolt):
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
     """Emits for an `OpaquePartitionedTransactionalSpout`.
 
-    What the user's emitter returns per partition, usually the end of a piece, is state. It is committed with the batch.
+    The user's emitter returns a value for each partition, usually the end of the piece. These values are state, and are committed
+    with the batch.
     """
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:
         self._spout = spout
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state: per partition, what the user's emitter has returned last."""
+        """Keep the state: per partition, the value that the user's emitter has returned last."""
         self._metadata = state
 
     def pre_save(self, checkpoint_id: int) -> None:

@@ -65,7 +65,7 @@ class Emitter(ABC, Generic[M]):
         """
 
     def cleanup_before(self, txid: int) -> None:
-        """Called when all transactions up to ``txid`` are committed. Data of transactions before it can be forgotten."""
+        """Called when all transactions up to ``txid`` are committed. Data of transactions before ``txid`` can be forgotten."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
@@ -180,7 +180,7 @@ class OpaqueEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a piece of a partition that begins where the last committed transaction ended; return where the piece ends.
+        """Emit a piece of a partition, from where the last committed transaction ended; return where the piece ends.
 
         ``previous`` is what was returned for this partition in the last committed transaction, or None if there was none.
         """

@@ -1,4 +1,4 @@
-"""Begins the walks through a project: at every ``main``, and at other code that makes a builder."""
+"""Walks through a project's code: begins at every ``main``, then at other code that makes a builder or adds components."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Walk:
         self._drafts = drafts
 
     def through(self, method: JavaMethod, arguments: list[Value] | None = None) -> None:
-        """One walk. If it gives up, it marks the builders that it has made."""
+        """Walk through a method. If the walk gives up, mark the builders that it has made as not followed to the end."""
         before = len(self._drafts.builders)
         self._evaluation.begin()
         self._evaluation.call(method, _some(self._evaluation, method), arguments)
@@ -65,7 +65,7 @@ class _Walk:
         self._mark(before)
 
     def with_a_builder(self, method: JavaMethod) -> None:
-        """Call a method with a builder: its real caller is not in the project."""
+        """Call a method with a new builder, because the method's real caller is not in the project."""
         arguments: list[Value] = [Unknown(one.name, one.type) for one in method.parameters]
         for position, one in enumerate(method.parameters):
             if one.type.rpartition(".")[2] == "TopologyBuilder":

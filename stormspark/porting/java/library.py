@@ -1,7 +1,7 @@
 """The behaviour of Storm's and Heron's builders, declarers and configurations.
 
-This is the `Library` of an evaluation. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and others. It
-records their arguments in drafts, also those that are unknown.
+This is the `Library` of an evaluation. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and other
+calls. It records the arguments of these calls in drafts, unknown arguments too.
 """
 
 from __future__ import annotations
@@ -463,7 +463,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
 
 
 def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
-    """The grouping's name and fields of an expression such as ``Grouping.shuffle(new NullStruct())``."""
+    """The name and the fields of the grouping that an expression makes: ``Grouping.shuffle(new NullStruct())``."""
     kind = made.simple_type if isinstance(made, Instance) else ""
     known = {"shuffle", "all", "none", "direct", "fields"}
     if kind in known and isinstance(made, Instance):
@@ -518,7 +518,7 @@ def _converted(name: str, arguments: list[Value]) -> Value:
 
 
 def _described(value: Value | None) -> str:
-    """The value in a statement of the report, close to its source."""
+    """The value as a statement of the report shows it, close to its source text."""
     match value:
         case Unknown() | Name():
             return value.text

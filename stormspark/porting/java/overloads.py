@@ -13,7 +13,7 @@ __all__ = ["fitting"]
 _EXACT, _WIDER, _MAYBE, _NEVER = 3, 1, 0, -100
 
 _ANY: Final = {"Object", "T", "V", "E", "Serializable"}
-#: For each Python type of a constant: Java's types that are the same, and those that Java converts it to.
+#: For each Python type of a constant: the same types in Java, and the types that Java converts the constant to.
 _OF_CONSTANTS: Final[dict[type, tuple[set[str], set[str]]]] = {
     str: ({"String"}, {"CharSequence", "char"}),
     bool: ({"boolean", "Boolean"}, set()),
@@ -28,7 +28,7 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
     """The method that takes these arguments.
 
-    If ``arguments`` is only their number, return the first method that takes so many. If it is None, return the first method.
+    If ``arguments`` is only their number, return the first method that takes that many. If it is None, return the first method.
 
     None if no method fits, or if several fit the arguments equally well: a guess could be wrong.
     """

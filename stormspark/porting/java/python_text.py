@@ -25,7 +25,7 @@ def python_name(name: str) -> str:
 
 
 def short(place: Place) -> str:
-    """The place with the file's name only. The docstring of the class has the whole path."""
+    """The place with the file's name, but without its folders. The docstring of the skeleton's class has the whole path."""
     return f"{place.file.rpartition('/')[2]}:{place.line}"
 
 

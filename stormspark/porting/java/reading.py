@@ -115,7 +115,7 @@ def read_topologies(sources: JavaSources) -> list[ReadTopology]:
 
 
 def _by_place(found: list[_B]) -> Iterator[list[_B]]:
-    """The builders by the place where they are made. A walk may pass a place several times, and that is still one topology."""
+    """Group the builders by the place that makes them. Walks may pass a place several times, but it stands for one topology."""
     places: dict[Place, list[_B]] = {}
     for one in found:
         places.setdefault(one.place, []).append(one)

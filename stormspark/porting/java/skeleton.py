@@ -295,7 +295,7 @@ class _Skeleton:
         return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
 
     def _stock(self, one: ReadComponent) -> str | None:
-        """The expression that makes a stock component; None if it has no counterpart here, or too little of it is known."""
+        """The expression that makes a stock component; None if it has no counterpart here, or if too little is known."""
         assert one.stock is not None
         instance = one.instance
         assert instance is not None
@@ -320,7 +320,10 @@ class _Skeleton:
     # -- classes ---------------------------------------------------------------------------------------------
 
     def _class(self, one: ReadComponent) -> str:
-        """The class of a component. Components of one Java class share it. If streams or settings differ, there is a subclass."""
+        """Return the name of a component's class, and write the class if there is none yet.
+
+        Components of one Java class share one class. A component with other streams or settings gets a subclass of it.
+        """
         instance = one.instance
         java_class = instance.java_class if instance else None
         key: object = java_class or (instance.type if instance else one.found.id)
@@ -389,7 +392,7 @@ class _Skeleton:
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """The streams that a component declares. Those that could not be made out are taken from the subscriptions to it."""
+        """The streams that a component declares. Unknown streams are taken from the subscriptions to it."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
@@ -429,7 +432,10 @@ class _Skeleton:
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
-        """The parameters of the longest constructor that the topology uses. Parameters that shorter ones lack have a default."""
+        """The parameters of the longest constructor that the topology uses.
+
+        A parameter has a default if a shorter constructor that the topology uses lacks it.
+        """
         if java_class is None or one.instance is None:
             return []
         used: list[JavaMethod] = []
@@ -475,7 +481,7 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            # These methods also show the emits in methods that are not in the skeleton.
+            # In the skeleton, these methods also list the emits of methods that the skeleton leaves out.
             if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))

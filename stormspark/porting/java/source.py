@@ -263,7 +263,7 @@ def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass
 
 
 def read_body(made: JavaClass, body: Node | None) -> None:
-    """Add the methods, constructors, fields and inner classes of a class body. Anonymous classes have one too."""
+    """Add the methods, constructors, fields and inner classes of a class body. An anonymous class has a body, too."""
     if body is None:
         return
     waiting = list(body.named_children)
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Simple names of the library classes that the class extends, nearest first, then of the library interfaces."""
+        """The simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):
@@ -425,7 +425,7 @@ class JavaSources:
             if name in one.inner:
                 return one.inner[name]
             seen.add(one)
-            # Not with `find`, which would not end if a class extends a class that is named like one of its own inner classes.
+            # Don't use `find`: it would not end if a class extends a class that is named like one of its own inner classes.
             head = one.superclass.partition(".")[0]
             one = (
                 next((c for c in one.file.classes if c.name == head), None)

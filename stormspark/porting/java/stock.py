@@ -92,7 +92,7 @@ BASES: Final[dict[str, Base]] = {
 
 
 def base_of(types: Iterable[str]) -> Base | None:
-    """The base class here, from the names of the classes and interfaces of a class. The first name that is known counts.
+    """The base class here, from the names of the classes and interfaces that a class extends. The first known name counts.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
@@ -130,7 +130,7 @@ def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
 
 
 def _shell_fields(made: Instance) -> _Streams | None:
-    """The streams of ``new FluxShellBolt(command, fields)``, and of the calls on it."""
+    """The streams that ``new FluxShellBolt(command, fields)`` and later calls on this object declare."""
     streams: _Streams = {}
     if len(made.arguments) == 2:
         names = field_names(made.arguments[1])
@@ -220,5 +220,5 @@ STOCK: Final[dict[str, Stock]] = {
 
 
 def stock_of(made: Instance) -> Stock | None:
-    """The stock component that ``made`` is an object of; None if it is none."""
+    """The stock component that ``made`` is an instance of; None if ``made`` is any other object."""
     return STOCK.get(made.simple_type) if made.java_class is None else None

@@ -1,4 +1,4 @@
-"""What is known of the value of an expression without running it."""
+"""The values of expressions, as far as they are known without running the code."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Call:
 
 @dataclass(eq=False)
 class Instance(Value):
-    """An object: of the project's class ``java_class``, or of a library's class if that is None."""
+    """An object: of the project's class ``java_class``, or of a library's class if ``java_class`` is None."""
 
     type: str
     arguments: tuple[Value, ...]
