@@ -105,7 +105,7 @@ def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | 
 
 
 def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str, path: str) -> None:
-    """Raise for a module that exists but lacks the name: most likely a typing mistake."""
+    """Raise for a module that exists but lacks the name: most likely the name is misspelled."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""

@@ -30,7 +30,7 @@ class Unfinished(ABC):
 
 
 class Objects:
-    """The objects of a Flux file. This class makes them, and keeps those of the components, so that others can refer to them.
+    """The objects of a Flux file. This class makes them, and keeps those that are components, because others may refer to these.
 
     ``class_names`` are the class names of the file (K23).
     """

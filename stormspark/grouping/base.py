@@ -18,8 +18,8 @@ class GroupingContext:
     """One sender task's knowledge of one subscription to its stream: the arguments of ``prepare`` in Storm (D13).
 
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
-    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are those of them that are in the sender's
-    worker; both are ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
+    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
+    ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
     ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
     subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
     both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.

@@ -197,8 +197,8 @@ class KafkaPlanner:
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
         """Return the changes without partitions whose logs still have everything that was read.
 
-        Kafka gives an earlier end for such a log, because of an open Kafka transaction, and the positions come from a reader of
-        uncommitted messages. These partitions wait until the Kafka transaction ends.
+        Kafka reports the beginning of an open Kafka transaction as the end of such a log. The position lies beyond it, because
+        the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
         if not lower:

@@ -130,7 +130,7 @@ class KafkaSpout(RangeSpout):
         return [(message[:3], message) for message in messages], left
 
     def _report_change(self, range: Range) -> None:
-        """Report, to the driver and in the task's log, that the partition is not read on from where reading had come."""
+        """Report, to the driver and in the task's log, that reading goes on at another offset than expected."""
         assert range.change is not None
         change, position = range.change
         name = name_of(range.topic, range.partition)
