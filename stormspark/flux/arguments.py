@@ -1,8 +1,8 @@
 """Checks whether values from YAML fit a Python function, and converts them as Flux converts them for Java (K14).
 
-The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string becomes
-a member of it; if the annotation is ``float``, a whole number becomes a float. A value that does not fit is rejected. Annotations
-that are not simple types are ignored.
+The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string becomes a member of it.
+If the annotation is ``float``, a whole number becomes a float. A value that does not fit is rejected. More complex annotations
+are ignored.
 """
 
 from __future__ import annotations

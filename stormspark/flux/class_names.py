@@ -48,7 +48,7 @@ def class_named(class_name: str, place: str, own: Mapping[str, str] | None = Non
     """Return the class, function or module that stands for ``class_name``.
 
     ``own`` are the class names of the file itself. They come first, then registered names, then Storm's, then dotted paths of
-    Python. ``place`` begins the error messages: the line in the file, and the part that has the name.
+    Python. Error messages begin with ``place``: the line in the file, and the part that has the name.
 
     Raises `InvalidTopologyError` if nothing is found.
 

@@ -50,8 +50,7 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. It is part of the components' places, which
-    # workers get too.
+    # The name is absolute, like the paths of Python files in errors. It is part of the components' places, which workers get too.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 

@@ -27,7 +27,7 @@ class GroupingContext:
     to the local ones (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
-    it.
+    ``targets``.
 
     >>> GroupingContext("split", "default", ("word",), 3, targets=(), local_targets=(), random=Random(1))
     Traceback (most recent call last):
@@ -89,7 +89,7 @@ class Grouping(ABC):
 
     @property
     def follows_load(self) -> bool:
-        """Whether its choosers are `LoadFollower`. If so, workers send each other the loads of their tasks."""
+        """Whether each of its choosers is a `LoadFollower`. If so, workers send each other the loads of their tasks."""
         return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:

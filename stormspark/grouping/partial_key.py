@@ -1,4 +1,4 @@
-"""Partial key grouping: a key has two tasks, and each tuple goes to the one that received fewer (D12)."""
+"""Partial key grouping: a key has two tasks, and each tuple goes to the task that received fewer tuples (D12)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PartialKeyGrouping(Grouping):
 
 
 def two_tasks(targets: Sequence[int], key: bytes) -> tuple[int, int]:
-    """Return the two tasks of a key, which differ if there are at least two targets: Storm's RandomTwoTaskAssignmentCreator (D12).
+    """Return the two tasks of a key, which differ if there are several targets: Storm's RandomTwoTaskAssignmentCreator (D12).
 
     >>> two_tasks((4, 5, 6), b"storm"), two_tasks((4,), b"storm")
     ((4, 6), (4, 4))

@@ -65,7 +65,10 @@ class Brokers:
     def partitions(
         self, names: Iterable[str], pattern: Any | None, timeout: float = _ANSWER_SECS
     ) -> list[Partition]:
-        """Return the partitions of the topics in ``names``, or of all topics that match ``pattern``. They are sorted."""
+        """Return the partitions of the topics in ``names``, or of all topics that match ``pattern``.
+
+        The list is sorted. A topic that does not exist has no partitions.
+        """
         if pattern is not None:
             topics = self._consumer.list_topics(timeout=timeout).topics
             names = [name for name in topics if pattern.fullmatch(name)]
@@ -175,7 +178,7 @@ class Brokers:
             error = self._commit_once(offsets, until)
 
     def _commit_once(self, offsets: list[Any], until: float) -> Any:
-        """Wait for the answer to the commit before, then send this one. Return its error, or None if Kafka has taken it."""
+        """Wait for the answer to the previous commit, then send this one. Return its error, or None if Kafka has taken it."""
         from confluent_kafka import KafkaError
 
         if self._is_answered(until):

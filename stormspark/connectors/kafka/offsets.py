@@ -9,9 +9,9 @@ A partition's first position is recorded before any of its messages is handed ou
 partition's messages; the position is only part of the batch's end. The partition's next range begins there. So a batch that runs
 again has the same ranges, whatever the strategy is, and whatever Kafka says by then.
 
-The positions are `{}` before the first look at Kafka. After it they are never `{}`: a topic that does not exist yet is
-`{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`. Partitions that are
-found later were added later, so they are read from their beginning.
+The positions are `{}` until Kafka has answered for all existing partitions. After that they are never `{}`: a topic that does not
+exist yet is `{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`.
+Partitions that are found later were added later, so they are read from their beginning.
 
 Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
 position moves, because its topic was made again or its log was cut, it is recorded like a first position. The batch that records
@@ -209,8 +209,8 @@ def share_out(
     The batch takes all available offsets, but at most ``limit`` in total, shared evenly among the partitions.
 
     ``done`` is the result of `committable`. A partition gets no offset that is ``max_uncommitted`` or more beyond its position
-    there (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have it, or if
-    its end is before its position: see `stormspark.connectors.kafka.doubts`.
+    in ``done`` (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have
+    it, or if its end is before its position: see `stormspark.connectors.kafka.doubts`.
 
     >>> a, b = Partition("t", 0), Partition("t", 1)
     >>> share_out({a: 0, b: 0}, {a: 100, b: 3}, limit=10)
