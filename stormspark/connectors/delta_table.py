@@ -222,7 +222,7 @@ class SinkTable:
             )
 
     def stage(self, rows: pa.Table) -> StagedRows:
-        """Write the rows to files in the table's folder that are not yet part of the table. Raises OSError."""
+        """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
         # If the table has got a partition column that the rows lack, the rows are partitioned at the commit.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
@@ -341,7 +341,7 @@ def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
 
 
 def _never_null_inside(schema: pa.Schema) -> list[str]:
-    """Return the fields inside structs that may not be null. Only an ordinary write checks them."""
+    """Return the fields that are inside structs and must not be null. Only an ordinary write checks them."""
     found = []
     for field in schema:
         if pa.types.is_struct(field.type):

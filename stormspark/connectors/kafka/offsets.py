@@ -305,7 +305,7 @@ def committable(end: Mapping[Partition, int], low_marks: Mapping[str, int]) -> P
 
 
 def blocked(low_marks: Mapping[str, int], highest: Mapping[str, int], max_uncommitted: int) -> dict[str, int]:
-    """Return the partitions that have to wait because of their lowest open message, with its offset (W13).
+    """Return the partitions that have to wait because of their lowest open message, each with the message's offset (W13).
 
     >>> blocked({"t-0": 3, "t-1": 90}, {"t-0": 103, "t-1": 103}, 100)
     {'t-0': 3}
