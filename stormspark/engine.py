@@ -54,7 +54,7 @@ class AliveTopologies:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._starting: set[str] = set()
-        # The references are weak: a topology's own thread holds it while it runs, and once it has ended it is not needed here.
+        # The references are weak: a running topology is held by its own thread, and an ended topology is not needed here.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:

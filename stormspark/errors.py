@@ -20,7 +20,7 @@
     ├── TopologyNotCompleteError (TimeoutError)  complete_topology: a spout still emits, or work is left (J25)
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
-As far as they are known, a message names the component, the task, the stream and the line of the user's file. It says what was
+A message names the component, the task, the stream and the line of the user's file, as far as these are known. It says what was
 expected, what came, and what to do next.
 """
 

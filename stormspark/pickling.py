@@ -15,7 +15,7 @@ __all__ = ["pickled"]
 def pickled(thing: object, place: str, instead: str) -> bytes:
     """Pickle ``thing``. Raises `SerializationError` if that fails (A2).
 
-    The error names the attributes of ``thing`` that can't be pickled; if it is a function, the variables that the function uses.
+    The error names the attributes of ``thing`` that can't be pickled. For a function, it names variables that the function uses.
     In the message, ``place`` says what ``thing`` is and where it was declared, and ``instead`` says what to do.
 
     >>> import threading

@@ -84,8 +84,8 @@ class SinkTable:
     def _is_the_same(self) -> bool:
         """Whether the table is still the one that was opened.
 
-        A table may have been removed and made again, and have as many versions by now. delta-rs treats the new table as the
-        old one, with the old columns and partitions.
+        The table may have been removed and made again, and the new one may have as many versions as the old one had. delta-rs
+        would then go on with the old table's columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
@@ -133,8 +133,8 @@ class SinkTable:
     def check_for_transactions(self) -> None:
         """Raise `InvalidTopologyError` if the table can't be the target of batches that are transactions.
 
-        The table must not reject rows whose batch is already committed. Its partitions must be such that a bolt can write its
-        files directly.
+        The table must not reject rows whose batch is already committed. Its partitions must be such that a bolt can write the
+        table's files directly.
         """
         configuration = self._handle.metadata().configuration
         found = [name for name in configuration if name.startswith("delta.constraints.")]
@@ -222,8 +222,8 @@ class SinkTable:
             )
 
     def stage(self, rows: pa.Table) -> StagedRows:
-        """Write the rows to files in the table's folder that are not yet part of the table. Raises OSError."""
-        # If the table has got a partition column that these rows lack, they are partitioned when they are committed.
+        """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
+        # If the table has got a partition column that the rows lack, the rows are partitioned at the commit.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
@@ -341,7 +341,7 @@ def why_no_key(columns: pa.Schema, merge_on: Sequence[str]) -> str | None:
 
 
 def _never_null_inside(schema: pa.Schema) -> list[str]:
-    """Return the fields inside structs that may not be null. Only an ordinary write checks them."""
+    """Return the fields that are inside structs and must not be null. Only an ordinary write checks them."""
     found = []
     for field in schema:
         if pa.types.is_struct(field.type):

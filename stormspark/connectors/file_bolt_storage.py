@@ -107,7 +107,7 @@ class RemoteFile(OutputFile):
     """A file on any file system that pyarrow supports, such as S3. Its only sync writes the whole file."""
 
     ends_with_sync = True
-    #: Stores that show a file only once it is complete, and that can't rename files.
+    #: Object stores, by pyarrow's names. They show a file only once it is complete, and they can't rename files.
     _STORES = ("s3", "gcs", "abfs")
 
     def __init__(self, filesystem: Any, path: str) -> None:

@@ -37,7 +37,7 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
 
 
 def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
-    """Return the options. The option that the spout's ``per_trigger`` names is set to the spout's ``limit``, if it has both."""
+    """Return the options. If the spout has a ``limit``, it becomes the value of the option that ``spout.per_trigger`` names."""
     if spout.per_trigger is None or spout.limit is None:
         return dict(options)
     option = spout.per_trigger.option

@@ -164,7 +164,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
         As with Java's producer, the producer is idempotent and keeps the order of messages.
 
-        Raises `InvalidTopologyError` for an option that is not supported, with what to do instead.
+        Raises `InvalidTopologyError` for an option that is not supported. The message says what to do instead.
         """
         self._properties = dict(properties)
         librdkafka_properties(self._properties)

@@ -54,7 +54,7 @@ class TransactionalProducer:
             "transaction.timeout.ms": _TRANSACTION_MS,
             # Otherwise some calls wait a minute for a broker that is gone, whatever their timeout.
             "socket.timeout.ms": max(1000, int(block_secs * 1000)),
-            # The next transaction begins while the coordinator is still ending the last one, which takes some milliseconds.
+            # When a transaction begins, the coordinator may need some ms more to end the last one. So retry soon.
             "retry.backoff.ms": 20,
         } | dict(properties)
         limit = int(self._properties["transaction.timeout.ms"])
@@ -172,8 +172,8 @@ class TransactionalProducer:
         """Make a call that may never return. Raises KafkaException if it has not returned after ``secs``.
 
         Versions of librdkafka without the fixes of its issues 5456 and 5511 ignore the timeout while they wait for the group's
-        coordinator. If that broker was away, they wait for a connection that they have closed for good. The call then goes on
-        in its thread, and the next producer fences whatever it still does.
+        coordinator. If the coordinator was away, they wait for a connection that they have closed for good. After the exception
+        the call goes on in its thread. The next producer fences this one, so the call can't have an effect any more.
         """
         raised: list[BaseException] = []
 

@@ -28,8 +28,8 @@ Row = tuple[Any, ...]
 
 #: The greatest number of rows that `poll` returns. If at least as many rows still wait in the topology, it returns none.
 _PIECE = 4096
-#: File systems' clocks tick only every few ms. So a folder is listed again if its last change was less than this long before it
-#: was listed.
+#: File systems' clocks tick only every few ms, so two changes of a folder may have the same time. A folder that was listed less
+#: than this many ns after its last change is therefore listed again.
 _FOLDER_TICK_NS = 50_000_000
 _TRUE = ("true", "1", "yes")
 

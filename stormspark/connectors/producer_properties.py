@@ -1,4 +1,4 @@
-"""Translates the options of a Kafka producer to librdkafka's names (K8). Options may have these names or the Java client's."""
+"""Translates a Kafka producer's options from the Java client's names to librdkafka's, which users may also give (K8)."""
 
 from __future__ import annotations
 

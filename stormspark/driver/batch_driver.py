@@ -26,7 +26,7 @@ class BatchEngine(Protocol):
         """Run every superstep once, and return the report of each worker."""
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Store ``announcement`` durably for another attempt at the batch, because committers act on it in the next round."""
+        """Store ``announcement`` durably: committers act on it in the next round, and another attempt must repeat it."""
 
     def round_ended(self, transaction: Transaction) -> None:
         """Called when a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""

@@ -59,7 +59,7 @@ TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
     # Back to WORKING: bolts may emit when they end the batch, and these tuples must arrive before the next round that ends it.
     _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # Back to WORKING, or to ENDING: only now a bolt takes part that has to be called at the end.
+    # Back to WORKING, or to ENDING: the first bolt that has to be called at the end takes part only now.
     _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
     # If the commit fails, the attempt stays here: only the next attempt finds out whether the batch is committed.
     _PREPARED: frozenset({_COMMITTED}),
@@ -101,7 +101,7 @@ class Transaction:
         self.rounds = 0
         self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
         self._repeats = repeats
-        #: Whether a bolt takes part that has to be called at the end; and how many of the rounds that end the batch were
+        #: Whether any bolt that has to be called at the end takes part; and how many of the rounds that end the batch were
         #: ordered.
         self._begun, self._ended = False, 0
         #: The announcements to store durably before the next round, by component and index of the task; empty if there are

@@ -1,7 +1,8 @@
 """Checks whether values from YAML fit a Python function, and converts them as Flux converts them for Java (K14).
 
-The number of values must fit the function's parameters. If a parameter has an annotation, a string becomes a member of an enum,
-and a whole number becomes a float. A value of another type is rejected. More complex annotations are ignored.
+The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string becomes a member of it.
+If the annotation is ``float``, a whole number becomes a float. A value that does not fit is rejected. More complex annotations
+are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Unfit", "fitted", "fitted_value"]
 
 
 class Unfit(Exception):  # noqa: N818 - its callers raise an error with its message
-    """Raised if a value does not fit. Its message continues one that begins with the function's name."""
+    """Raised if a value does not fit. Its message has no subject: the caller puts the function's name before it."""
 
 
 def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:

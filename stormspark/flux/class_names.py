@@ -48,7 +48,7 @@ def class_named(class_name: str, place: str, own: Mapping[str, str] | None = Non
     """Return the class, function or module that stands for ``class_name``.
 
     ``own`` are the class names of the file itself. They come first, then registered names, then Storm's, then dotted paths of
-    Python. ``place`` begins the error messages: the line in the file, and the part that has the name.
+    Python. Error messages begin with ``place``: the line in the file, and the part that has the name.
 
     Raises `InvalidTopologyError` if nothing is found.
 
@@ -105,7 +105,7 @@ def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | 
 
 
 def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str, path: str) -> None:
-    """Raise for a module that exists but lacks the name: most likely a typing mistake."""
+    """Raise for a module that exists but lacks the name: most likely the name is misspelled."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""

@@ -125,7 +125,7 @@ class Located:
         return self._node.tag == f"{_YAML}null"
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise an error with this line."""
+        """Raise an error that begins with the line of the part."""
         msg = f"{self.where}: {problem}"
         raise InvalidTopologyError(msg)
 

@@ -224,7 +224,7 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_retry_count(count))
 
     def with_max_open_files(self, count: int) -> Self:
-        """Set how many files a task keeps open. Another one ends the file that has gone longest without a tuple."""
+        """Set how many files a task keeps open. To open another, it ends the file that has gone longest without a tuple."""
         return self._later(lambda bolt: bolt.with_max_open_files(count))
 
     def with_partitioner(self, partitioner: Callable[[Any], str]) -> Self:

@@ -50,7 +50,7 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. Places of components contain it, and workers get those.
+    # The name is absolute, like the paths of Python files in errors. It is part of the components' places, which workers get too.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
@@ -58,8 +58,8 @@ def _read(
 def _found(include: Include, file: Path) -> Path:
     """Return the path of an included file.
 
-    Instead of Java's class path, a resource is looked for in the including file's folder, in those above it, and in the working
-    directory.
+    There is no Java class path here. So a resource is looked for in the including file's folder, in the folders above it, and in
+    the working directory.
     """
     here = file.resolve().parent
     if include.resource:

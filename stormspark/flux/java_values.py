@@ -104,7 +104,7 @@ class Pattern:
 
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Compile Python's regular expression. Users must adapt the few things that Java writes differently."""
+        """Compile ``pattern`` as Python's regular expression. Users must adapt the few things that Java writes differently."""
         return re.compile(pattern)
 
 

@@ -30,7 +30,7 @@ class Unfinished(ABC):
 
 
 class Objects:
-    """The objects of a Flux file. This class makes them, and keeps those of the components, so that others can refer to them.
+    """The objects of a Flux file. This class makes them. It keeps the components, because other objects may refer to them.
 
     ``class_names`` are the class names of the file (K23).
     """

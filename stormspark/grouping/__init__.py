@@ -6,11 +6,11 @@ target task i in partition i. Both come from one definition, so both sides agree
 
 The package is pure: it knows no clock, no IO, and no randomness but the `random.Random` of the context.
 
-    base            the base class of groupings, and a sender's knowledge
+    base            the base class of groupings, and the context that a sender task gives to a grouping
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
     load_aware, local_first     one grouping each, which follows load
-    key             a chooser that looks up a key, and checks of its fields
+    key             a chooser that looks up the key of a tuple, and checks of the key's fields
     key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values
     java_hash       hashCode of the Java classes that such values had in Storm

@@ -18,8 +18,8 @@ class GroupingContext:
     """One sender task's knowledge of one subscription to its stream: the arguments of ``prepare`` in Storm (D13).
 
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
-    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are those of them that are in the sender's
-    worker; both are ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
+    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
+    ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
     ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
     subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
     both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.
@@ -27,7 +27,7 @@ class GroupingContext:
     to the local ones (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
-    it.
+    ``targets``.
 
     >>> GroupingContext("split", "default", ("word",), 3, targets=(), local_targets=(), random=Random(1))
     Traceback (most recent call last):
@@ -89,7 +89,7 @@ class Grouping(ABC):
 
     @property
     def follows_load(self) -> bool:
-        """Whether its choosers are `LoadFollower`. If so, workers send each other the loads of their tasks."""
+        """Whether each of its choosers is a `LoadFollower`. If so, workers send each other the loads of their tasks."""
         return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:

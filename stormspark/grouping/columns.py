@@ -22,7 +22,7 @@ _BLOCK = 1 << 16
 
 
 def task_indices(columns: Sequence[Hashes], tasks: int) -> NDArray[np.int32]:
-    """Return each row's task index, given the columns of hashes of the key's fields, in order (D1).
+    """Return each row's task index (D1). ``columns`` has an array of hashes for each field of the key, in order.
 
     Raises `ValueError` if there are no columns, because a key has at least one field.
 

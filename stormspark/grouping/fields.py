@@ -27,8 +27,8 @@ class FieldsGrouping(Grouping):
     name, or several in the order in which their values are hashed. Without fields, this is the global grouping (A7).
 
     Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises it for a field that
-    the source stream doesn't declare. The chosen function raises `ValueNotHashableError` for a value without a stable
-    hash (D2).
+    the source stream doesn't declare. The function that `chooser` returns raises `ValueNotHashableError` for a
+    value without a stable hash (D2).
 
     >>> from random import Random
     >>> context = GroupingContext("split", "default", ("word", "n"), 1, (4, 5, 6), (), Random(7))
@@ -54,7 +54,7 @@ class FieldsGrouping(Grouping):
         return targets if self.fields else _GLOBAL.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Return a chooser of the target at Storm's index of the key. It remembers the tasks of earlier keys."""
+        """Return a chooser that picks the target at Storm's index of the key, and remembers the tasks of earlier keys."""
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))

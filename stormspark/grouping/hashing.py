@@ -88,7 +88,7 @@ def value_hash(value: Any, ints: str = "long") -> int:
 def value_hasher(ints: str) -> Hasher:
     """Return a prepared `value_hash`: a function from a value to an int whose low 32 bits are its Java hash.
 
-    Raises `ValueError` for an unknown ``ints``. The function raises `ValueNotHashableError`.
+    Raises `ValueError` for an unknown ``ints``. The returned function raises `ValueNotHashableError`.
     """
     if ints not in INTS:
         msg = f"ints must be one of {', '.join(map(repr, INTS))} (D3), got {ints!r}"
@@ -99,7 +99,7 @@ def value_hasher(ints: str) -> Hasher:
         return hasher(value) if hasher is not None else hash_of_other(value)
 
     def hash_of_other(value: Any) -> int:
-        # numpy comes first: its float64 is a subclass of float, but its item decides. (A long double's item is itself.)
+        # numpy comes first: a float64 is also a float, but its item() counts. (The item() of a long double is itself.)
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
             return hash_of(item)
         for base in type(value).__mro__:

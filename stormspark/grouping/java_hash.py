@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _MASK = 0xFFFF_FFFF
-#: The number of units that numpy processes at once.
+#: The number of units (UTF-16 units or bytes) that numpy processes at once.
 _BLOCK = 4096
 #: 31**i, modulo 2**32. The array descends, so that its last n entries are the weights of n units.
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(_BLOCK + 1))
@@ -92,7 +92,7 @@ def long_hash(number: int) -> int:
 
 
 def big_integer_hash(number: int) -> int:
-    """Hash a BigInteger: the 31-rule over the 32-bit digits of its magnitude, times its sign."""
+    """Hash a BigInteger: 31 * total + digit for each 32-bit digit of its magnitude; the total times its sign."""
     magnitude = abs(number)
     digits = magnitude.to_bytes((magnitude.bit_length() + 31) // 32 * 4, "big")
     total = 0

@@ -20,8 +20,8 @@ from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 
 #: How many keys are remembered. At the next key all are forgotten, and the keys in use are soon remembered again. The limit is
-#: large enough for a dictionary of words. With a lower limit, half of the places would be computed, which takes thirty times as
-#: long as a look-up.
+#: large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again, which takes
+#: thirty times as long as a look-up.
 MOST_KEYS = 500_000
 #: Keys of more bytes than this, roughly, are not remembered, so that a memo can't grow beyond some 140 MB.
 LONGEST_KEY = 128

@@ -1,4 +1,4 @@
-"""Partial key grouping: a key has two tasks, and each tuple goes to the one that received fewer (D12)."""
+"""Partial key grouping: a key has two tasks, and each tuple goes to the task that received fewer tuples (D12)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PartialKeyGrouping(Grouping):
 
 
 def two_tasks(targets: Sequence[int], key: bytes) -> tuple[int, int]:
-    """Return the two tasks of a key, distinct if there are two: Storm's RandomTwoTaskAssignmentCreator (D12).
+    """Return the two tasks of a key, which differ if there are several targets: Storm's RandomTwoTaskAssignmentCreator (D12).
 
     >>> two_tasks((4, 5, 6), b"storm"), two_tasks((4,), b"storm")
     ((4, 6), (4, 4))
@@ -103,7 +103,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """Return the two tasks of a key. Its bytes are the bytes of the hashes, high bytes first."""
+        """Return the `two_tasks` of a key. As bytes, the key is the hashes of its values, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 

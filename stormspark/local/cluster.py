@@ -23,7 +23,7 @@ _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 class LocalCluster:
-    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies on leaving.
+    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies when the block ends.
 
     With ``simulated_time`` nothing happens by itself. `advance_time` lets time pass, and `LocalTopology.run_until_idle` runs
     batches until no work is left. ``seed`` makes shuffles and edge ids repeatable.
@@ -53,8 +53,8 @@ class LocalCluster:
 
         If ``active`` is false, the spouts are opened only once `activate` is called (B2, J4).
 
-        Raises `TopologyAlreadyRunningError` if a topology of that name runs (A14), `InvalidTopologyError`, and
-        `ComponentError` if a component can't start.
+        Raises `InvalidTopologyError` for a topology that can't run, `TopologyAlreadyRunningError` if a topology of that name
+        runs already (A14), and `ComponentError` if a component can't start.
         """
         renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
         plan = log_advice(plan_topology(renamed))
@@ -134,8 +134,8 @@ def submit(
 ) -> LocalTopology:
     """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
 
-    Raises `InvalidTopologyError`, `ComponentError` if a component can't start, and `TopologyAlreadyRunningError` while
-    another topology of the same name that was submitted here runs (A14).
+    Raises `InvalidTopologyError` for a topology that can't run, and `ComponentError` if a component can't start. Raises
+    `TopologyAlreadyRunningError` while another topology of the same name, submitted with this function, runs (A14).
     """
     plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf))
     return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))

@@ -1,10 +1,11 @@
 """Storm's state rules: maps that count each batch once although batches are replayed, in any store (G8, G14-G16).
 
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
-the same number until it is committed. A map's promise depends on the number and tuples of a replay (G16). A `-` is no promise:
-| the spout | same number, same tuples | same number, other tuples | no numbers |
+the same number until it is committed. How often a map counts a replayed batch depends on the number and the tuples with which
+the spout replays the batch (G16). A `-` means that the map promises nothing:
+| the spout replays a batch with | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |
-| is called | transactional | opaque | non-transactional |
+| such a spout is called | transactional | opaque | non-transactional |
 | `TransactionalMap` stores (txid, value) | exactly once | - | - |
 | `OpaqueMap` stores (txid, value before, value) | exactly once | exactly once | - |
 | `NonTransactionalMap` stores the value | at least once | at least once | at least once |

@@ -37,12 +37,12 @@ class BackingMap(Protocol[V]):
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
         """Store values durably before returning.
 
-        If the process dies meanwhile, a value may be stored only if all values before it, in the given order, are.
+        If the process dies meanwhile, the values that are stored must be the first ones in the given order.
         """
 
 
 class MapState(ABC, Generic[V]):
-    """A map that batches update (G14).
+    """A map that is updated by batches (G14).
 
     Only one task writes to a map. For each batch it calls `begin_commit`, then `multi_update` and `multi_put`, then `commit`.
     If the batch fails in between, the task calls `begin_commit` again. Within the batch `multi_get` returns changed values.

@@ -59,7 +59,7 @@ class Batch(Generic[S]):
             self._read.update(zip(missing, self._backing.multi_get(missing), strict=True))
 
     def stored(self, key: Key) -> S | None:
-        """Return the value that `read` has found in the store, maybe of an earlier attempt at the batch; None for no value."""
+        """Return the value that `read` has found in the store, or None. An earlier attempt at the batch may have stored it."""
         return self._read.get(key)
 
     def changed(self, key: Key) -> S | None:

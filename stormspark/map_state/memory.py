@@ -61,7 +61,7 @@ class MemoryMapState(SnapshottableMap[V]):
 
     @classmethod
     def forget_all(cls) -> None:
-        """Empty all named states. States that are in use keep their contents."""
+        """Forget all named states, so that new ones begin empty. States that are in use keep their contents."""
         cls._named.clear()
 
     def begin_commit(self, txid: int | None) -> None:

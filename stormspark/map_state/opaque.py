@@ -5,7 +5,7 @@ a replay begins from that value. This is right for keys that the replay changes 
 would keep that change. When its tuples come in a later batch, they would be counted a second time. Storm accepts this.
 Here the map also stores which keys a batch has changed, before it stores their values. The list is its *journal*, an
 ordinary row of the store. A batch that begins again first returns the keys of the journal to their values from before the
-batch. This costs one more row per batch, which is as long as the batch's keys.
+batch. This costs one more row per batch. The row is as long as the batch's keys together.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OpaqueMap(MapState[V]):
         """See `MapState.commit`."""
         journal: dict[Key, OpaqueValue[Any]] = {}
         if txid is not None:
-            # As strings, so that the store's own conversions of keys and values do not change them.
+            # The journal has the keys as strings, so that the store's own conversions do not change them.
             keys = [encode_key(key).hex() for key in self._batch.changed_keys()]
             journal[self._journal_key] = OpaqueValue(txid, keys)
         known, self._journal = self._journal, None  # unknown if the commit fails

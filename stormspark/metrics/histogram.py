@@ -99,7 +99,7 @@ class Histogram:
         )
 
     def percentile(self, share: float) -> float | None:
-        """Return the duration in milliseconds that ``share`` (0..1) of the counted ones do not exceed; None if empty."""
+        """Return the duration in ms that the given share (0 to 1) of all durations does not exceed; None if there are none."""
         wanted = self.count * share
         seen = 0
         for index in sorted(self.buckets):

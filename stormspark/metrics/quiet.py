@@ -10,7 +10,7 @@ _WORK = ("emitted", "executed", "acked", "failed", "restarts")
 
 
 class Quiet:
-    """A detector for the moment when nothing is open or waits, and nothing happened in the last two batches.
+    """A detector of the moment when no tree is open, nothing waits, and nothing has happened in the last two batches.
 
     The detector waits for two batches after the first quiet snapshot, because a spout that has just got a fail, or was just
     restarted, may emit again. Pass it a snapshot now and then. Further snapshots of the same batch don't count.

@@ -4,7 +4,7 @@ Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a r
 child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py``
 keeps task ids that arrive while it waits for something else, because they may arrive among tuples. So such a child gets some
 answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads
-the same answers as it would otherwise, and none of them arrives later than it would.
+the same answers as if none were sent ahead, and none of them arrives later.
 
 This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list that they have
 not asked for.

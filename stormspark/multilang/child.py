@@ -47,9 +47,9 @@ _PIPE = 4 * _CHUNK
 _BEAT_SECS = 1.0
 #: How many seconds a child may take to end after SIGTERM.
 _GRACE_SECS = 1.0
-#: How many seconds to wait for a killed process, which the kernel may hold longer.
+#: How many seconds to wait until a killed process is gone. The kernel may need longer.
 _GONE_SECS = 10.0
-#: How many lines of stderr wait to be logged, how many last ones an error shows, and the longest line.
+#: How many lines of stderr may wait to be logged, how many of the last lines an error shows, and how long a line may be.
 _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 
 
@@ -113,7 +113,7 @@ class Child:
         for file in (self._input, self._output, self._process.stderr.fileno()):
             os.set_blocking(file, False)
         for file in (self._input, self._output):
-            # Not every system can, and a user may have a limit.
+            # Not every system can change the size of a pipe, and there may be a limit for the user.
             with contextlib.suppress(OSError, AttributeError):
                 fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE)
         self._epoll = select.epoll()

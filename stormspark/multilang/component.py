@@ -1,4 +1,4 @@
-"""The common base of `ShellBolt` and `ShellSpout`: the command, its environment, and the streams it emits (I3, I18)."""
+"""The common base of `ShellBolt` and `ShellSpout`: the command, its environment, and the declared streams (I3, I18)."""
 
 from __future__ import annotations
 

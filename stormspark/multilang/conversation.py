@@ -44,8 +44,8 @@ class Conversation:
     """A conversation with one child: it starts the child, and handles the messages that spouts and bolts share.
 
     There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed with everything that it
-    has forked, and the component raises a `MultilangError` with the reason. Its task then starts again with a new child, and the
-    tuples that the old one held fail. An ``error`` message of a child is only shown (C4).
+    has forked, and the component raises a `MultilangError` with the reason. Its task then starts again with a new child. All
+    tuples in the old child fail. An ``error`` message of a child is only shown (C4).
     """
 
     kind: str

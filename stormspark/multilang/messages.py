@@ -100,7 +100,8 @@ class Messages(Protocol):
     def acks(self, data: bytes) -> list[str] | None:
         """Return the acked ids if ``data`` looks like acks and nothing else, otherwise None.
 
-        The caller must check that each is a tuple's id. From the first that is not, pass the ids through `acked` to `hear`.
+        The caller must check that each is a tuple's id. If one is not, the caller must pass it and all ids after it to `acked`,
+        and the bytes that `acked` returns to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
@@ -225,7 +226,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the place of the id in the child's first ack. It is right if another id there makes a valid ack."""
+        """Find the place of the id in the child's first ack. It is the right place if another id there gives a valid ack."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())
@@ -408,7 +409,7 @@ class Msgpack:
 def messages_for(serializer: str | None) -> Messages:
     """Return the encoding that ``topology.multilang.serializer`` names (I15).
 
-    That is ``json``, ``msgpack``, or the name of one of Storm's or streamparse's serializer classes. Raises
+    The setting is ``json``, ``msgpack``, or the name of one of Storm's or streamparse's serializer classes. Raises
     `InvalidTopologyError` for other names.
 
     >>> messages_for("org.apache.storm.multilang.JsonSerializer").name

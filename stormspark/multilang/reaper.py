@@ -2,7 +2,7 @@
 
 Each child has a session of its own, so that it can be killed with everything that it has forked. But a process that is killed
 can't kill anything itself. The kernel's parent-death signal does not help: it reaches only the child, not the processes that it
-has forked, and it is sent as soon as the *thread* ends that started the child.
+has forked, and it is sent as soon as the *thread* that started the child ends.
 
 So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
 of each session to the pipe. When the pipe ends, the watchman kills the processes that are left of these sessions. A

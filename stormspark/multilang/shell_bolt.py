@@ -32,7 +32,7 @@ __all__ = ["ShellBolt"]
 _DEFAULT_PENDING = 1000
 #: `give` writes at once when this many bytes wait, so that the child has something to do.
 _WRITE_BYTES = 16384
-#: The form in which a tuple is kept: as the engine passes it, or as a tuple if somebody calls ``execute`` with it.
+#: The form in which a tuple is kept: as the engine passes it, or as a `Tuple` if somebody calls ``execute`` with it.
 _Kept: TypeAlias = Given | Tuple
 
 
@@ -149,7 +149,7 @@ class _BoltConversation(Conversation):
         #: By id: tuples that the child may not have received yet, oldest first; and those that it holds.
         self.before_it: dict[str, _Kept] = {}
         self._held: dict[str, _Kept] = {}
-        # When tuples were sent: for each lot, the number of its first tuple, and the time.
+        # When tuples were sent: for each call of `give_all`, the number of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []
         #: Whether the child waits for the task ids of its emits, because it gets no answers ahead.
         self.waits_for_answer = False
@@ -159,7 +159,7 @@ class _BoltConversation(Conversation):
         #: For each heartbeat that is not answered yet, the number of the last tuple before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # By stream: the number of its fields; and with this number the engine's fast path to the stream, if there is one.
+        # By stream: the number of its fields. Then, for streams to which the engine has a fast path: this number, and the path.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }
@@ -266,7 +266,7 @@ class _BoltConversation(Conversation):
         child.flush()
 
     def take_in(self) -> int:
-        """Handle the child's messages. Without any, send a heartbeat if the child may not have received all tuples yet.
+        """Handle the child's messages. If there are none, and the child may not have all tuples yet, send a heartbeat.
 
         Returns how many tuples are done.
         """

@@ -58,7 +58,7 @@ PHASES = (
 def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> PhysicalPlan:
     """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
 
-    Raises `InvalidTopologyError` naming component, stream and the user's line (J5).
+    Raises `InvalidTopologyError`, which names the component, the stream and the user's line (J5).
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, TestWordSpout

@@ -1,4 +1,4 @@
-"""The physical plan: frozen data that say where each task runs, and in how many supersteps.
+"""The physical plan: frozen data that say where each task runs, and how many supersteps a round has.
 
 `stormspark.plan.explain` prints it.
 """

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[^/.:\\]+")
 
 
 def check_rules(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Raise `InvalidTopologyError` listing every rule that the topology breaks with its final configuration."""
+    """Raise `InvalidTopologyError` that lists every rule that the topology breaks with its final configuration."""
     validate(context.topology, plan.conf)
     return plan
 
@@ -148,7 +148,7 @@ def _of_input(
 
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
-    """Yield what breaks a cluster's limits on workers and executors, or its strict validator, which forbids dots (J5)."""
+    """Yield violations of a cluster's limits on workers and executors, and of its strict validator, which forbids dots (J5)."""
     if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
         yield (
             f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), but at most "

@@ -77,7 +77,7 @@ class StreamFound:
 
 @dataclass(frozen=True)
 class InputFound:
-    """A subscription. ``grouping`` is its name here: shuffle, fields, all, ..., custom.
+    """A subscription. ``grouping`` is stormspark's name of the grouping: shuffle, fields, all, ..., custom.
 
     ``source``, ``stream`` and ``fields`` are None where they could not be made out.
     """

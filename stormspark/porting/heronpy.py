@@ -1,4 +1,4 @@
-"""Reads heronpy: topologies as classes of specs, or by a builder in a script. Streamlets are only listed (A40-A42, G24)."""
+"""Reads heronpy's topologies: classes of specs, and builders in scripts. Streamlets are only listed (A40-A42, G24)."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _streams(
 
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """The statements of the module, and those of each function. The code of one builder is in one of these."""
+    """The statements of the module, and those of each function, as lists. The code of one builder is in one list."""
     yield tree.body
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

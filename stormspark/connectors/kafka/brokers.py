@@ -65,7 +65,10 @@ class Brokers:
     def partitions(
         self, names: Iterable[str], pattern: Any | None, timeout: float = _ANSWER_SECS
     ) -> list[Partition]:
-        """Return the partitions of those topics that exist, sorted."""
+        """Return the partitions of the topics in ``names``, or of all topics that match ``pattern``.
+
+        The list is sorted. A topic that does not exist has no partitions.
+        """
         if pattern is not None:
             topics = self._consumer.list_topics(timeout=timeout).topics
             names = [name for name in topics if pattern.fullmatch(name)]
@@ -118,7 +121,10 @@ class Brokers:
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the offsets up to which messages can be read. These offsets lie before any open Kafka transaction."""
+        """Return the offsets up to which messages can be read.
+
+        They lie before any open Kafka transaction, unless the spout reads uncommitted messages.
+        """
         return self._offsets(partitions, "latest")
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
@@ -151,9 +157,9 @@ class Brokers:
     def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait_secs: float = 0.0) -> None:
         """Commit positions for the group.
 
-        With ``wait_secs``, wait so long for Kafka to take the commit. If the group's coordinator is away or has just moved, try
-        again until then. Raises `KafkaException` if Kafka has not taken the commit. Without ``wait_secs``, failures go
-        unnoticed, and nothing is committed while another commit is under way.
+        With ``wait_secs``, wait for Kafka to take the commit, at most so many seconds. If the group's coordinator is away or has
+        just moved, try again within this time. Raises `KafkaException` if Kafka has not taken the commit. Without ``wait_secs``,
+        failures go unnoticed, and nothing is committed while another commit is under way.
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -172,7 +178,7 @@ class Brokers:
             error = self._commit_once(offsets, until)
 
     def _commit_once(self, offsets: list[Any], until: float) -> Any:
-        """Send a commit when the one before is answered, and return the error of its answer, or None."""
+        """Wait for the answer to the previous commit, then send this one. Return its error, or None if Kafka has taken it."""
         from confluent_kafka import KafkaError
 
         if self._is_answered(until):
@@ -197,7 +203,10 @@ class Brokers:
 
 
 def _transient_errors() -> set[int]:
-    """The errors of a commit that may succeed a moment later: `KafkaError.retriable` is not set for those of a commit."""
+    """Return the error codes after which a commit may succeed if it is tried again.
+
+    `KafkaError.retriable` does not tell, because it is not set for errors of commits.
+    """
     from confluent_kafka import KafkaError
 
     return {

@@ -3,8 +3,8 @@
 Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost with a disk, or by the election of a leader
 that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was away
 may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
-answers. Until then no more messages of these partitions are handed out. If the topic's id was not known when the log was read, or
-is not known now, it is unknown which of the two has happened, and the result says so.
+answers. Until then no more messages of the partition are handed out. If the topic's id was not known when the log was read, or
+is not known now, it is unknown whether the topic was made again or the log was cut, and the result says so.
 
 This module is pure: Kafka's answers come as arguments.
 """
@@ -62,7 +62,7 @@ class Patience(Generic[_K]):
         )
 
     def lowest(self, about: _K) -> int:
-        """Return the lowest end that Kafka has reported. Messages that were written after it have not been read."""
+        """Return the lowest end that Kafka has reported. Messages from there on are new, and have not been read."""
         return self._reported[about].lowest
 
     def forget(self, about: _K) -> None:

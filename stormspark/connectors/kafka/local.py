@@ -26,7 +26,7 @@ class KafkaLocalSource:
         self._position: Document = {}
 
     def poll(self) -> Iterable[tuple[int, Sequence[tuple[Any, ...]]]]:
-        """Return new ranges, each with the index of its partition in the sorted list."""
+        """Return new ranges, each with the index of its partition in the sorted list of partitions."""
         start, self._position = self._position, self._planner.latest(self._position)
         return [(found.place, [tuple(found)]) for found in self._planner.ranges(start, self._position)]
 

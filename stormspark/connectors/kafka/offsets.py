@@ -7,9 +7,11 @@ and a topology goes on from there.
 
 A partition's first position is recorded before any of its messages is handed out. The batch that records it hands out none of the
 partition's messages; the position is only part of the batch's end. The partition's next range begins there. So a batch that runs
-again has the same ranges, whatever the strategy is, and whatever Kafka says by then. Before the first look at Kafka the positions
-are `{}`, and a topic that does not exist yet is `{topic: {}}`. So it is known to which partitions the topology's strategy
-applies, and which partitions were added later and are read from their beginning.
+again has the same ranges, whatever the strategy is, and whatever Kafka says by then.
+
+The positions are `{}` until Kafka has answered for all existing partitions. After that they are never `{}`: a topic that does not
+exist yet is `{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`.
+Partitions that are found later were added later, so they are read from their beginning.
 
 Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
 position moves, because its topic was made again or its log was cut, it is recorded like a first position. The batch that records
@@ -43,12 +45,13 @@ __all__ = [
     "topic_ids",
 ]
 
-#: Under this key, the low marks say how often the tasks have been asked for low marks. No partition has this name.
+#: Low marks are the lowest open offsets of partitions. Under this key, they say how often the tasks have been asked for them.
+#: No partition has this name.
 ASKED = ""
 #: Under this key, a topic's positions have the topic's id. No partition has this number.
 ID = "id"
-#: At least this many messages may wait, unless backpressure limits the tasks. A fast topology processes as many per batch. So a
-#: topology whose last batch was small still gets enough messages to become fast.
+#: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. It is as many as
+#: a fast topology processes per batch, so a small batch does not keep the next one small.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62
@@ -168,9 +171,9 @@ def first_position(
     committed: Committed | None,
     deployment: str,
 ) -> int:
-    """Return where a partition begins for which the topology has no position yet (K3).
+    """Return where to begin in a partition for which the topology has no position yet (K3).
 
-    ``at_timestamp`` is the first offset at or after the start timestamp. If it is None, the partition begins at its end.
+    ``at_timestamp`` is the first offset at or after the start timestamp. If it is None, a TIMESTAMP strategy begins at the end.
 
     A commit of the same deployment always counts, because the strategies that ignore commits do so the first time only. If the
     committed offset is gone by now, the partition begins at the earliest one that is left. A committed offset beyond the end
@@ -206,8 +209,8 @@ def share_out(
     The batch takes all available offsets, but at most ``limit`` in total, shared evenly among the partitions.
 
     ``done`` is the result of `committable`. A partition gets no offset that is ``max_uncommitted`` or more beyond its position
-    there (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have it, or if
-    its end is before its position: see `stormspark.connectors.kafka.doubts`.
+    in ``done`` (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have
+    it, or if its end is before its position: see `stormspark.connectors.kafka.doubts`.
 
     >>> a, b = Partition("t", 0), Partition("t", 1)
     >>> share_out({a: 0, b: 0}, {a: 100, b: 3}, limit=10)
@@ -302,7 +305,7 @@ def committable(end: Mapping[Partition, int], low_marks: Mapping[str, int]) -> P
 
 
 def blocked(low_marks: Mapping[str, int], highest: Mapping[str, int], max_uncommitted: int) -> dict[str, int]:
-    """Return the partitions that have to wait because of their lowest open message, with its offset (W13).
+    """Return the partitions that have to wait because of their lowest open message, each with the message's offset (W13).
 
     >>> blocked({"t-0": 3, "t-1": 90}, {"t-0": 103, "t-1": 103}, 100)
     {'t-0': 3}

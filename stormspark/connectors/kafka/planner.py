@@ -197,8 +197,8 @@ class KafkaPlanner:
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
         """Return the changes without partitions whose logs still have everything that was read.
 
-        Kafka gives an earlier end for such a log, because of an open Kafka transaction, and the positions come from a reader of
-        uncommitted messages. These partitions wait until the Kafka transaction ends.
+        Kafka reports the beginning of an open Kafka transaction as the end of such a log. The position lies beyond it, because
+        the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
         if not lower:
@@ -244,7 +244,7 @@ class KafkaPlanner:
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
             assert self._done is not None
-            self._done.pop(partition, None)  # it belongs to the messages before the change
+            self._done.pop(partition, None)  # this position belongs to the log before the change
         after = {partition: position for partition, position in after.items() if partition.topic not in anew}
         again = [partition for partition in ends if partition.topic in anew]
         return {**after, **lower, **(self._connected().earliest(again) if again else {})}
@@ -292,7 +292,7 @@ class KafkaPlanner:
                 deployment=settings.deployment,
             )
             for partition in partitions
-            if partition in earliest and partition in since  # the next batch asks the others again
+            if partition in earliest and partition in since  # the next batch asks about the others again
         }
 
     def prepare_available_now(self) -> None:

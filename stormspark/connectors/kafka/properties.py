@@ -99,7 +99,7 @@ def client_conf(servers: str, group_id: str | None, props: Mapping[str, Any]) ->
             _log.warning("KafkaSpoutConfig: %s has no effect here and is ignored", key)
         elif key not in _DESERIALIZERS:
             given[name] = value
-    # Without a group nothing is ever committed, but librdkafka needs a name.
+    # Without a group nothing is ever committed, but librdkafka needs the name of a group.
     group = group_id or given.pop("group.id", None)
     return {"bootstrap.servers": servers, **_TUNED, **given, "group.id": group or "stormspark", **_OURS}
 

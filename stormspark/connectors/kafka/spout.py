@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch: every few seconds if nothing
-#: happens.
+#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch. If nothing happens, that
+#: is every few seconds.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: Finds the planner's error for ``truncated_log`` "fail" within Spark's error message.
 _CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
-#: The deployments and components whose topics were found. If the query restarts in this process, it does not look for them again,
-#: because it must not fail when a broker is away.
+#: The deployments and components whose topics were found. If the query restarts in this process, it does not look for the topics
+#: again, because it must not fail when a broker is away.
 _checked: set[str] = set()
 
 
@@ -130,7 +130,7 @@ class KafkaSpout(RangeSpout):
         return [(message[:3], message) for message in messages], left
 
     def _report_change(self, range: Range) -> None:
-        """Report, to the driver and in the task's log, that the partition is not read on from where reading had come."""
+        """Report, to the driver and in the task's log, that reading goes on at another offset than expected."""
         assert range.change is not None
         change, position = range.change
         name = name_of(range.topic, range.partition)

@@ -1,5 +1,5 @@
-"""Reads the class of a spout or bolt: the methods that it has, its emits, acks and fails, its use of ticks and threads, and more
-that a port has to know.
+"""Reads the class of a spout or bolt: the methods that it has, its emits, acks and fails, its use of ticks and threads, and other
+facts that matter for a port.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ClassFacts:
     library_types: list[str]
     methods: dict[str, JavaMethod] = field(default_factory=dict)
     emits: list[EmitFound] = field(default_factory=list)
-    #: From ``ack``, ``fail``, ``reportError`` or ``resetTimeout`` to the places where it is called on a collector.
+    #: For each of ``ack``, ``fail``, ``reportError`` and ``resetTimeout``: the places where it is called on a collector.
     verdicts: dict[str, list[Place]] = field(default_factory=dict)
     ticks: list[Place] = field(default_factory=list)
     threads: list[Place] = field(default_factory=list)

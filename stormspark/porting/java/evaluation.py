@@ -72,7 +72,7 @@ class Library(Protocol):
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """The value of a static method's call. ``owner`` is ``super``, or empty, if the method is inherited from a library."""
+        """The value of a static method's call. ``owner`` is a class or ``super``, or empty if the code names none."""
 
     def constant(self, owner: str, name: str) -> Value | None:
         """The value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
@@ -748,7 +748,7 @@ def _unknown(node: Node) -> Unknown:
 
 
 def _one_of(returned: list[Value], name: str) -> Value:
-    """The value of a method with several returns: the first one that is known, objects before constants."""
+    """The value of a method with several returns: the first one that is known, but null only if there is no other."""
     known = [one for one in returned if not isinstance(one, Unknown)]
     objects = [one for one in known if not (isinstance(one, Const) and one.value is None)]
     if not known:
