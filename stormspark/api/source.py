@@ -46,11 +46,12 @@ class PerTrigger(NamedTuple):
 class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
-    ``waiting`` is the number of rows that are still to be emitted. Rows of ranges count, and rows that wait for their retry do
-    not. ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the
-    lowest position that is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks
-    were not asked for them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks
-    together may emit in the next batch; None means that nothing limits them.
+    ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
+    tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges wait, too. ``came`` is the
+    number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the lowest position that
+    is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
+    them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    in the next batch; None means that nothing limits them.
     """
 
     waiting: int

@@ -27,7 +27,7 @@ class Control:
     """The contents of the control file.
 
     ``components`` are the topology's component ids, sorted. ``sources`` are the ids of its source spouts, each with its class,
-    in the order of their offsets in Spark's checkpoint. It is None for a file that does not list them.
+    in the order of their offsets in Spark's checkpoint. ``sources`` is None for a file that does not list them.
     """
 
     topology: str

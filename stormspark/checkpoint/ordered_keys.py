@@ -94,7 +94,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # An item follows, or the end. If 0xff follows instead, the last zero of the prefix began an escaped zero.
+        # In a key with this prefix, another item or the end follows. A key with 0xff there has another last item: in that
+        # key, the last zero of the prefix is the beginning of an escaped zero.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

@@ -308,7 +308,7 @@ class _FileWriter:
         self._folder, self._sink, self._deletions = folder, folder.create(path), 0
         self._lows: list[Any] = []
         self._highs: list[Any] = []
-        # With checksums, a bit that flips on disk is an error, and not a count that is off by 2^40.
+        # With checksums, a bit that flips on disk causes an error, and not a wrong count.
         self._writer = pq.ParquetWriter(
             self._sink, SCHEMA, use_dictionary=["component", "task", "kind"], write_page_checksum=True
         )
