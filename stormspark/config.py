@@ -50,7 +50,7 @@ class _Marks(NamedTuple):
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
-        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless the low one is the lower one."""
+        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless low is below high."""
         high = self.default if self.high is None else self.high
         low = high / 2 if self.low is None else self.low
         if low >= high:
@@ -84,7 +84,7 @@ def _setting(
 
     ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``row`` is the id of the row of
     ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for those of our own keys that a component's
-    own configuration may set; `stormspark.storm_keys` lists those of Storm.
+    own configuration may set; `stormspark.storm_keys` lists Storm's keys of this kind.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -115,7 +115,7 @@ class Settings:
     debug: bool = _setting("topology.debug", False, bool)
     #: stormspark has no event loggers. Like ackers, they only shift task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: What a cluster sets for every topology (J5): two limits, and a validator, of which only Storm's strict one has an effect.
+    #: What a cluster sets for every topology (J5): two limits and a validator. Only Storm's strict validator has an effect.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
@@ -143,7 +143,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: The batches whose state can be restored: this many before the last one, and all batches of this many hours.
+    #: How many batches before the last one can be restored, and for how many hours every batch can be restored.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -210,7 +210,7 @@ class Settings:
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
-    #: Storm's default is False. If it is set to False explicitly, shuffles follow load here, too, as Storm's do (D6, W17).
+    #: Storm's default is False. Here a plain shuffle follows load only if this is set to False explicitly (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
     #: Loads, from 0 to 1. A shuffle that follows load stays in its worker until the mean load of its targets there exceeds the
     #: higher bound. It returns once their mean load is below the lower bound.
@@ -248,8 +248,8 @@ class Settings:
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
-    #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10), or
-    #: an hour if trees don't time out.
+    #: The delay of the durable acker's watermark. The default is three message timeouts, because a tree ends within two
+    #: (E10). If trees don't time out, it is an hour.
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)

@@ -109,19 +109,19 @@ class Spout(BaseSpout):
 
     @abstractmethod
     def ack(self, tup_id: Any) -> None:
-        """Note that the tuple with this id is fully processed."""
+        """Called when the tuple with this id is fully processed."""
 
     @abstractmethod
     def fail(self, tup_id: Any) -> None:
-        """Note that the tuple with this id has failed. Emit it again, or give it up."""
+        """Called when the tuple with this id has failed. Emit it again, or give it up."""
 
     @abstractmethod
     def activate(self) -> None:
-        """Note that the topology is active again. This is not called at the start."""
+        """Called when the topology is active again, but not at the start."""
 
     @abstractmethod
     def deactivate(self) -> None:
-        """Note that `next_tuple` is not called until `activate`."""
+        """Called when the topology is deactivated. `next_tuple` is not called until `activate`."""
 
 
 class BaseBolt(BaseComponent):

@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """`put_first` for each folder, even if it is on the module path already. The last folder comes first."""
+    """Call `put_first` for each folder, even if it is on the module path already. The last folder comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -21,10 +21,13 @@ SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that matters for every tuple. A change notifies the bolt's `Passage`, so it need not be read each time."""
+    """An attribute that matters for every tuple.
+
+    A change notifies the bolt's `Passage`, so the attribute need not be read for each tuple.
+    """
 
     def __init__(self, name: str, by_default: object) -> None:
-        # Not stored by way of the bolt's __dict__: an object whose __dict__ was accessed has slower attributes from then on.
+        # The bolt's __dict__ is not used: once an object's __dict__ has been accessed, its attributes are slower.
         self._name, self._by_default = f"_stormspark_{name}", by_default
 
     def __get__(self, bolt: Bolt | None, kind: type | None = None) -> Any:
