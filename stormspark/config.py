@@ -122,7 +122,7 @@ class Settings:
     #: The seconds between two ticks; None or 0: no ticks. A component's own configuration sets them, or the topology's
     #: configuration for all bolts (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
-    #: At most this many errors of a task are logged and reported per interval. All of them are counted (C4).
+    #: At most this many errors of a task are logged and reported per interval. All errors are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
@@ -166,8 +166,8 @@ class Settings:
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five times
-    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If tuples are dropped or
-    #: failed instead of slowing spouts down, all supersteps of a round share at most `batch_target_ms`.
+    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
+    #: fail tuples above the marks, all supersteps of a round share at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
@@ -192,8 +192,8 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
-    #: If the tasks of a spout together have more open trees than this, each of them emits one tuple per round until there are
-    #: only half as many as this.
+    #: If the tasks of a spout together have more open trees than this, each task emits one tuple per round until only half
+    #: as many trees are open.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
     backpressure: str | None = _setting(
@@ -241,8 +241,8 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes. Such a tuple becomes one row of Spark, which can't
-    #: have 2 GiB, and the JVM needs some three times its size.
+    #: A tuple to another worker fails if its pickled form has more bytes. A large tuple becomes one row of Spark. A row
+    #: can't have 2 GiB, and the JVM needs some three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)

@@ -11,12 +11,12 @@ edges begin and end in one worker. So here:
    value and adds the tuples to its count (`receive`). A worker sends its value home, as a *part*, only when its count
    is zero.
 
-Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a
-worker whose count is not zero still holds back its value. Hence at home, count = 0 and value = 0 if and only if every
-edge is acked (but for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that
-is lost or delivered twice would break the invariant. None is delivered twice, because workers remember their replies to
-requests. If frames may be lost together with a worker, `abandon` fails every tree
-whose value is not zero, because such a tree has edges outside of its home.
+Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker whose
+count is not zero still holds its value back. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but
+for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that is lost or delivered
+twice would break the invariant. None is delivered twice, because workers remember their replies to requests. If frames may
+be lost together with a worker, `abandon` fails every tree whose value is not zero, because such a tree has edges outside of
+its home.
 
 Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation that
 times trees out can also forget parts (E8), and a bolt that drops its tuples without ack leaves nothing behind for good. If

@@ -97,7 +97,7 @@ class SourceSpout(Component, ABC):
     low_marks_every: int | None = None
     #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: With ``per_trigger``, the value that `stream` has to give to the option that ``per_trigger`` names.
+    #: With ``per_trigger``, the value of the Spark option that it names; `stream` has to set the option.
     limit: int | None = None
     #: Reports an error. The task that owns this instance sets it.
     _report: Callable[[BaseException | str], None] | None = None

@@ -123,8 +123,8 @@ class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
     Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must cover length and slide. Each task has its own windows: with a fields
-    grouping there is one window per task, not per key (C34). Where batches are transactions
+    window (C27), so the message timeout must be longer than length and slide together. Each task has its own windows: with
+    a fields grouping there is one window per task, not per key (C34). Where batches are transactions
     (``stormspark.exactly.once``), windows are state: a tuple is acked with its batch, however long it is held.
 
     >>> from stormspark import Fields

@@ -79,8 +79,8 @@ _SHORTEST = 3.0
 #: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
 #: the limit should grow by more than `_GROWS`, the limit stays an estimate for one more round.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: In a new topology a limit that would grow by less than this factor is not raised: one of the spout's tasks has reached its
-#: share of the limit, and the others have no more to emit.
+#: In a new topology a limit that would grow by less than this factor is not raised. In that case only some of the spout's
+#: tasks have reached their share of the limit, and the others have no more to emit.
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
@@ -193,7 +193,8 @@ class _Spout:
     is_rough: bool = False
     #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
-    #: The bolt that takes most of the time of rounds in which time stops the spout; and for how many seconds that has lasted.
+    #: If time, and not a limit, stops the spout: the bolt that takes most of this time, and for how many seconds that has
+    #: lasted.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -540,7 +541,10 @@ class Controller:
             spout.limit = limit
 
     def _share_out(self, spout: _Spout) -> None:
-        """Divide a spout's limit among its tasks. Tasks that want little get that and some more; the others share the rest."""
+        """Divide a spout's limit among its tasks.
+
+        A task that wants little gets a little more than it wants. The others share the rest.
+        """
         if spout.allowed is None:
             spout.by_task = {}
             return

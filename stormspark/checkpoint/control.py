@@ -2,7 +2,7 @@
 
 ``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes it
 atomically, before it uses the new generation. If the driver dies between the two, one generation is never used, which harms
-nothing. If a driver used a generation before writing it, its successor could get the same one, and workers could not
+nothing. If a driver used a generation before writing it, its successor could get the same generation, and workers could not
 distinguish the two drivers.
 """
 

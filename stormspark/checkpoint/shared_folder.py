@@ -1,4 +1,4 @@
-"""Checks that a worker sees the driver's folder. The same path is one folder on hosts that share it, and otherwise several.
+"""Checks that a worker sees the driver's folder. On hosts that do not share a folder, one path means several folders.
 
     driver   <folder>/seen-<random>/token           writes a random string
     worker   <folder>/seen-<random>/<random>        reads that string, and writes it here

@@ -8,8 +8,8 @@ together.
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
 - *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The name holds the
-  generation and the batch. A file of an older generation, or of a batch that is committed already, can't be committed any
-  more, so no clock is needed to know that. The random part keeps attempts apart.
+  generation and the batch, which show, without a clock, whether the file can still be committed. It can't if its generation
+  is an older one, or if its batch is committed already. The random part keeps attempts apart.
 - *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
   ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. The files of a run, by number, are one sorted sequence.
 """

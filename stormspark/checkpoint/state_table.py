@@ -137,10 +137,9 @@ class WrittenBySparkError(CheckpointError):
 class StateTable:
     """The state table at ``location``, which is a path or a URL that delta-rs knows.
 
-    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. ``retain_txids`` and
-    ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be restored. A file that
-    is no longer needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and
-    never goes back.
+    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. At least ``retain_txids`` batches
+    before the last one, and all batches of the last ``retain_hours`` hours, can be restored. A file that is no longer
+    needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and never goes back.
 
     >>> import tempfile
     >>> table = StateTable(tempfile.mkdtemp())
@@ -745,7 +744,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become part of it. Its name alone decides whether it can."""
+        """Whether a file is no part of the table and can't become part of it. Its name alone tells whether it can."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

@@ -56,7 +56,7 @@ class BaseSpout(BaseComponent):
     def spec(
         cls, name: str | None = None, par: int = 1, config: Any = None, optional_outputs: Any = None
     ) -> HeronComponentSpec:
-        """Return this spout as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this spout as a topology's component (A41). Raises `InvalidTopologyError` or TypeError with the user's line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, True, par, None, outputs, config, component=cls)
@@ -138,7 +138,7 @@ class BaseBolt(BaseComponent):
         config: Any = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """Return this bolt as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this bolt as a topology's component (A41). Raises `InvalidTopologyError` or TypeError with the user's line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, False, par, inputs, outputs, config, component=cls)
