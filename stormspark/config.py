@@ -174,8 +174,8 @@ class Settings:
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same marks as Heron (F9), Storm 1 (F7) and JStorm (F13) give them. Heron's are in megabytes; the others are shares of
-    #: `receive_buffer_tuples`. They apply if the marks above are not given.
+    #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes; the others are
+    #: shares of `receive_buffer_tuples`. They apply if the marks above are not given.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -285,7 +285,7 @@ class Settings:
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
     #: If user code makes a batch fail (it raises, or kills its worker), the topology stops after this many attempts in a row.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
-    #: If a batch fails because storage, a broker or a Spark executor is away, it is tried again for this many seconds.
+    #: If a batch fails because storage, a broker or a Spark executor is unavailable, it is tried again for this many seconds.
     outage_timeout_secs: float = _setting("stormspark.outage.timeout.secs", 3600, int, float, least=0)
 
     @property

@@ -45,7 +45,7 @@ class RunningClock:
     def advance(self, now: float) -> float:
         """Advance to ``now``, because work goes on; return the running seconds.
 
-        Nothing is added between two batches, or if ``now`` is before the last call's.
+        Nothing is added between two batches, or if ``now`` is before the time of the last call.
         """
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)

@@ -235,7 +235,7 @@ class BoltDeclarer(Declarer):
 
 
 def described(value: object) -> str:
-    """Return ``value`` for a message; name a class as such, because passing a class is the usual mistake."""
+    """Describe ``value`` for a message. If it is a class, say so, because passing a class is the usual mistake."""
     if isinstance(value, type):
         return f"the class {value.__qualname__}: did you forget the brackets, {value.__qualname__}()?"
     return f"{value!r} of type {type(value).__qualname__}"

@@ -64,7 +64,7 @@ class LocalSource(Protocol):
     """The object that the local engine reads rows from for a spout, in place of Spark."""
 
     def poll(self) -> Iterable[tuple[int, Sequence[tuple[Any, ...]]]]:
-        """Return new rows by number of partition, without waiting. Called before each batch."""
+        """Return the new rows, by partition number, without waiting. Called before each batch."""
 
     def told(self, progress: SourceProgress) -> None:
         """Called after each batch with the progress of the spout's tasks."""
@@ -95,7 +95,7 @@ class SourceSpout(Component, ABC):
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
+    #: The bound on how much of this spout's source one batch may bring; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
     #: With ``per_trigger``, the value of the Spark option that it names; `stream` has to set the option.
     limit: int | None = None

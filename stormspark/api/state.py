@@ -115,7 +115,7 @@ class StatefulBolt(KeepsState[S], Bolt):
     """A bolt that has a `State` (C35, Storm's BaseStatefulBolt).
 
     The order of calls is ``prepare``, `init_state`, then ``execute`` for every tuple. At the end of each batch come
-    `pre_prepare` and `pre_commit`. Before a batch is run again in the same process comes `pre_rollback`.
+    `pre_prepare` and `pre_commit`. `pre_rollback` is called before a batch is run again in the same process.
 
     >>> from stormspark import Fields
     >>> class Count(StatefulBolt[KeyValueState[str, int]]):

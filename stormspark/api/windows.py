@@ -139,8 +139,8 @@ class WindowedBolt(Component, ABC):
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
     The settings are part of the component's configuration, under Storm's keys (C25). So the declarer's or the topology's
-    configuration can set them too. The configuration that is nearest to the component wins (A20). If it has both a count
-    and a duration, the count wins.
+    configuration can set them too. For each key, the configuration that is nearest to the component wins (A20). If the
+    result has both a count and a duration, the count wins.
 
     ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on, whereas
     in Storm the worker dies (W14). Any other exception restarts the task and fails all tuples that it held, as with any

@@ -554,7 +554,7 @@ class Controller:
             else 2 * spout.loads[task].emitted + 1
             for task in spout.tasks
         }
-        # Begin with the tasks that want least. The rest of a task's even share is for the tasks after it.
+        # Begin with the tasks that want least. The unused rest of a task's even share goes to the tasks after it.
         order = sorted(wants, key=lambda task: (wants[task] is None, wants[task] or 0, task))
         left, by_task = spout.allowed or 0, {}
         for others, task in zip(range(len(order), 0, -1), order, strict=True):
@@ -562,7 +562,7 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        # All tasks share what none of them wants, in case they have more next time.
+        # All tasks share the rest that none of them wants, because they may have more to emit in the next round.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- results ---------------------------------------------------------------------------------------------

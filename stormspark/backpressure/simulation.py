@@ -361,7 +361,7 @@ def our_controller(scenario: Scenario) -> Controller:
 
 
 class FixedLimit:
-    """A fixed limit, as Spark's ``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round."""
+    """A fixed limit, like Spark's ``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round."""
 
     def __init__(self, scenario: Scenario, tuples: int) -> None:
         tasks = scenario.tasks()

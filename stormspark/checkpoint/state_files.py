@@ -56,7 +56,7 @@ __all__ = [
 
 #: The kind of the tuples that windows hold (C41).
 WINDOW = "window"
-#: The kind of source rows whose tuples bolts hold over the end of their batch.
+#: The kind for source rows whose tuples bolts still hold when their batch has ended.
 ROWS = "rows"
 #: The columns by which a file is sorted, before the batch.
 ORDER = ("component", "task", "kind", "key")

@@ -14,7 +14,7 @@ none, this object refuses to write until `open` begins again from what the log s
 has to give them the same tuples again. Before they act, `announce` stores what later attempts need for that: the
 announcement. Its rows belong to the batch, and only `announced` reads them.
 
-**One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
+**One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
 gets a `FencedError` and can never write again. An older generation can't open the table.
 

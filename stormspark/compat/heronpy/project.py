@@ -28,7 +28,7 @@ from stormspark.user_code import add_line, import_file, put_first, raised
 
 __all__ = ["ON_PATH", "load"]
 
-#: The folder of the packages with the original's names.
+#: The folder of the packages that have heronpy's own names.
 ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
 
 #: The topologies that each module submitted when it was imported. A module is imported only once.

@@ -71,7 +71,7 @@ class Bolt(Component):
                 setattr(cls, name, _Switch(name, value))
 
     def _notifies_of_switches(self) -> bool:
-        """Whether a change of the bolt's switches notifies its `Passage`: not if a subclass has replaced the switches."""
+        """Whether a change of the bolt's switches notifies its `Passage`; false if a subclass has replaced the switches."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
@@ -140,7 +140,7 @@ class BatchingBolt(Bolt):
     ...         self.emit([key, len(tups)])
     """
 
-    #: How many ticks pass before the batches are processed, which happens with the next tick.
+    #: How many ticks pass without effect. The tick after them processes the batches.
     ticks_between_batches = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
