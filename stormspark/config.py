@@ -50,7 +50,7 @@ class _Marks(NamedTuple):
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
-        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless the low one is the lower one."""
+        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless low is below high."""
         high = self.default if self.high is None else self.high
         low = high / 2 if self.low is None else self.low
         if low >= high:
@@ -84,7 +84,7 @@ def _setting(
 
     ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``row`` is the id of the row of
     ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for those of our own keys that a component's
-    own configuration may set; `stormspark.storm_keys` lists those of Storm.
+    own configuration may set; `stormspark.storm_keys` lists Storm's keys of this kind.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -115,14 +115,14 @@ class Settings:
     debug: bool = _setting("topology.debug", False, bool)
     #: stormspark has no event loggers. Like ackers, they only shift task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: What a cluster sets for every topology (J5): two limits, and a validator, of which only Storm's strict one has an effect.
+    #: What a cluster sets for every topology (J5): two limits and a validator. Only Storm's strict validator has an effect.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
     #: The seconds between two ticks; None or 0: no ticks. A component's own configuration sets them, or the topology's
     #: configuration for all bolts (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
-    #: At most this many errors of a task are logged and reported per interval. All of them are counted (C4).
+    #: At most this many errors of a task are logged and reported per interval. All errors are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
@@ -143,7 +143,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: The batches whose state can be restored: this many before the last one, and all batches of this many hours.
+    #: How many batches before the last one can be restored, and for how many hours every batch can be restored.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -166,16 +166,16 @@ class Settings:
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five times
-    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If tuples are dropped or
-    #: failed instead of slowing spouts down, all supersteps of a round share at most `batch_target_ms`.
+    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
+    #: fail tuples above the marks, all supersteps of a round share at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same marks as Heron (F9), Storm 1 (F7) and JStorm (F13) give them. Heron's are in megabytes; the others are shares of
-    #: `receive_buffer_tuples`. They apply if the marks above are not given.
+    #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes; the others are
+    #: shares of `receive_buffer_tuples`. They apply if the marks above are not given.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -192,8 +192,8 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
-    #: If the tasks of a spout together have more open trees than this, each of them emits one tuple per round until there are
-    #: only half as many as this.
+    #: If the tasks of a spout together have more open trees than this, each task emits one tuple per round until only half
+    #: as many trees are open.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
     backpressure: str | None = _setting(
@@ -210,7 +210,7 @@ class Settings:
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
-    #: Storm's default is False. If it is set to False explicitly, shuffles follow load here, too, as Storm's do (D6, W17).
+    #: Storm's default is False. Here a plain shuffle follows load only if this is set to False explicitly (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
     #: Loads, from 0 to 1. A shuffle that follows load stays in its worker until the mean load of its targets there exceeds the
     #: higher bound. It returns once their mean load is below the lower bound.
@@ -241,15 +241,15 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes. Such a tuple becomes one row of Spark, which can't
-    #: have 2 GiB, and the JVM needs some three times its size.
+    #: A tuple to another worker fails if its pickled form has more bytes. A large tuple becomes one row of Spark. A row
+    #: can't have 2 GiB, and the JVM needs some three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
-    #: The delay of the durable acker's watermark; by default three message timeouts, because a tree ends within two (E10), or
-    #: an hour if trees don't time out.
+    #: The delay of the durable acker's watermark. The default is three message timeouts, because a tree ends within two
+    #: (E10). If trees don't time out, it is an hour.
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
@@ -285,7 +285,7 @@ class Settings:
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
     #: If user code makes a batch fail (it raises, or kills its worker), the topology stops after this many attempts in a row.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
-    #: If a batch fails because storage, a broker or a Spark executor is away, it is tried again for this many seconds.
+    #: If a batch fails because storage, a broker or a Spark executor is unavailable, it is tried again for this many seconds.
     outage_timeout_secs: float = _setting("stormspark.outage.timeout.secs", 3600, int, float, least=0)
 
     @property

@@ -1,8 +1,8 @@
 """The XOR ledger of one worker (E1-E18).
 
-In Storm every edge of a tuple tree has 64 random bits. An acker XORs them when the edge is made, and again when it is
-acked: zero means that no edge is open. One message per edge is expensive, and most edges begin and end in one worker.
-So here:
+In Storm every edge of a tuple tree has 64 random bits. An acker XORs these bits into the tree's value when the edge is
+made, and again when it is acked. A value of zero means that no edge is open. One message per edge is expensive, and most
+edges begin and end in one worker. So here:
 
 1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
    count is zero, and needs no random bits at all.
@@ -11,16 +11,16 @@ So here:
    value and adds the tuples to its count (`receive`). A worker sends its value home, as a *part*, only when its count
    is zero.
 
-Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero, and a
-worker whose count is not zero still holds back its value. Hence at home, count = 0 and value = 0 if and only if every
-edge is acked (but for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that
-is lost or delivered twice would break the invariant. None is delivered twice, because workers remember their replies to
-requests. If frames may be lost together with a worker, `abandon` fails every tree
-whose value is not zero, because such a tree has edges outside of its home.
+Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker whose
+count is not zero still holds its value back. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but
+for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that is lost or delivered
+twice would break the invariant. None is delivered twice, because workers remember their replies to requests. If frames may
+be lost together with a worker, `abandon` fails every tree whose value is not zero, because such a tree has edges outside of
+its home.
 
-Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation
-that times trees out can also forget parts (E8). Therefore a bolt that drops its tuples without ack leaves nothing behind
-for good, and a forgotten part that still has open edges goes home by itself when these edges are closed.
+Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation that
+times trees out can also forget parts (E8), and a bolt that drops its tuples without ack leaves nothing behind for good. If
+the edges of a forgotten part are closed after all, the part still sends its value home.
 
 Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
 worker keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
@@ -30,10 +30,10 @@ whose stories are written down, are even, and all others are odd.
 """
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
-# compiles it. When you add, rename or retype one of them, change both files and check with `make compiled`.
+# compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 # The variables `one`, `tree`, `known`, `ids` and `edges` are second names for the same object, for speed: the .pxd declares
 # their types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
-# exactly `Tree` or `Part`, since a traced tree has a property there.
+# exactly `Tree` or `Part`, since the count of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class RemoteEdges(NamedTuple):
 class Parts:
     """The parts and requests that one worker sends to another.
 
-    To a home worker go XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose timeouts were
-    reset. A home worker sends ``wanted_stories``: the roots of failed trees whose stories it wants.
+    A tree's home worker receives XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose
+    timeouts were reset. A home worker sends ``wanted_stories``: the roots of failed trees whose stories it wants.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
@@ -115,16 +115,17 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: The number of frames packed so far, with the current one. A `Branch.mark` that equals it says that the current frame
-        #: already has tuples of that branch.
+        #: The number of frames packed so far, including the current one. A `Branch.mark` that equals it says that the
+        #: current frame already has tuples of that branch.
         self.frames = 0
         self.wanted_stories: list[int] = []  # roots of trees whose stories other workers want
-        #: For traces: -1 while tuples are handed out to another worker, 1 while they are taken over, else 0.
+        #: For traces: -1 while tuples are handed out to another worker, 1 while tuples from one are taken over, else 0.
         self.moving = 0
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. The trees of a closed bucket began before it was closed, and time out one timeout after that.
+        # Open trees, in buckets. The trees of a closed bucket began before it was closed. They time out one timeout after
+        # it was closed.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
             deque()
@@ -148,18 +149,19 @@ class Ledger:
     def drained(self, branch: Branch) -> None:
         """Called when the last local edge of ``branch`` is closed.
 
-        A tree with no edges outside is acked, and an intact part is sent home.
+        A tree with no edges outside is acked, and a part that no bolt has failed is sent home.
         """
         kind = type(branch)
         if kind is Tree or kind is TracedTree:
             if not branch.value:
                 self._end(branch, ACKED)  # type: ignore[arg-type]
         elif branch.home != self.worker:  # type: ignore[attr-defined]
-            # If a rotation has forgotten this part, the table may hold another part of the tree, which goes home by itself.
+            # If a rotation has forgotten this part, these lines may remove another part of the tree. That part
+            # still goes home when its own edges are closed.
             root = branch.root_id
             if self._parts.pop(root, None) is None:
                 self._older_parts.pop(root, None)
-            # A failed part never sends its value, so no order of parts can ack (E21).
+            # A failed part never sends its value, so the tree can't be acked, whatever the order of parts (E21).
             if branch.verdict is None:
                 parts = self._parts_for(branch.home)  # type: ignore[attr-defined]
                 parts.roots.append(root)
@@ -181,7 +183,7 @@ class Ledger:
     def take_parts(self, parts: Parts) -> None:
         """Process what another worker has sent: parts, fails and resets of this worker's trees, and requests for stories.
 
-        The first three are ignored for trees that have ended, or of an earlier incarnation of this worker (E8, E33).
+        The first three are ignored if their tree has ended, or if it began in an earlier incarnation of this worker (E8, E33).
         """
         self.wanted_stories += parts.wanted_stories
         outside = self._outside
@@ -203,7 +205,7 @@ class Ledger:
     def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree a whole timeout again (C11). For a tree of another worker, its home is informed.
 
-        Nothing else extends a timeout, and a fail ends the tree (E9).
+        Nothing else extends a timeout. A fail ends the tree at once (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
@@ -315,7 +317,7 @@ class Ledger:
             if kind is Tree or kind is TracedTree:
                 tree: Tree = branch
                 if not tree.root_id:
-                    # By this bit every worker that receives the tree sees whether it is traced.
+                    # The lowest bit tells every worker that receives tuples of the tree whether the tree is traced.
                     root = ids[new] | 1
                     new += 1
                     tree.root_id = branch.trace.root_id if kind is TracedTree else root
@@ -355,7 +357,8 @@ class Ledger:
                 else:
                     branch.count += count
             elif home == here:
-                # A tree of this worker that has ended, but whose tuples still run (E11). This part is in no table and never sent.
+                # The tree is this worker's own and has ended, but its tuples still run (E11). This part is in no table and
+                # is never sent.
                 branch = Part(home, root, edge, count)
             elif root & 1 or self._trace is None:
                 branch = parts[root] = Part(home, root, edge, count)

@@ -12,8 +12,8 @@ class RunningClock:
 
     Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds, because planning a batch takes
     about that long. A longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on
-    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. Such a limit is needed
-    because a worker can't inform the others which tuples merely wait while a single call of user code runs.
+    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. The limit is needed because
+    a worker that is in one long call of user code can't inform the others which tuples merely wait.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -45,7 +45,7 @@ class RunningClock:
     def advance(self, now: float) -> float:
         """Advance to ``now``, because work goes on; return the running seconds.
 
-        Nothing is added between two batches, or if ``now`` is before the last call's.
+        Nothing is added between two batches, or if ``now`` is before the time of the last call.
         """
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)

@@ -1,8 +1,7 @@
 """One worker's knowledge of one tuple tree: the whole tree at home, a part of it elsewhere."""
 
-# tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with
-# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
-# compiled`.
+# tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with which
+# Cython compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 # `_count` is a second name for the slot that `_Traced` covers with a property. A traced branch keeps its count there, and
 # the property costs nothing for branches that are not traced.
 
@@ -35,7 +34,8 @@ class SpoutAccount:
 class Branch:
     """The part of a tree that lives in this worker: a `Tree` at home, a `Part` elsewhere.
 
-    The tuple path reads and writes ``count`` and ``value`` directly, because a method call per tuple is too expensive in Python:
+    The tuple path (the code that runs for every tuple) reads and writes ``count`` and ``value`` directly, because a method
+    call per tuple is too expensive in Python:
 
     - ``count``: the open edges in this worker. A copy of a tuple that is emitted here adds one, and its ack subtracts
       one. Code that brings it to zero calls `Ledger.drained`.
@@ -110,7 +110,7 @@ class Trace(Protocol):
     root_id: int
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Called when edges were opened here or came from another worker (``by`` above 0), or were closed or sent to one."""
+        """Called when edges were opened here or came from another worker (``by`` above 0), or were closed or sent away."""
 
     def arrived(self, task: int, tuples: int) -> None:
         """Called when a frame has brought this many tuples for this task."""
@@ -167,4 +167,4 @@ class TracedPart(_Traced, Part):
         self.trace = trace
         _count.__set__(self, 0)
         super().__init__(home, root_id, value, 0)
-        self.count = count  # by the property, so that the trace is informed
+        self.count = count  # through the property, so that the trace is informed

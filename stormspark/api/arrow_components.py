@@ -200,8 +200,8 @@ class ArrowSpout(Spout):
     """A spout that emits batches of rows.
 
     The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``, and the
-    call may exceed them (B4). The setting limits the number of trees, and the spout's limit that of rows. With some thousands
-    of rows per call the cost of the call itself is small.
+    call may exceed them (B4). The setting limits the number of trees, and the spout's limit is a number of rows. With some
+    thousands of rows per call the cost of the call itself is small.
 
     >>> import pyarrow as pa
     >>> class Numbers(ArrowSpout):

@@ -1,6 +1,6 @@
 """Collectors: the objects by which spouts and bolts emit, ack and fail (B5, C2, C5).
 
-Each engine passes components objects with these methods.
+Each engine has its own objects with these methods, and gives them to components.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ _SHARED_MEMORY = "stormspark.component.shared.memory"
 
 
 class ComponentConfiguration:
-    """Settings of one component. They override the topology's and those in the component's own class (A20).
+    """Settings of one component.
 
-    Every method checks its arguments. It raises `InvalidTopologyError` with the user's line if one of them is wrong.
+    They override the topology's settings, and the settings that the component's class returns (A20). Every method checks
+    its arguments. It raises `InvalidTopologyError` with the user's line if one of them is wrong.
     """
 
     _place: str  # "bolt 'count'"
@@ -49,7 +50,7 @@ class ComponentConfiguration:
         return self
 
     def set_num_tasks(self, tasks: int) -> Self:
-        """Set the number of instances, which is fixed for the topology's life; by default the parallelism (A16)."""
+        """Set the number of instances, which is fixed for the topology's life. The default is the parallelism (A16)."""
         if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
             self._refuse(f"number of tasks must be a positive integer, got {tasks!r}")
         return self.add_configuration("topology.tasks", tasks)

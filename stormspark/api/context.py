@@ -114,7 +114,10 @@ class TopologyContext:
         return tuple(self._streams[self._known(component)])
 
     def output_fields(self, component: str | None = None, stream: str = DEFAULT_STREAM) -> Fields:
-        """Return the fields of a stream of ``component``, by default of this component. Raises KeyError for an unknown one."""
+        """Return the fields of a stream of ``component``, by default of this component.
+
+        Raises KeyError if there is no such component or stream.
+        """
         streams = self._streams[self._known(component or self.this_component_id)]
         if stream not in streams:
             msg = f"no stream {stream!r}; there are {', '.join(map(repr, streams)) or 'none'}"
@@ -197,10 +200,9 @@ class TopologyContext:
         """Call ``callback`` every ``seconds``, between tuples, on the task's own thread (W20).
 
         A task may set any number of timers. The first call comes after ``first`` seconds, by default after ``seconds``.
-        With ``first``, a component whose timer is part of its state can resume it where it stopped; a ``first`` below
-        zero means that a call was missed. One call makes up for all missed ones, including those that a busy worker
-        missed. An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is
-        positive.
+        With ``first``, a component that keeps a timer in its state can resume the timer where it stopped. A ``first`` below
+        zero means that a call was missed. One call makes up for all missed ones, including those that a busy worker missed.
+        An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive.
         """
         if not seconds > 0:
             msg = f"a timer's seconds must be more than 0, got {seconds!r}"

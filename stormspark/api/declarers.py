@@ -58,7 +58,7 @@ class ComponentDeclaration:
     declared_at: str
     #: The time that a windowed bolt uses; None for every other component.
     window_time: WindowTime | None = None
-    #: The name of the class of a spout that Spark reads for; empty for every other component.
+    #: The name of the class of a `SourceSpout`; empty for every other component.
     kind_of_source: str = ""
     #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can also work without state, else empty.
     kind_of_state: str = ""
@@ -173,7 +173,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, AllGrouping(), stream)
 
     def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Deal tuples out evenly to the tasks in the sender's worker, or to all tasks if it has none (D7)."""
+        """Deal tuples out evenly to the tasks in the sender's worker, or to all tasks if that worker has none (D7)."""
         return self.grouping(source, LocalOrShuffleGrouping(), stream)
 
     def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -181,7 +181,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, LocalFirstGrouping(), stream)
 
     def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by Storm's default shuffle: it prefers tasks in the sender's worker, and those with less load (D6)."""
+        """Subscribe by Storm's default shuffle: it prefers tasks in the sender's worker, and tasks with less load (D6)."""
         return self.grouping(source, LoadAwareShuffleGrouping(), stream)
 
     def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -236,7 +236,7 @@ class BoltDeclarer(Declarer):
 
 
 def described(value: object) -> str:
-    """Return ``value`` for a message; name a class as such, because passing a class is the usual mistake."""
+    """Describe ``value`` for a message. If it is a class, say so, because passing a class is the usual mistake."""
     if isinstance(value, type):
         return f"the class {value.__qualname__}: did you forget the brackets, {value.__qualname__}()?"
     return f"{value!r} of type {type(value).__qualname__}"

@@ -127,4 +127,4 @@ def _check(function: Callable[..., Any], arguments: tuple[str, ...], rule: str) 
         msg = f"{rule}, as {name}({', '.join(arguments)}): {error}"
         raise InvalidTopologyError(msg) from error
     except ValueError:
-        pass  # Written in C, and without a signature to check. If the arguments are wrong, its first call raises.
+        pass  # The function is written in C and has no signature. If the arguments are wrong, its first call raises.

@@ -46,11 +46,12 @@ class PerTrigger(NamedTuple):
 class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
-    ``waiting`` is the number of rows that are still to be emitted. Rows of ranges count, and rows that wait for their retry do
-    not. ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the
-    lowest position that is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks
-    were not asked for them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks
-    together may emit in the next batch; None means that nothing limits them.
+    ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
+    tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges wait, too. ``came`` is the
+    number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the lowest position that
+    is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
+    them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    in the next batch; None means that nothing limits them.
     """
 
     waiting: int
@@ -63,7 +64,7 @@ class LocalSource(Protocol):
     """The object that the local engine reads rows from for a spout, in place of Spark."""
 
     def poll(self) -> Iterable[tuple[int, Sequence[tuple[Any, ...]]]]:
-        """Return new rows by number of partition, without waiting. Called before each batch."""
+        """Return the new rows, by partition number, without waiting. Called before each batch."""
 
     def told(self, progress: SourceProgress) -> None:
         """Called after each batch with the progress of the spout's tasks."""
@@ -94,9 +95,9 @@ class SourceSpout(Component, ABC):
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound on how much one batch may bring of this spout's source; None if the topology can't change such a bound.
+    #: The bound on how much of this spout's source one batch may bring; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: With ``per_trigger``, the value that `stream` has to give to the option that ``per_trigger`` names.
+    #: With ``per_trigger``, the value of the Spark option that it names; `stream` has to set the option.
     limit: int | None = None
     #: Reports an error. The task that owns this instance sets it.
     _report: Callable[[BaseException | str], None] | None = None

@@ -115,7 +115,7 @@ class StatefulBolt(KeepsState[S], Bolt):
     """A bolt that has a `State` (C35, Storm's BaseStatefulBolt).
 
     The order of calls is ``prepare``, `init_state`, then ``execute`` for every tuple. At the end of each batch come
-    `pre_prepare` and `pre_commit`. Before a batch is run again in the same process comes `pre_rollback`.
+    `pre_prepare` and `pre_commit`. `pre_rollback` is called before a batch is run again in the same process.
 
     >>> from stormspark import Fields
     >>> class Count(StatefulBolt[KeyValueState[str, int]]):
@@ -157,7 +157,7 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """Called before the state is saved. Put everything into the state that has to be saved and is still kept elsewhere."""
+        """Called before the state is saved. Put into the state everything that has to be saved and is still kept elsewhere."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
@@ -167,8 +167,8 @@ class TwoPhaseStatefulComponent(StatefulComponent):
     def post_save(self, checkpoint_id: int) -> None:
         """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        If the process dies first, this method is never called for that checkpoint, and it may raise half way. In both cases a
-        new instance starts, and `init_state` finds in the state what is still to be done.
+        If the process dies first, this method is never called for that checkpoint. The method may also raise half way. In
+        both cases a new instance starts, and its `init_state` finds in the state what is still to be done.
         """
 
     @abstractmethod
@@ -179,12 +179,12 @@ class TwoPhaseStatefulComponent(StatefulComponent):
 class TransactionalSink(TwoPhaseStatefulComponent):
     """A mixin for a bolt that writes to something outside, so that it takes part in transactions (C42).
 
-    Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and
-    it acks a tuple when its output is safe. Where batches are transactions, `init_state` comes before ``prepare``. The bolt
-    may then ack at once, since the whole batch runs again if it fails. `pre_save` writes the batch's output, or puts it into
-    the state, and raises if it can do neither. The state is committed with the batch, and `post_save` delivers its contents.
-    `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the instance
-    goes on: the outbox tries to deliver again after the next batch.
+    Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and it
+    acks a tuple when the tuple's output is safe. Where batches are transactions, `init_state` comes before ``prepare``. The
+    bolt may then ack at once, since the whole batch runs again if it fails. `pre_save` writes the batch's output, or puts
+    it into the state, and raises if it can do neither. The state is committed with the batch, and `post_save` delivers its
+    contents. `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the
+    instance goes on: the outbox tries to deliver again after the next batch.
     """
 
     @property

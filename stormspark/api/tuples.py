@@ -1,8 +1,8 @@
 """The tuple, which a bolt's ``execute`` receives (C6)."""
 
 # tuples.pxd beside this module gives the attributes of `TupleSource` and `Tuple` and the method of `Executor` their C
-# types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
-# `make compiled`.
+# types, with which Cython compiles this module. When you add, rename or retype one of them, change both files and check
+# with `make compiled`.
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Tuple:
 
 
 class Executor:
-    """The base of objects that process the tuples of a front-end's bolt. Compiled code calls it as a C method."""
+    """The base of objects that process the tuples of a front-end's bolt. Compiled code calls `execute` as a C method."""
 
     __slots__ = ()
 

@@ -50,8 +50,8 @@ class TupleWindow(Sequence[Tuple]):
     tuples: Sequence[Tuple]
     #: The tuples that came since the last evaluation.
     new: tuple[Tuple, ...]
-    #: The tuples that left since the last evaluation; they are already acked. If evaluations were skipped because their
-    #: window was empty, tuples that left before the last skipped one are missing here (C28).
+    #: The tuples that left since the last evaluation; they are already acked. An evaluation is skipped if its window is
+    #: empty. Tuples that left before a skipped evaluation are missing here (C28).
     expired: tuple[Tuple, ...]
     #: Epoch milliseconds, exclusive; None for a window whose length is a number of tuples.
     start_timestamp: int | None
@@ -123,8 +123,8 @@ class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
     Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must cover length and slide. Each task has its own windows: with a fields
-    grouping there is one window per task, not per key (C34). Where batches are transactions
+    window (C27), so the message timeout must be longer than length and slide together. Each task has its own windows: with
+    a fields grouping there is one window per task, not per key (C34). Where batches are transactions
     (``stormspark.exactly.once``), windows are state: a tuple is acked with its batch, however long it is held.
 
     >>> from stormspark import Fields
@@ -139,7 +139,8 @@ class WindowedBolt(Component, ABC):
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
     The settings are part of the component's configuration, under Storm's keys (C25). So the declarer's or the topology's
-    configuration can set them too. The nearest configuration wins (A20), and a count wins over a duration.
+    configuration can set them too. For each key, the configuration that is nearest to the component wins (A20). If the
+    result has both a count and a duration, the count wins.
 
     ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on, whereas
     in Storm the worker dies (W14). Any other exception restarts the task and fails all tuples that it held, as with any
@@ -154,7 +155,7 @@ class WindowedBolt(Component, ABC):
     def with_window(
         self, length: Count | Duration | timedelta, slide: Count | Duration | timedelta | None = None
     ) -> Self:
-        """Use windows of ``length`` that slide by ``slide``, by default with every tuple.
+        """Use windows of ``length`` that slide by ``slide``; the default is to slide with every tuple.
 
         A slide may be longer than the length. The tuples between two windows are then in no window, and are acked. Raises
         `InvalidTopologyError` unless length and slide are positive counts or durations.
@@ -203,7 +204,7 @@ class WindowedBolt(Component, ABC):
         return self._with_settings({settings.MAX_LAG: as_duration(lag, f"{_name(self)}.with_lag: lag").value})
 
     def with_late_tuple_stream(self, stream: str) -> Self:
-        """Emit the late tuples of event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
+        """Emit tuples that are late in event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
         The field's value is a copy of the late tuple, and the copy belongs to no tree. The emitted tuple is anchored to the
         late tuple, which is acked. Without such a stream, late tuples are logged and acked.
@@ -223,11 +224,12 @@ class WindowedBolt(Component, ABC):
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
-        """Name the field with an integer that grows from tuple to tuple of each stream of each task (C25, C41).
+        """Set the name of a field with the tuples' message ids (C25, C41).
 
-        The field matters where windows are state, after a new instance has taken a task over. A tuple is then acked and
-        left out if its id is not greater than one that the windows have already received. A spout without state may emit such
-        a tuple if its worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
+        An id is an integer, and ids grow from tuple to tuple in each stream of each task. The field matters where windows
+        are state, after a new instance has taken a task over. A tuple is then acked and left out if its id is not greater
+        than one that the windows have already received from its stream and task. A spout without state may emit such a
+        tuple if its worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"

@@ -5,9 +5,9 @@ in about the target, and fewer while tuples wait.** So the bolts' own speed, wha
 them memory and the age of tuples.
 
 Why it holds. A round is a closed experiment: a known number of tuples came in, and their processing took, or will take, a
-known time. That gives the present time per tuple, for a bolt that sleeps as for one that computes, including all
-overhead (`_learn`). The limit is the available time divided by the time per tuple. Spark's own rate estimator for
-DStreams, a PID controller, is similar: it takes the rate that was processed, minus a share of the backlog.
+known time. That gives the present time per tuple, including all overhead, whether a bolt sleeps or computes (`_learn`). The
+limit is the available time divided by the time per tuple. Spark's own rate estimator for DStreams, a PID controller, is
+similar: its next rate is the rate that was processed, minus a share of the backlog.
 
 What could break it, and why it does not:
 
@@ -79,24 +79,25 @@ _SHORTEST = 3.0
 #: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
 #: the limit should grow by more than `_GROWS`, the limit stays an estimate for one more round.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: In a new topology a limit that would grow by less than this factor is not raised: one of the spout's tasks has reached its
-#: share of the limit, and the others have no more to emit.
+#: In a new topology a limit that would grow by less than this factor is not raised. In that case only some of the spout's
+#: tasks have reached their share of the limit, and the others have no more to emit.
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
 #: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
 _ENDED_BY_TIME = 0.5
-#: Such a bolt is named once it has taken the time for more than this many targets, in more than one round. One round is not
-#: enough: time also stops a spout that has a single burst of tuples and emits all of it, and only the next round shows that
-#: nothing is left.
+#: A bolt that takes a spout's time (`_TAKES`) is named once that has lasted for more than this many targets, in more than
+#: one round. One round is not enough: time also stops a spout that has a single burst of tuples and emits all of it, and
+#: only the next round shows that nothing is left.
 _BURST = 2.0
 #: How many rounds are remembered to find the unavoidable overhead, which is the least one.
 _OVERHEADS = 1000
 #: How many of the last rounds show the present overhead.
 _LATELY = 15
-#: A limit is removed when its spout has not reached it for this long, in targets. So a source that comes in bursts keeps it.
+#: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in bursts
+#: keeps its limit.
 _CALM = 20.0
-#: The least cost of a tuple, in seconds. On a clock that stands still, nothing takes time.
+#: The least cost of a tuple, in seconds. Without it, a tuple would cost nothing while a simulated clock stands still.
 _LEAST_COST = 1e-9
 #: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
@@ -159,8 +160,8 @@ class _Bolt:
     def in_turns(self, seconds: Mapping[int, float]) -> float:
         """Return how long the bolt's workers need for ``seconds`` of work, which are given by worker.
 
-        Workers that host spouts of this bolt (`beside`) get their tuples at once. Its other workers begin when those have
-        finished.
+        Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when these
+        have finished.
         """
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():
@@ -192,7 +193,8 @@ class _Spout:
     is_rough: bool = False
     #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
-    #: The bolt that takes most of the time of rounds in which time stops the spout; and for how many seconds that has lasted.
+    #: If time, and not a limit, stops the spout: the bolt that takes most of this time, and for how many seconds that has
+    #: lasted.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -355,7 +357,8 @@ class Controller:
 
         ``pause`` is the time before the round that belongs to no round. ``filled`` is the time in which workers had nothing of
         the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` is only
-        the time in which workers were at work, because the rest of the round was unusual. Its overhead is not remembered.
+        the time in which workers were at work, because the rest of the round was unusual. The overhead of such a round is
+        not remembered.
         """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
@@ -429,7 +432,7 @@ class Controller:
     def _learn(
         self, name: str, spout: _Spout, whole: float, tuples: float, bolt: _Bolt, this: _Round
     ) -> float:
-        """Return the cost of a tuple: the round would have taken ``whole`` for ``tuples``."""
+        """Return the cost of a tuple, from a round that would have taken ``whole`` seconds for this many ``tuples``."""
         if spout.cost is None or this.path >= _SHARE * whole:
             spout.tuples = tuples
             spout.arrived = {
@@ -496,9 +499,10 @@ class Controller:
         return worst
 
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
-        """Return the spout's tuples, or up to twice as many if other spouts took more of ``bolt``'s busiest worker.
+        """Return how many tuples the spout emitted, or up to twice as many if it got less than an even share.
 
-        With more tuples the cost per tuple looks lower, so the spout's limit grows towards an even share.
+        The share is of the time of the busiest worker of ``bolt``. With more tuples the cost per tuple looks lower, so the
+        spout's limit grows towards an even share.
         """
         worker = max(bolt.came, key=bolt.came.__getitem__)
         works = {
@@ -515,7 +519,8 @@ class Controller:
         """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
         It is at most the target if spouts that no bolt limits would have to wait for ``bolt``, although their tuples do not
-        reach it. Otherwise it is at most `_LONGEST` targets. In both cases it may be `_SHORTEST` times the overhead.
+        reach it. Otherwise it is at most `_LONGEST` targets. In both cases this bound is at least `_SHORTEST` times the
+        overhead.
         """
         overhead = min(self._overheads, default=0.0)
         others = any(
@@ -536,7 +541,10 @@ class Controller:
             spout.limit = limit
 
     def _share_out(self, spout: _Spout) -> None:
-        """Divide a spout's limit among its tasks. Tasks that want little get that and some more; the others share the rest."""
+        """Divide a spout's limit among its tasks.
+
+        A task that wants little gets a little more than it wants. The others share the rest.
+        """
         if spout.allowed is None:
             spout.by_task = {}
             return
@@ -546,7 +554,7 @@ class Controller:
             else 2 * spout.loads[task].emitted + 1
             for task in spout.tasks
         }
-        # Begin with the tasks that want least. The rest of a task's even share is for the tasks after it.
+        # Begin with the tasks that want least. The unused rest of a task's even share goes to the tasks after it.
         order = sorted(wants, key=lambda task: (wants[task] is None, wants[task] or 0, task))
         left, by_task = spout.allowed or 0, {}
         for others, task in zip(range(len(order), 0, -1), order, strict=True):
@@ -554,7 +562,7 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        # All tasks share what none of them wants, in case they have more next time.
+        # All tasks share the rest that none of them wants, because they may have more to emit in the next round.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- results ---------------------------------------------------------------------------------------------

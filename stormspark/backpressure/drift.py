@@ -6,7 +6,8 @@ __all__ = ["Drift"]
 
 #: The greatest distance from zero that is never taken for a change.
 _ALLOWED = 0.3
-#: By how much the distances of one or several values, added up, have to exceed `_ALLOWED` to be taken for a change.
+#: A change is assumed when the excesses of one or several values, added up, are more than this. An excess is the part of a
+#: distance beyond `_ALLOWED`.
 _ENOUGH = 1.4
 
 

@@ -27,8 +27,8 @@ class SpoutPressure:
     """A spout as the controller sees it.
 
     ``limit`` is per round, for all of its tasks together; None means no limit. ``throttled_by`` is the bolt that limits the
-    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` says for how long each of them has limited
-    the spout (F6, F11).
+    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` has for each such cause how long it has
+    limited the spout (F6, F11).
     """
 
     limit: int | None

@@ -361,7 +361,7 @@ def our_controller(scenario: Scenario) -> Controller:
 
 
 class FixedLimit:
-    """A fixed limit, as Spark's ``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round."""
+    """A fixed limit, like Spark's ``maxOffsetsPerTrigger``: each task of a spout may emit ``tuples`` per round."""
 
     def __init__(self, scenario: Scenario, tuples: int) -> None:
         tasks = scenario.tasks()
@@ -386,12 +386,12 @@ class Pid:
         self.limits: Limits = dict.fromkeys(self._spouts, FIRST_LIMIT)
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Adjust the rate. The error is the previous rate minus the rate of this round; late tuples count by ``integral``."""
+        """Adjust the rate. The error is the previous rate minus the rate of this round; ``integral`` weights late tuples."""
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return
-        # A batch of DStreams ends when all its tuples are done, and later tuples wait. So tuples that are left here would still
-        # belong to the batch there.
+        # A batch of DStreams ends when all its tuples are done, and later tuples wait. So tuples that wait after a round of
+        # ours would in DStreams still belong to the batch.
         left = max((_backlog(load) for load in loads.values()), default=0.0)
         rate = emitted / (seconds + max(0.0, left - self._backlog))
         self._backlog = left

@@ -6,9 +6,9 @@ The journal has one writer, the topology's driver, and one reader, the acker que
 (`spark/acker_stream.py`). The driver deletes a file once the query has taken it into its state. The newest file stays,
 because it says how far the acker's time has come.
 
-**The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has read. A
-commit that raised may be there or not, and `settle` finds that out. A driver that meets the file of a later driver stops writing
-(`FencedError`).
+**The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has
+read. A commit that raised an error may have been written all the same; `settle` finds that out. A driver that meets the
+file of a later driver stops writing (`FencedError`).
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class AckerJournal:
     """The driver's side of the journal: it appends commits, and deletes those that the acker query no longer needs.
 
     ``schema`` is the schema of the changes, with ``created`` in microseconds. ``delay`` is the watermark's delay, in seconds.
-    The first commit fixes the delay, because it decides which records are old. Making the object raises `CheckpointError` if
-    existing files can't be read.
+    The first commit fixes the delay, because the delay decides which records are old. Making the object raises
+    `CheckpointError` if existing files can't be read.
     """
 
     def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:

@@ -1,8 +1,8 @@
 """Barriers: named steps of the commit protocol at which tests kill or hold a process.
 
 A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named after a barrier. The first process that
-reaches this barrier deletes the file and kills itself, as ``kill -9`` would. If the file is not empty, the process waits
-instead, until its file ``BARRIER.PID.here`` is gone. Without the variable, a barrier costs one comparison.
+reaches this barrier renames the file to ``BARRIER.PID.here`` and kills itself, as ``kill -9`` would. If the file is not
+empty, the process waits instead, until the renamed file is gone. Without the variable, a barrier costs one comparison.
 """
 
 from __future__ import annotations

@@ -152,9 +152,10 @@ class BatchCommits:
         reached("driver.committed")
 
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep an announcement, by component and index of task, for other attempts at batch ``txid``, before committers act.
+        """Keep what the components announce for other attempts at batch ``txid``, by component and index of task.
 
-        Raises `CheckpointError` and `FencedError`. Then no committer may act.
+        Call this before the committers act: bolts that act once all others have ended the batch. Raises `CheckpointError`
+        and `FencedError`. Then no committer may act.
         """
         reached("driver.before_announcement")
         self._table.announce(txid, {place.encode(): pickled for place, pickled in announcement.items()})

@@ -2,7 +2,7 @@
 
 ``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes it
 atomically, before it uses the new generation. If the driver dies between the two, one generation is never used, which harms
-nothing. If a driver used a generation before writing it, its successor could get the same one, and workers could not
+nothing. If a driver used a generation before writing it, its successor could get the same generation, and workers could not
 distinguish the two drivers.
 """
 
@@ -27,7 +27,7 @@ class Control:
     """The contents of the control file.
 
     ``components`` are the topology's component ids, sorted. ``sources`` are the ids of its source spouts, each with its class,
-    in the order of their offsets in Spark's checkpoint. It is None for a file that does not list them.
+    in the order of their offsets in Spark's checkpoint. ``sources`` is None for a file that does not list them.
     """
 
     topology: str

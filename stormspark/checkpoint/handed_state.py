@@ -1,7 +1,7 @@
 """State that the driver hands to a worker if only the driver can reach the table: a file with an Arrow stream.
 
-The file holds the rows that were newest as of one batch: those of the worker's tasks, those of all tasks of each component whose
-state is dealt out anew, and the driver's metadata.
+The file holds the rows that were newest as of one batch: the rows of the worker's tasks, the rows of all tasks of each
+component whose state is dealt out anew, and the driver's metadata.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Only the state table counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
 need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
 
-The store looks a key up in these places, and the first one that knows the key is right:
+The store looks a key up in these places, one after the other. The first place that has the key, or its deletion, is right:
 
     changed     changes since the last prepare_commit: objects, as they were put
     cache       objects of keys that were read or prepared lately, up to a number of bytes

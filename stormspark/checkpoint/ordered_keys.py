@@ -78,7 +78,7 @@ def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any
 
 
 def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
-    """The range of the keys that begin with ``prefix``: the first bytes that belong to it, and the first that don't.
+    """The range of the keys that begin with ``prefix``: the lowest bytes in it, and the lowest bytes behind it.
 
     A string is a prefix of strings, bytes of bytes, and a tuple of tuples, by whole items.
 
@@ -94,7 +94,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # An item follows, or the end. If 0xff follows instead, the last zero of the prefix began an escaped zero.
+        # In a key with this prefix, another item or the end follows. If 0xff follows, the prefix's last item is not in the
+        # key: in the key, the last zero of the prefix is the beginning of an escaped zero.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

@@ -1,4 +1,4 @@
-"""Recorded inputs: the tuples that bolts got and emitted in a batch, kept beside the state table so that it can be replayed.
+"""Recorded inputs: the tuples that bolts got and emitted in a batch, kept beside the state table for replays.
 
     inputs/<generation>-<txid>-<random>       written by a worker: one `Chunk` after another, pickled
     inputs/plan-<generation>                  the code that ran: `sys.path` and the plan, pickled
@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
 
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of them were executed;
     the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If nothing was
-    executed, the emits were made outside of ``execute``, and ``inputs`` has the other calls that the bolt got.
+    executed, the emits were made outside of ``execute``, and ``inputs`` may have an event: a batch begins or ends.
     """
 
     component: str

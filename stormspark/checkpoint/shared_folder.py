@@ -1,4 +1,4 @@
-"""Checks that a worker sees the driver's folder. The same path is one folder on hosts that share it, and otherwise several.
+"""Checks that a worker sees the driver's folder. On hosts that do not share a folder, one path means several folders.
 
     driver   <folder>/seen-<random>/token           writes a random string
     worker   <folder>/seen-<random>/<random>        reads that string, and writes it here
@@ -58,7 +58,7 @@ class SharedFolder:
         return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
-        """Whether the driver itself can't read its token, because its storage is away."""
+        """Whether the driver itself can't read its token, because its storage can't be reached."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:

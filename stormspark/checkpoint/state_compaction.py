@@ -2,9 +2,9 @@
 
 The files of one batch are a run. A merge turns several neighbouring runs into one. It takes `FAN_IN` runs of about the same
 size. So a row is written again about log(keys / changes per batch) times, to the base ``FAN_IN``, and the number of runs stays
-bounded, however old the topology is. A merge writes its files over many steps, and smaller merges overtake it. Nobody sees these
-files before one commit puts them in the place of the merged ones. So no step is recorded; if the driver dies in between, only
-some work is lost.
+bounded, however old the topology is. A merge writes its files over many steps, and smaller merges overtake it. Nobody sees
+these files before one commit puts them in the place of the files that were merged. So no step is recorded; if the driver
+dies in between, only some work is lost.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ together.
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
 - *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The name holds the
-  generation and the batch. A file of an older generation, or of a batch that is committed already, can't be committed any
-  more, so no clock is needed to know that. The random part keeps attempts apart.
+  generation and the batch, which show, without a clock, whether the file can still be committed. It can't if its generation
+  is an older one, or if its batch is committed already. The random part keeps attempts apart.
 - *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
   ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. The files of a run, by number, are one sorted sequence.
 """
@@ -56,7 +56,7 @@ __all__ = [
 
 #: The kind of the tuples that windows hold (C41).
 WINDOW = "window"
-#: The kind of source rows whose tuples bolts hold over the end of their batch.
+#: The kind for source rows whose tuples bolts still hold when their batch has ended.
 ROWS = "rows"
 #: The columns by which a file is sorted, before the batch.
 ORDER = ("component", "task", "kind", "key")
@@ -308,7 +308,7 @@ class _FileWriter:
         self._folder, self._sink, self._deletions = folder, folder.create(path), 0
         self._lows: list[Any] = []
         self._highs: list[Any] = []
-        # With checksums, a bit that flips on disk is an error, and not a count that is off by 2^40.
+        # With checksums, a bit that flips on disk causes an error, and not a wrong count.
         self._writer = pq.ParquetWriter(
             self._sink, SCHEMA, use_dictionary=["component", "task", "kind"], write_page_checksum=True
         )

@@ -2,8 +2,9 @@
 
 The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
 newest first. All batches of a stream are older than those of the streams before it in the list. So the rows of one key are
-newest first after a stable sort by key. The **horizon** decides which of them are needed: all rows that are newer than the
-horizon, and the newest one that is not. Every batch from the horizon on can still be restored from these rows.
+newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed: all rows
+that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
+these rows.
 
 Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, these rows end
 at some key. The merge takes all keys before the smallest of these last keys. That key itself waits, because more of its rows may
@@ -23,7 +24,8 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: The rows that are sorted at once: from all streams together, and at least from each. Sorting them takes some milliseconds.
+#: How many rows are sorted at once: from all streams together, and at least from each stream. Sorting them takes some
+#: milliseconds.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 
@@ -33,7 +35,7 @@ def merged(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
 
-    ``drop_deleted`` leaves out deleted keys, too, if the horizon allows it. That is only right if there are no older rows.
+    ``drop_deleted`` leaves out deleted keys, too, if the horizon allows it. Use it only if there are no older rows.
     """
     rows_each = max(_LEAST_ROWS, _CHUNK_ROWS // max(1, len(streams)))
     alive = [one for one in (_Stream(stream, rows_each) for stream in streams) if one.rows is not None]

@@ -10,11 +10,11 @@ previous one. The error of a failed commit does not say whether the commit is in
 that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, this driver is fenced. If there is
 none, this object refuses to write until `open` begins again from what the log says.
 
-**Announcements.** Committers act before the batch is committed, and a later attempt at the batch has to give them the same
-tuples again. Before they act, `announce` stores the announcement that later attempts need for that. Its rows belong to the
-batch, and only `announced` reads them.
+**Announcements.** Committers are bolts that act at the end of a batch, before it is committed. A later attempt at the batch
+has to give them the same tuples again. Before they act, `announce` stores what later attempts need for that: the
+announcement. Its rows belong to the batch, and only `announced` reads them.
 
-**One driver.** `open` commits its generation. A driver makes every commit directly on its own last version, without a
+**One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
 gets a `FencedError` and can never write again. An older generation can't open the table.
 
@@ -137,10 +137,9 @@ class WrittenBySparkError(CheckpointError):
 class StateTable:
     """The state table at ``location``, which is a path or a URL that delta-rs knows.
 
-    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. ``retain_txids`` and
-    ``retain_hours`` say how many batches before the last one, and how many hours back, can at least be restored. A file that
-    is no longer needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and
-    never goes back.
+    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. At least ``retain_txids`` batches
+    before the last one, and all batches of the last ``retain_hours`` hours, can be restored. A file that is no longer
+    needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and never goes back.
 
     >>> import tempfile
     >>> table = StateTable(tempfile.mkdtemp())
@@ -273,7 +272,7 @@ class StateTable:
         self._found, self._refused = found, None
         self._opened = self._clock()
         newest = max((file.time for file in found.files.values()), default=None)
-        # The wall clock only begins the time of a new table, so that people can read it in the log. Nothing depends on it.
+        # The wall clock only gives a new table its first time, so that people see real times in the log. Nothing depends on it.
         self._time_at_open = round(time.time() * 1000) if newest is None else newest
         self._unneeded, self._listed = {}, None
         self._log_checkpoint = found.table.version()
@@ -745,7 +744,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become part of it. Its name alone decides whether it can."""
+        """Whether a file is no part of the table and can't become part of it. Its name alone tells whether it can."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

@@ -44,8 +44,8 @@ class TableOfSpark:
             )
             found = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
             stands = [one for one in found if one is not None]
-            # An earlier driver may still have written right before a later one opened the table. So the entry of an opening may
-            # have old metadata.
+            # An earlier driver may still have written right before a later one opened the table. So the entry with which a
+            # driver opens the table may have old metadata.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
             msg = f"the state table {location} can't be read: {error}"

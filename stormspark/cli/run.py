@@ -105,7 +105,7 @@ def _write_json(statistics: TopologyStatistics, to: str) -> None:
 
 
 def _stopped(error: BaseException, topology: str) -> str:
-    """The message for a topology that stopped: the first line of the error, and the last ones of a long error."""
+    """The message for a topology that stopped: the first line of the error, and the last lines of a long error."""
     first, *rest = (str(error).strip() or type(error).__name__).splitlines()
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

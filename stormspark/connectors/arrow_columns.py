@@ -161,7 +161,7 @@ _NO_NULL = "field {!r} is None, which the table does not allow"
 
 
 def _shown(value: Any) -> str:
-    """Return the value as a string for people, if it has one: a number can have more digits than Python prints."""
+    """Return the value as a string for people, or its type if it can't be shown: a number can have too many digits."""
     try:
         return f"{value!r:.100}"
     except Exception as error:

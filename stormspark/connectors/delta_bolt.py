@@ -24,7 +24,7 @@ __all__ = ["DeltaBolt"]
 
 #: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: How many more tries a merge has: merges of several tasks conflict at every commit, and only one of them succeeds.
+#: How many more tries a merge has, because merges of several tasks conflict at every commit, and only one merge succeeds.
 _MORE_TRIES_TO_MERGE = 10
 #: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000

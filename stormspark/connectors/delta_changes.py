@@ -42,8 +42,8 @@ def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
 def schema_change(error: str, now: Sequence[str]) -> str | None:
     """Describe how the columns of a table have changed, from an error of Delta's stream.
 
-    The error has two schemas. One is from before the change, and the other has the table's present columns, called ``now``.
-    Returns None if the error has no such schemas.
+    The error has two schemas. One is from before the change, and the other has the table's present columns, whose names are
+    ``now``. Returns None if the error has no such schemas.
 
     >>> schema_change('''[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 6:
     ... streaming source schema: root

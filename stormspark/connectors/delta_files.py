@@ -25,7 +25,10 @@ BEYOND = "beyond the years 1 to 9999"
 
 
 class StagedFile(NamedTuple):
-    """One file, with rows of one partition: ``partition`` has the names and values of its columns. Statistics are JSON."""
+    """One file, with rows of one partition.
+
+    ``partition`` has the names and values of the partition's columns. The statistics are JSON.
+    """
 
     path: str
     size: int
@@ -120,7 +123,7 @@ def _as_text(column: pa.ChunkedArray) -> list[str | None]:
 
 
 def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
-    """Convert a string that `_as_text` made back to the partition's value."""
+    """Convert a string from `_as_text` back to the partition's value."""
     value = pa.scalar(text, pa.string())
     return (value.cast(pa.timestamp("us")) if pa.types.is_timestamp(type) else value).cast(type)
 

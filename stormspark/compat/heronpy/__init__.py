@@ -1,4 +1,4 @@
-"""Runs heronpy's topologies unmodified: its classes are lowered to `stormspark.api` (A40-A46, B21-B26, C20-C22, C42-C45).
+"""Runs heronpy's topologies unmodified: turns them into objects of `stormspark.api` (A40-A46, B21-B26, C20-C22, C42-C45).
 
     project            the topology that a file submits or defines, for stormspark run FILE[:NAME]
     topology           Topology with its metaclass, and TopologyBuilder
@@ -14,5 +14,5 @@
     contexts           the contexts from which tasks and custom groupings learn about the topology
     hooks              calls the user's task hooks from one hook of stormspark
 
-The packages in ``stormspark/compat/on_path/heronpy`` have the original's names, and import from these modules.
+The packages in ``stormspark/compat/on_path/heronpy`` have heronpy's own names, and import from these modules.
 """

@@ -17,7 +17,7 @@ __all__ = ["GlobalStreamId", "HeronComponentSpec"]
 class HeronComponentSpec:
     """One component of a topology. It may get its name later, from the class attribute that holds it (A40).
 
-    ``spec["stream"]`` is a stream of it, for ``inputs``.
+    ``spec["stream"]`` is one of its streams, for the ``inputs`` of another component.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class BaseSpout(BaseComponent):
     def spec(
         cls, name: str | None = None, par: int = 1, config: Any = None, optional_outputs: Any = None
     ) -> HeronComponentSpec:
-        """Return this spout as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this spout as a topology's component (A41). Raises `InvalidTopologyError` or TypeError with the user's line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, True, par, None, outputs, config, component=cls)
@@ -109,19 +109,19 @@ class Spout(BaseSpout):
 
     @abstractmethod
     def ack(self, tup_id: Any) -> None:
-        """Note that the tuple with this id is fully processed."""
+        """Called when the tuple with this id is fully processed."""
 
     @abstractmethod
     def fail(self, tup_id: Any) -> None:
-        """Note that the tuple with this id has failed. Emit it again, or give it up."""
+        """Called when the tuple with this id has failed. Emit it again, or give it up."""
 
     @abstractmethod
     def activate(self) -> None:
-        """Note that the topology is active again. This is not called at the start."""
+        """Called when the topology is active again, but not at the start."""
 
     @abstractmethod
     def deactivate(self) -> None:
-        """Note that `next_tuple` is not called until `activate`."""
+        """Called when the topology is deactivated. `next_tuple` is not called until `activate`."""
 
 
 class BaseBolt(BaseComponent):
@@ -138,7 +138,7 @@ class BaseBolt(BaseComponent):
         config: Any = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """Return this bolt as a component of a topology (A41). Raises `InvalidTopologyError` or TypeError with the line."""
+        """Return this bolt as a topology's component (A41). Raises `InvalidTopologyError` or TypeError with the user's line."""
         path = f"{cls.__module__}.{cls.__name__}"
         outputs = _outputs(cls, optional_outputs)
         return HeronComponentSpec(name, path, False, par, inputs, outputs, config, component=cls)

@@ -29,7 +29,7 @@ class TopologyContext:
 
     @abstractmethod
     def get_component_id(self) -> str:
-        """The name of its component."""
+        """The name of this task's component."""
         raise NotImplementedError
 
     @abstractmethod
@@ -77,7 +77,7 @@ class TaskContext(TopologyContext):
         return self._context.this_task_id
 
     def get_component_id(self) -> str:
-        """The name of its component."""
+        """The name of this task's component."""
         return self._context.this_component_id
 
     def get_cluster_config(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class GroupingTopologyContext(TopologyContext):
         return self._context.sender
 
     def get_component_id(self) -> str:
-        """The name of its component."""
+        """The name of the component that sends."""
         return self._context.source
 
     def get_cluster_config(self) -> dict[str, Any]:

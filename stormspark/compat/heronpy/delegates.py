@@ -56,7 +56,7 @@ class Blueprint:
 
 
 class UnhashableId:
-    """Wraps a ``tup_id`` that is not hashable: the engine uses ids as keys."""
+    """Wraps a ``tup_id`` that is not hashable, because the engine uses ids as keys."""
 
     def __init__(self, tup_id: Any) -> None:
         self.tup_id = tup_id
@@ -167,7 +167,7 @@ class BoltDelegate(_Delegate):
         self._ids = count(1)
         #: For hooks: the tuple that was acked or failed last.
         self.closing: Any = None
-        #: The tuple that is or was processed last, if there are hooks.
+        #: The tuple that is being processed, or was processed last; None if there are no hooks.
         self.processed: Any = None
 
     def heron_tuple(self, tup: Tuple) -> Any:

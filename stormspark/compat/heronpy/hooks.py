@@ -100,7 +100,7 @@ class _Forwarder(TaskHook):
             hook.bolt_fail(task_hook.BoltFailInfo(tup, info.task, age))
 
     def _closed(self, tup: Tuple) -> tuple[Any, float]:
-        """The user's tuple for one of the engine, and its age in milliseconds."""
+        """The heronpy tuple for a tuple of the engine, and its age in milliseconds."""
         delegate = self._delegate
         assert isinstance(delegate, BoltDelegate)
         known = [

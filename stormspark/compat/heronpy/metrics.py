@@ -79,7 +79,7 @@ class MultiCountMetric(IMetric):
 
 
 class IReducer:
-    """The base class of reducers, which make one value of many for a `ReducedMetric`."""
+    """The base class of reducers, which turn many values into one for a `ReducedMetric`."""
 
     @abstractmethod
     def init(self) -> None:

@@ -28,7 +28,7 @@ from stormspark.user_code import add_line, import_file, put_first, raised
 
 __all__ = ["ON_PATH", "load"]
 
-#: The folder of the packages with the original's names.
+#: The folder of the packages that have heronpy's own names.
 ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
 
 #: The topologies that each module submitted when it was imported. A module is imported only once.
@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """`put_first` for each folder, even if it is on the module path already. The last folder comes first."""
+    """Call `put_first` for each folder, even if it is on the module path already. The last folder comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -97,7 +97,7 @@ class Grouping:
 
     @classmethod
     def custom_serialized(cls, serialized: bytes, is_java: bool = True) -> Any:
-        """Return a custom grouping from its pickled bytes. One in Java is rejected."""
+        """Return a custom grouping from its pickled bytes. A grouping in Java is rejected."""
         if not isinstance(serialized, bytes):
             msg = (
                 f"{user_line()}: Argument to custom_serialized() must be a serialized Python class as bytes, given: "

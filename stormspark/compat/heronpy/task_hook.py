@@ -30,32 +30,32 @@ class ITaskHook:
 
     @abstractmethod
     def prepare(self, conf: dict[str, Any], context: Any) -> None:
-        """The component's ``initialize`` has returned."""
+        """Called after the component's ``initialize`` has returned."""
 
     @abstractmethod
     def clean_up(self) -> None:
-        """The component ends gracefully."""
+        """Called when the component ends gracefully."""
 
     @abstractmethod
     def emit(self, emit_info: Any) -> None:
-        """A tuple is emitted."""
+        """Called when a tuple is emitted."""
 
     @abstractmethod
     def spout_ack(self, spout_ack_info: Any) -> None:
-        """The spout's ``ack`` has returned."""
+        """Called after the spout's ``ack`` has returned."""
 
     @abstractmethod
     def spout_fail(self, spout_fail_info: Any) -> None:
-        """The spout's ``fail`` has returned."""
+        """Called after the spout's ``fail`` has returned."""
 
     @abstractmethod
     def bolt_execute(self, bolt_execute_info: Any) -> None:
-        """The bolt's ``process`` has returned. This is not called for ticks."""
+        """Called after the bolt's ``process`` has returned, but not for ticks."""
 
     @abstractmethod
     def bolt_ack(self, bolt_ack_info: Any) -> None:
-        """The bolt has acked a tuple."""
+        """Called after the bolt has acked a tuple."""
 
     @abstractmethod
     def bolt_fail(self, bolt_fail_info: Any) -> None:
-        """The bolt has failed a tuple."""
+        """Called after the bolt has failed a tuple."""

@@ -1,7 +1,7 @@
 """The spout and the bolt that the engine runs. Each has a component of the user inside.
 
-They carry the class of that component. The task makes the instance, with a delegate (B21), and starts it in Heron's order: first
-state, then ``initialize``, then hooks, then ticks.
+Each carries only the class of that component. The task makes the instance, with a delegate (B21), and starts it in Heron's
+order: first state, then ``initialize``, then hooks, then ticks.
 """
 
 from __future__ import annotations

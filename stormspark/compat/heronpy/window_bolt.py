@@ -64,7 +64,7 @@ class SlidingWindowBolt(_WindowBolt):
     A window is processed every ``slidingwindowbolt_slideinterval_secs``. Without a slide interval, each window begins where the
     last one ended.
 
-    A subclass with its own ``initialize`` must call the one of this class.
+    A subclass with its own ``initialize`` must call the ``initialize`` of this class.
     """
 
     WINDOW_DURATION_SECS = "slidingwindowbolt_duration_secs"
@@ -106,7 +106,7 @@ class SlidingWindowBolt(_WindowBolt):
 class TumblingWindowBolt(_WindowBolt):
     """A bolt that processes, every ``tumblingwindowbolt_duration_secs``, the tuples that have arrived since the last time.
 
-    A subclass with its own ``initialize`` must call the one of this class.
+    A subclass with its own ``initialize`` must call the ``initialize`` of this class.
     """
 
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"

@@ -21,10 +21,13 @@ SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that matters for every tuple. A change notifies the bolt's `Passage`, so it need not be read each time."""
+    """An attribute that matters for every tuple.
+
+    A change notifies the bolt's `Passage`, so the attribute need not be read for each tuple.
+    """
 
     def __init__(self, name: str, by_default: object) -> None:
-        # Not stored by way of the bolt's __dict__: an object whose __dict__ was accessed has slower attributes from then on.
+        # The bolt's __dict__ is not used: once an object's __dict__ has been accessed, its attributes are slower.
         self._name, self._by_default = f"_stormspark_{name}", by_default
 
     def __get__(self, bolt: Bolt | None, kind: type | None = None) -> Any:
@@ -68,7 +71,7 @@ class Bolt(Component):
                 setattr(cls, name, _Switch(name, value))
 
     def _notifies_of_switches(self) -> bool:
-        """Whether a change of the bolt's switches notifies its `Passage`: not if a subclass has replaced the switches."""
+        """Whether a change of the bolt's switches notifies its `Passage`; false if a subclass has replaced the switches."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
@@ -137,7 +140,7 @@ class BatchingBolt(Bolt):
     ...         self.emit([key, len(tups)])
     """
 
-    #: How many ticks pass before the batches are processed, which happens with the next tick.
+    #: How many ticks pass without effect. The tick after them processes the batches.
     ticks_between_batches = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -149,7 +149,7 @@ class StormHandler(logging.Handler):
         super().__init__()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the record on, unless the logger that it comes from does so."""
+        """Pass the record on, unless the logger that it comes from does so itself."""
         if not logging.getLogger(record.name).propagate:
             logging.getLogger().handle(record)
 

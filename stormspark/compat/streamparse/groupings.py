@@ -51,7 +51,7 @@ class Grouping:
     def fields(cls, *fields: Any) -> ChosenGrouping:
         """Return a grouping that sends equal values of these fields to the same task.
 
-        Takes names, or one list of them. Raises ValueError without any.
+        Takes names, or one list of names. Raises ValueError if there are none.
         """
         names = list(fields[0]) if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         if not names:

@@ -1,4 +1,4 @@
-"""Lowers the DSL to `stormspark.api` (A37)."""
+"""Lowers topologies: turns a topology of the DSL into a topology of `stormspark.api` (A37)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ def native(
     par: int | dict[str, int] = 1,
     config: Mapping[str, Any] | None = None,
 ) -> ComponentSpec:
-    """Return a spec of a spout or bolt of `stormspark.api`, of any kind. Its outputs are the streams that it declares.
+    """Return a spec of a spout or bolt of `stormspark.api`, of any kind.
+
+    The spec's outputs are the streams that the component declares.
 
     >>> from stormspark.testing import TestWordSpout
     >>> native(TestWordSpout(), name="words")["default"]

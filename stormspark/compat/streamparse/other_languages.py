@@ -35,7 +35,7 @@ def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """Return a child's environment, without stormspark's own ``pystorm``, which can't talk over a pipe."""
+    """Return the environment of a child process, without stormspark's own ``pystorm``, which can't talk over a pipe."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {"PYTHONPATH": os.pathsep.join(one for one in path if one and Path(one) != on_path())}
 

@@ -4,7 +4,7 @@ So things that don't change are looked up once. Things that are rarely needed, s
 """
 
 # passage.pxd beside this module gives the attributes and methods of both classes and some variables their C types, with
-# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
+# which Cython compiles this module. When you add, rename or retype one of them, change both files and check with `make
 # compiled`.
 # `at` and `arrived` are second names for the current tuple, for speed: the .pxd declares them as `Tuple`, so compiled code
 # reads its C fields. `_native` is a second, typed name for the collector, if the collector is the engine's own.
@@ -87,7 +87,7 @@ class Passage(Executor):
             self._ack_now = bool(self._bolt.auto_ack)
 
     def has_id(self, tup: Any, id: str) -> None:
-        """Note that a tuple's id was read: until it is acked or failed, the bolt may name it by this id."""
+        """Remember that a tuple's id was read. Until the tuple is acked or failed, the bolt may name it by this id."""
         self._asked = True
         if tup.state != 1:
             self._surroundings.named[id] = tup

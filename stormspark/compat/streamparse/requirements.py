@@ -1,4 +1,4 @@
-"""Finds the file in a project's ``virtualenvs`` that requires a missing module: no virtualenv is made here (W12)."""
+"""Finds the file in a project's ``virtualenvs`` that requires a missing module, because no virtualenv is made here (W12)."""
 
 from __future__ import annotations
 

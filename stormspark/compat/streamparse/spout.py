@@ -25,10 +25,10 @@ class Spout(Component):
     _emit: Callable[..., list[int] | None]
 
     def ack(self, tup_id: Hashable) -> None:
-        """Note that the tuple with this id, and all tuples that came of it, are processed."""
+        """Called when the tuple with this id, and all tuples that came of it, are processed."""
 
     def fail(self, tup_id: Hashable) -> None:
-        """Note that the tuple with this id has failed or timed out."""
+        """Called when the tuple with this id has failed or timed out."""
 
     def next_tuple(self) -> None:
         """Emit the tuples that are available, if any, and return."""
@@ -50,10 +50,10 @@ class Spout(Component):
         return self._emit(tup, tup_id, stream, direct_task, need_task_ids)
 
     def activate(self) -> None:
-        """Note that the topology has become active."""
+        """Called when the topology has become active."""
 
     def deactivate(self) -> None:
-        """Note that ``next_tuple`` is not called until the topology is active again."""
+        """Called when the topology is deactivated. ``next_tuple`` is not called until the topology is active again."""
 
 
 class ReliableSpout(Spout):
@@ -96,7 +96,7 @@ class ReliableSpout(Spout):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit, and keep it until it is acked; raises ValueError without an id."""
+        """Emit a tuple, and keep it until it is acked. Raises ValueError if it has no id."""
         if tup_id is None:
             msg = "You must provide a tuple ID when emitting with a ReliableSpout in order for the tuple to be tracked."
             raise ValueError(msg)

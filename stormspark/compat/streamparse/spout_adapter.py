@@ -33,7 +33,7 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
             setattr(self, name, method if spout.exit_on_exception else _guarded(spout, method))
 
     def next_tuple(self) -> None:
-        """Never called: `open` replaces it by the spout's own."""
+        """Never called: `open` replaces it by the method of the pystorm spout."""
         raise NotImplementedError
 
 

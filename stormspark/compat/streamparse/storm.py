@@ -58,7 +58,7 @@ class JavaSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaSpoutSpec:
-        """A spec with the name of a Java class, or a serialized object. It runs if stormspark knows a Python class for it."""
+        """A spec with the name of a Java class, or a serialized object. It runs if stormspark has a Python class for the name."""
         return JavaSpoutSpec(
             cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
         )
@@ -79,7 +79,7 @@ class JavaBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaBoltSpec:
-        """A spec with the name of a Java class, or a serialized object. It runs if stormspark knows a Python class for it."""
+        """A spec with the name of a Java class, or a serialized object. It runs if stormspark has a Python class for the name."""
         return JavaBoltSpec(
             cls,
             name,

@@ -30,7 +30,7 @@ TASK_LEVELS = {**LEVELS, "critical": logging.ERROR}
 
 _FILE = "pystorm_{topology_name}_{component_name}_{task_id}_{pid}.log"
 _FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
-#: Open files by path, so that a task that starts again goes on in its file.
+#: The open log files, by path. So a task that starts again goes on in its file.
 _files: dict[Path, RotatingFileHandler] = {}
 
 

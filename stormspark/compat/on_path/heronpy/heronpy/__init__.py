@@ -1,4 +1,4 @@
-"""The package ``heronpy``, with the parts that topologies import: `stormspark.compat.heronpy` under the original's names."""
+"""The package ``heronpy``, with the parts that topologies import: `stormspark.compat.heronpy` under heronpy's own names."""
 
 import sys
 
