@@ -155,7 +155,7 @@ class SpoutTask(Task):
         self.source.rows_to_come().add(batch, partition, rows)
 
     def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Emit rows again that an earlier life of this task left open."""
+        """Emit again the rows that an earlier life of this task left open."""
         adopted = self.source.rows_to_come().adopt(rows)
         if adopted:
             self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
@@ -200,7 +200,7 @@ class SpoutTask(Task):
         self.report_error(f"dead letter: {reason}")
 
     def _ack_without_tuple(self, message_id: Hashable) -> None:
-        """Ack a row that became no tuple: at once, or in a transaction with its batch, as a tree without edges."""
+        """Ack a row that became no tuple. In a transaction it counts as a tree without edges, and is acked with its batch."""
         if self.waits_for_commit:
             tree = Tree(self.account, message_id, self._clock())
             self._ledger.begin(tree)
@@ -330,7 +330,8 @@ class SpoutTask(Task):
     def _may_go_on(self) -> bool:
         """Whether a suspended call may go on. Verdicts wait until the call returns, and they must not pile up for ever."""
         waiting = self.account.pending
-        # A batch that is a transaction waits for the return of a spout with state, and all verdicts wait for the batch.
+        # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before a spout with state has
+        # returned. So the number of verdicts must not stop such a spout.
         if not (self.waits_for_commit and self.must_finish):
             waiting += len(self.verdicts)
         if waiting < self._settings.worker_tuple_marks[0]:

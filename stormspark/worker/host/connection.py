@@ -253,7 +253,7 @@ class Connection:
 def has_hung_up(error: BaseException) -> bool:
     """Return whether a call failed because the other side ended the connection, for example because its process ended.
 
-    Any other error is one of the path between the two sides.
+    Any other error means that the path between the two sides is broken.
 
     >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
     (True, True, False)

@@ -70,7 +70,7 @@ class BatchState:
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Fill the stores of the tasks, before the tasks begin; raises `CheckpointError`."""
+        """Restore the tasks' state and the spouts' open rows before the tasks begin; raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -110,8 +110,8 @@ class BatchState:
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Iterate over the open rows for this spout's task, each as (task, key, value).
 
-        In a row, ``task`` is the index of the task that had it. If the number of tasks has shrunk, the rows of the tasks that
-        are gone are shared out among the others.
+        ``task`` is the index of the task that had the row before. If there are fewer tasks now, the rows of the tasks that are
+        gone are shared out among the others.
         """
         tasks = len(self._plan.components[spout.component.id].tasks)
         for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
