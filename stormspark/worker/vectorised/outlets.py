@@ -56,7 +56,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
         except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # the last two may be endless
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # only `rows` is sure to end
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
