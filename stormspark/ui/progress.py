@@ -72,7 +72,7 @@ class _Sample(NamedTuple):
 
 
 class Speedometer:
-    """Turns snapshots into `Progress`. It has no clock: each snapshot holds the time that the topology has run.
+    """Turns snapshots into `Progress`. It has no clock: each snapshot says for how long the topology has run.
 
     >>> from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
     >>> def snapshot(seconds, executed):

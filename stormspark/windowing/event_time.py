@@ -2,9 +2,9 @@
 
 Nothing fires until a watermark says that all tuples up to it have come. Then the windows up to it fire in order:
 
-- With a slide of a duration, windows end at the multiples of the slide. The first one ends at the earliest timestamp,
+- If the slide is a duration, windows end at the multiples of the slide. The first one ends at the earliest timestamp,
   rounded up to a multiple (C32). After a gap without tuples, the next timestamp is rounded up in the same way.
-- With a slide of n tuples, a window ends with every n-th tuple (C33).
+- If the slide is n tuples, a window ends with every n-th tuple (C33).
 
 Tuples are counted, and ordered in their window, by their timestamps. So the contents of a window do not depend on when the
 watermarks came. Storm goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the

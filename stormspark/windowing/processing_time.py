@@ -63,8 +63,9 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. A window of a
-        duration then begins at the end of the last window, plus the slide, minus the length, however late or early the timer is.
+        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. If its length
+        is a duration, it begins at the end of the last window, plus the slide, minus the length, however late or early the timer
+        is.
         So a tumbling window begins where the last one ended, and no item is omitted or repeated. The first window takes all
         items (C29).
         """

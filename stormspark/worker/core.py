@@ -319,9 +319,8 @@ class Worker:
         """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
-        no time for it. The time for gaps is a part of the quantum, which superstep 0 has left for them. It is at most the time
-        that the gaps of the previous round took; otherwise a worker that waits for a slow one would flood the slow one with
-        tuples.
+        no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
+        the previous round took; otherwise a worker that waits for a slow one would flood the slow one with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:

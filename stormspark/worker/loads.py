@@ -36,7 +36,7 @@ class Loads:
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:
-        """Give ``choose``, a sender's chooser for ``edge``, the loads from now on, if it follows load."""
+        """If ``choose``, a sender's chooser for ``edge``, follows load, give it the loads from now on."""
         if edge.grouping.follows_load and isinstance(choose, LoadFollower):
             self._followers.append(choose)
 

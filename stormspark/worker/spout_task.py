@@ -264,11 +264,11 @@ class SpoutTask(Task):
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Adopt the rows that were open when the last batch was committed, from the state table; see `HeldRows.load`."""
+        """Take from the state table the rows that were open at the last commit, and adopt them; see `HeldRows.load`."""
         self.adopt((None, row) for row in self.source.held.load(found))
 
     def held_rows(self) -> list[TaskChanges]:
-        """Return the changes to the open rows in the state table that belong to the prepared batch; see `HeldRows`."""
+        """Return which open rows the prepared batch adds to the state table, and which it removes; see `HeldRows`."""
         try:
             return self.source.held_rows(self.account.ended)
         except SerializationError as error:
@@ -362,7 +362,7 @@ class SpoutTask(Task):
         return result
 
     def pause(self) -> None:
-        """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. Its ``emit`` calls this."""
+        """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. The collector's ``emit`` calls this."""
         self.calls.suspend()
 
     def take_calls(self, most: int | None = None) -> None:

@@ -2,7 +2,7 @@
 
 It is like `multiprocessing.connection.Connection`, and adds three things: a deadline for each call, TLS, and an error when the
 path between two hosts has gone silent. A pulled cable or a firewall that has forgotten a connection sends nothing. Without a
-check of its own, a call would then wait for 15 minutes, as Linux does, or for ever.
+check, a call would then wait for 15 minutes, which is Linux's limit, or for ever.
 
 A silent path must not be confused with a slow process. While a connection is idle, the kernel's keep-alive probes find out
 whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help: it also

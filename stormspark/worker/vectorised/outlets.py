@@ -93,7 +93,7 @@ class BatchOutlet:
         return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
 
     def checked(self, batch: Any) -> pa.RecordBatch:
-        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if it has others (A12)."""
+        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if its columns differ (A12)."""
         if isinstance(batch, pa.Table):
             batches = batch.combine_chunks().to_batches()
             batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=batch.schema)
