@@ -82,6 +82,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return when the call ``at`` began. If `look` has seen a loop of calls go on since then, return when that was."""
+        """Return since when ``at`` runs: from its begin, or from the last time that `look` saw one of its calls return."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]
