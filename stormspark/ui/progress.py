@@ -1,7 +1,7 @@
 """Measures how fast a topology runs right now: it turns snapshots of counters into rates.
 
-An engine's counters change once per batch, but the display reads them several times per second. So rates are taken over the last
-few seconds. From one reading to the next they would be 0, 0, 0, 400,000, 0.
+An engine's counters change once per batch, but the display reads them several times per second. Rates from one reading to the
+next would be 0, 0, 0, 400,000, 0. So each rate is taken over the last few seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Progress:
     topology: str
     seconds: float
     batches: int
-    #: Mean duration of the batches that ended in the last few seconds, or of all batches if none did; None if none ever has.
+    #: Mean duration of the batches that ended in the last few seconds. If none did, that of all batches; None if none ever ended.
     batch_ms: float | None
     #: ``execute`` calls of all bolts.
     executed_per_s: float
@@ -72,7 +72,7 @@ class _Sample(NamedTuple):
 
 
 class Speedometer:
-    """Turns snapshots into `Progress`. It has no clock: each snapshot holds the time that the topology has run.
+    """Turns snapshots into `Progress`. It has no clock: each snapshot says for how long the topology has run.
 
     >>> from stormspark.metrics import LatencySummary, TaskCounters, TopologyStatistics, summarise
     >>> def snapshot(seconds, executed):
@@ -103,7 +103,7 @@ class Speedometer:
             },
         )
         self._samples.append(new)
-        # The oldest sample that is kept is the last one before the window, so that the rates span all of it.
+        # Keep one sample from before the window, the last one, so that the rates span the whole window.
         while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
             self._samples.popleft()
         old = self._samples[0]
@@ -126,7 +126,7 @@ class Speedometer:
 
 
 def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Return the bolt or the limit that slows spouts down, and why. The cost per tuple is that of the last few seconds."""
+    """Return the bolt or the limit that slows spouts down, and why. The time per tuple is a mean over the last few seconds."""
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
         return OPEN_TREES

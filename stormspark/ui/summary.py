@@ -18,7 +18,7 @@ from stormspark.ui.throttling import throttling_lines
 __all__ = ["print_summary", "summary_table"]
 
 
-#: How many tasks' values of a user's metric are printed.
+#: For how many tasks the value of a user's metric is printed.
 _TASKS_SHOWN = 4
 
 

@@ -56,7 +56,7 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
 
 
 def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
-    """Yield one line per spout that was slowed down, and per bolt that slowed it down."""
+    """Yield a line for each spout that was slowed down, and for each bolt that slowed spouts down or is above its high mark."""
     seconds, pressure = statistics.seconds, statistics.pressure
     blamed: set[str] = set()
     for name, component in statistics.components.items():
@@ -82,7 +82,7 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
 
 
 def _other_brakes(name: str, component: ComponentStatistics, seconds: float) -> Iterator[str]:
-    """Yield lines for other reasons: a spout at max spout pending, and tuples that did not fit into a bolt's queue."""
+    """Yield a line if a spout was paused at max spout pending, and one if tuples did not fit into a bolt's queue."""
     share = component.skipped_max_spout_ms / 1000 / (seconds * component.tasks) if seconds else 0.0
     if share >= _LEAST_SHARE:
         yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending"

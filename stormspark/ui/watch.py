@@ -74,8 +74,8 @@ class Interrupts:
 class Idleness:
     """Finds out when a topology has been idle for ``seconds``: nothing emitted, nothing pending, nothing queued.
 
-    Counters change only when a batch ends, so a topology in a long batch looks idle. So at least one batch must have ended before
-    the idle time, and at least one more must end within it.
+    Counters change only when a batch ends, so a topology in a long batch looks idle. So the time of the first batch does not
+    count, and at least one batch must end within the idle time.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -132,7 +132,7 @@ def watch(
             break
         running.wait(poll)
 
-    # Step 2. Stopping may block until the batch ends. So it has a thread of its own, and this one goes on showing the progress.
+    # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.
     stopping = _Stopping(running.stop)
     while not (running.wait(poll) and stopping.returned(poll)):
         display.show(speedometer.read(running.statistics()))
@@ -155,7 +155,7 @@ class _Stopping:
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
         self._error: BaseException | None = None
-        # A daemon thread, because a stop that hangs must not outlive a kill.
+        # A daemon thread, so that a stop that hangs does not keep this process alive after a kill.
         self._thread = threading.Thread(target=self._run, name="stormspark-stop", daemon=True)
         self._thread.start()
 

@@ -1,9 +1,9 @@
 """Windows over tuples: their contents, when they fire, and when a tuple leaves (C23-C34).
 
 Times are integers, in epoch milliseconds. The package is pure: it has no clock and no timers, and does not depend on
-tuples. `ProcessingTimeWindows` receives the time with every item and whenever its period has passed. `EventTimeWindows`
-receives the items' own timestamps, and the watermarks that `Watermarks` computes. The caller executes the windows that
-they return, and acks the items that they report as expired.
+tuples. `ProcessingTimeWindows` receives the time with every item, and also at the end of every period. `EventTimeWindows`
+receives the items' own timestamps, and the watermarks that `Watermarks` computes. Both return windows, which the caller
+executes, and report expired items, which the caller acks.
 """
 
 from stormspark.windowing.event_time import EventTimeWindows

@@ -2,13 +2,13 @@
 
 Nothing fires until a watermark says that all tuples up to it have come. Then the windows up to it fire in order:
 
-- With a slide of a duration, windows end at the multiples of the slide. The first one ends at the multiple that the
-  earliest timestamp is rounded up to (C32). After a gap without tuples, windows go on at the next timestamp.
-- With a slide of n tuples, a window ends with every n-th tuple (C33).
+- If the slide is a duration, windows end at the multiples of the slide. The first one ends at the earliest timestamp,
+  rounded up to a multiple (C32). After a gap without tuples, the next timestamp is rounded up in the same way.
+- If the slide is n tuples, a window ends with every n-th tuple (C33).
 
 Tuples are counted, and ordered in their window, by their timestamps. So the contents of a window do not depend on when the
-watermarks came. Storm uses the order of arrival, and stops at the first tuple that is ahead by more than the lag. If
-one stream is ahead of another, tuples that arrived after that one may then expire in Storm without having been in a window.
+watermarks came. Storm goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the
+window by more than the lag. If one stream is ahead of another, Storm may expire tuples that no window has had.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from stormspark.windowing.window import Held, Items, Window
 __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
-#: If the length is a count, no window is empty after the first item. Storm fires at every slide, even if nothing is new. Here
-#: this many windows in a row fire without anything new, and further ones only if something is new: a timestamp far in the future
-#: must not keep a task busy for ever.
+#: If the length is a count, no window is empty after the first item. Storm fires at every slide, even if nothing is new. Here at
+#: most this many windows in a row fire without anything new, because a timestamp far in the future must not keep a task busy for
+#: ever.
 _MOST_REPEATS = 1000
 
 
@@ -61,8 +61,8 @@ class EventTimeWindows(Generic[_T]):
     def add(self, item: _T, timestamp: int) -> bool:
         """Hold ``item``; return false if it is late, that is, older than the last watermark (C31).
 
-        An item as old as the watermark is also late if the only window that could have it fired at just this watermark.
-        Storm acks such an item unseen.
+        If windows don't overlap, an item whose timestamp equals the watermark is also late, once its window has fired.
+        Storm acks such an item, and no window has it.
         """
         if timestamp < self._watermark or (self._once and timestamp <= self._next_end - self._slide):
             return False
@@ -80,9 +80,9 @@ class EventTimeWindows(Generic[_T]):
         return self._watermark, self._next_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Continue from `progress` with the items held by now. Length and slide may have changed.
+        """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        Items that no window has had are in the new windows, as if these had begun where the last window ended.
+        Items that no window has had are in the new windows, as if the new windows had begun where the last old one ended.
         """
         self._watermark, self._next_end, *lengths = progress
         if not lengths or lengths[0] == self._lengths:

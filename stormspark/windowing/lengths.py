@@ -92,7 +92,7 @@ def _milliseconds(n: float, unit: int) -> int:
 
 
 def as_length(value: object, name: str) -> Length:
-    """Return ``value`` as a length that a window can have; raise `InvalidTopologyError` with ``name``.
+    """Return ``value`` as a length that a window can have. `InvalidTopologyError` names it ``name``.
 
     >>> as_length(timedelta(seconds=2), "length")
     Duration(value=2000)
@@ -107,7 +107,7 @@ def as_duration(
 ) -> Duration:
     """Return ``value`` as a duration of at least ``least`` milliseconds.
 
-    Raises `InvalidTopologyError` with ``name``.
+    Raises `InvalidTopologyError`, whose message calls the value ``name``.
     """
     if isinstance(value, timedelta):
         milliseconds = round(value / timedelta(milliseconds=1))

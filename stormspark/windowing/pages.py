@@ -1,12 +1,12 @@
-"""Items of windows in pages that are kept elsewhere, so that a batch writes only its own changes.
+"""Keeps the items of windows in pages, which the caller stores, so that a batch writes only the pages that it changed.
 
-`PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is, and leaves in the order of times.
-The items that have left are always a beginning of that order: a new item never comes before one that has left (in
-event time it would be late). So one key, the ``cut``, says what has left. A page is written again while it is not full
-yet, and when only a quarter of it is left.
+`PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is. Items leave in the order of their
+times, and no new item is earlier than one that has left (in event time it would be late). So one key, the ``cut``, separates
+the items that have left from those that are held. A page is written again after new items went into it, and when only a
+quarter of it is left.
 
-A page that is not in memory is loaded when a window needs it. To walk through a window, pages are opened in the order of
-their first times. So as many pages are open at once as have overlapping times.
+A page that is not in memory is loaded when a window needs it. A walk through a window opens the pages in the order of their
+first times. So only pages whose times overlap are open at once.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class _Page(Generic[_T]):
     rows: Rows[_T] | None
     size: int
     left: int
-    #: The keys of the first and the last item that have not left.
+    #: The keys of the first and the last item that are still held.
     first: Key
     last: Key
     in_order: bool = True
-    #: Whether its present contents were never written, and whether it was ever written.
+    #: ``changed``: its present contents are not written yet. ``written``: it was written at least once.
     changed: bool = True
     written: bool = False
 
@@ -59,9 +59,9 @@ class _Page(Generic[_T]):
 class PagedItems(Generic[_T]):
     """Items for windows of ``length``, in pages of ``page`` items.
 
-    ``load`` returns the rows of a page that was written. At most ``most`` items are kept in memory, and besides them those
-    added since the last call of `changes`. None keeps all items in memory. With a ``most``, windows hold `ItemsOfPages`,
-    and do not know which items are new or expired.
+    ``load`` returns the rows of a page that was written. Of the pages that are written, about ``most`` items are kept in
+    memory, or all if it is None. Pages that changed since the last call of `changes` are kept besides. With a ``most``,
+    windows hold `ItemsOfPages`, and do not know which items are new or expired.
 
     >>> from stormspark.windowing import Count, ProcessingTimeWindows
     >>> written = {}
@@ -87,7 +87,7 @@ class PagedItems(Generic[_T]):
         self._count = 0
         self._next_number = self._next_page = 0
         self._cut = _BEFORE_ALL
-        #: The pages in memory whose contents are written. The one used last comes last.
+        #: The pages in memory whose contents are written. The page that was used last comes last.
         self._loaded: OrderedDict[int, _Page[_T]] = OrderedDict()
         self._in_memory = 0
         self._version = 0  # see `version`
@@ -161,7 +161,7 @@ class PagedItems(Generic[_T]):
         self._leave(self.seen)
         self.seen = 0
 
-    # -- keeping it elsewhere --------------------------------------------------------------------------------
+    # -- storing the pages -----------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
         """Return the pages to write, with their numbers, and the numbers of the pages that are gone since the last call."""
@@ -261,7 +261,7 @@ class PagedItems(Generic[_T]):
     def _runs(self) -> Iterator[Rows[_T]]:
         """Yield all held items in order, some at a time."""
         pages = sorted(self._pages, key=attrgetter("first"))
-        # Rows of pages that overlap. Their numbers differ, so items are never compared.
+        # (Time, number, item) of pages that overlap. No two numbers are equal, so a comparison never reaches the items.
         merged: list[tuple[int, int, _T]] = []
         for page, following in zip_longest(pages, pages[1:]):
             if merged:
@@ -311,7 +311,7 @@ class PagedItems(Generic[_T]):
 class ItemsOfPages(Sequence[_T]):
     """The items of a window, read page by page while that window is executed.
 
-    Once an item has come to the held items or has left them, it raises RuntimeError.
+    After an item was added to the held items, or has left them, reading raises RuntimeError.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:
@@ -331,7 +331,7 @@ class ItemsOfPages(Sequence[_T]):
     def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
 
     def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
-        """Return one item, or for a slice a tuple of items. This also reads all items before these."""
+        """Return one item, or for a slice a tuple of items. This also reads all earlier items of the window."""
         self._check()
         if isinstance(position, slice):
             wanted = range(self._count)[position]

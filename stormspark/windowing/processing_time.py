@@ -63,15 +63,16 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. A window of a
-        duration then begins at the end of the last window, plus the slide, minus the length, however late or early the timer is.
-        So a tumbling window begins where the last one ended: none omits or repeats an item. The first window takes all items
-        (C29).
+        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. If its length
+        is a duration, it begins at the end of the last window, plus the slide, minus the length, however late or early the timer
+        is.
+        So a tumbling window begins where the last one ended, and no item is omitted or repeated. The first window takes all
+        items (C29).
         """
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # More items than a slide can have come only if the slide was longer before a restart. Then each further item makes
+            # The number of items is above the slide only if the slide was longer before a restart. Then each further item makes
             # another window due.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
@@ -89,7 +90,7 @@ class ProcessingTimeWindows(Generic[_T]):
         return self._added, self._last_end, self._lengths
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Continue from `progress` with the items held by now. Length and slide may have changed.
+        """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
         Items that no window has had are in the new windows.
         """

@@ -101,7 +101,7 @@ class Held(Generic[_T]):
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
         """Expire items that are too old at ``end``, and return the window of the first ``reach`` items; None if empty (C28).
 
-        A window of a duration has the items later than ``after``, which is by default ``end`` minus the length.
+        If the length is a duration, the window has the items later than ``after``, by default ``end`` minus the length.
         """
         gone = self._too_old(end, reach, after)
         before = max(0, self.seen - gone)

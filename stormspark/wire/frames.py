@@ -20,7 +20,7 @@ __all__ = ["FRAME_DDL", "FRAME_SCHEMA", "Frame", "FrameKind", "frames_from", "fr
 class FrameKind(IntEnum):
     """The kind of a frame's payload."""
 
-    TICK = 0  # a row of the topology's own source: it begins superstep 0 and has no payload
+    TICK = 0  # Spark reads one such row per worker and batch, so that superstep 0 begins there; it has no payload
     TUPLES = 1  # tuples for tasks of the target worker
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
     REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself

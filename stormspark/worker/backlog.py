@@ -20,8 +20,7 @@ class Backlog:
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: For each bolt, the bytes of one tuple in its queue as they were weighed last; and how often any bolt's tuples were
-        #: weighed.
+        #: For each bolt, the bytes of one tuple in its queue, as last weighed. `_weighed` counts the weighings of all bolts.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 
@@ -37,7 +36,8 @@ class Backlog:
         this worker.
         """
         departures = self._departures
-        # Lanes count as they were at the last look at them: to count all of them each time would cost more than the tuples do.
+        # Take the numbers that each lane noted when it was last measured. To measure all lanes each time would cost more than to
+        # send their tuples.
         waiting, size = departures.sealed_count, departures.sealed_bytes
         waiting += sum(lanes.tuples for lanes in departures.lanes.values())
         size += sum(lanes.bytes for lanes in departures.lanes.values())
@@ -60,7 +60,8 @@ class Backlog:
             behind = [bolt for bolt in behind if bolt not in self._vectorised]
         if not behind:
             return 0
-        # One bolt is weighed, a different one each time: to weigh the tuples of all bolts would cost more than the tuples do.
+        # Weigh the tuples of one bolt, a different one each time. To weigh those of all bolts would cost more than to execute
+        # them.
         self._weighed += 1
         one = behind[self._weighed % len(behind)]
         self._tuple_bytes[one.id] = one.queue.size_of_one()

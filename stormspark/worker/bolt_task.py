@@ -58,7 +58,8 @@ class BoltTask(Task):
         self.queue = self._new_queue()
         self.bolt: Bolt | BasicBolt
         self._runner = Runner(self)
-        #: See `PlainRunner.held`. All instances share it, because a user's variable may keep a collector beyond its instance.
+        #: See `PlainRunner.held`. All instances of the bolt share this dictionary, because a user's variable may keep a collector
+        #: longer than its instance lives.
         self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._end_collector = BasicCollector(self, self._ledger)  # of ``end_batch``
         self._chunk_size = ChunkSize()
@@ -97,7 +98,7 @@ class BoltTask(Task):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # nobody may ask an instance for its work that was never prepared
+            self._runner = Runner(self)  # an instance that was never prepared must not be asked for its work
             raise
         self.bolt = instance
         if self.state is not None:
@@ -146,7 +147,7 @@ class BoltTask(Task):
         self._runner.connect()
 
     def unguarded_outlet(self, stream: str) -> Outlet | None:
-        """Return the outlet of a stream that a bolt may send to without its collector; see `AutoAckBolt.connected`."""
+        """Return a stream's outlet if the bolt may use it without the collector, else None; see `AutoAckBolt.connected`."""
         return None if self.guarded else self.outlets.get(stream)
 
     def has(self, collector: object) -> bool:
@@ -189,11 +190,11 @@ class BoltTask(Task):
         return self.queue.deliveries()
 
     def not_reached(self) -> Iterator[Delivery]:
-        """Iterate over the tuples that have waited here ever since the last call."""
+        """Iterate over those waiting tuples that were already waiting when this method was last called."""
         return self.queue.not_reached()
 
     def held(self) -> list[tuple[Tuple, float]]:
-        """Return the executed tuples that are neither acked nor failed yet, each with the time since when it is held."""
+        """Return the executed tuples that are neither acked nor failed yet, each with the time when its chunk began."""
         return self._runner.held()
 
     def load(self) -> BoltLoad:
@@ -240,7 +241,7 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Count time in which the worker only waited for this bolt and others as execution time of this bolt's tuples."""
+        """Add ``seconds`` to the execution time of this bolt's tuples: for that time the worker only waited for work outside."""
         self.counters.latency.seconds += seconds
 
     # -- execution -------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class Worker:
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
-        """For replays: start the worker hooks and this task alone, and stop them at the end. Its state was loaded before.
+        """For replays: start the worker hooks and this task alone, and stop them at the end. The state must be loaded already.
 
         Raises `ComponentError`.
         """
@@ -152,7 +152,7 @@ class Worker:
     def close(self, committed: int = -1) -> None:
         """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks.
 
-        ``committed`` is the last committed batch, if batches are transactions. Tasks take over that commit first.
+        ``committed`` is the last committed batch, if batches are transactions. Before they stop, the tasks hear of that commit.
         """
         self.transaction.hear_of_commit(committed)
         for task in [*self.wiring.spouts, *self.wiring.bolts]:
@@ -190,7 +190,7 @@ class Worker:
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
-        """Emit rows of a source again that an earlier life of this worker left open, from the durable acker."""
+        """Emit again, from the durable acker, the rows of a source that an earlier life of this worker left open."""
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
@@ -304,8 +304,9 @@ class Worker:
         # A worker that has prepared the batch, or is about to, must not get new tuples.
         closed = transactions and phase > self.plan.supersteps and not transaction.unsettled
         self.turns.listens = listens = transaction.prepared is None and not closed
-        # All calls of threads are taken where spouts are called. After that, only calls made while their bolt was in
-        # `execute` are taken: otherwise a thread that never pauses would keep a batch from ever ending.
+        # In a transaction, all calls of threads are taken until the first round has called the spouts. After that, only calls
+        # that are made while their bolt is in `execute` are taken: with all of them, a thread that never pauses would keep the
+        # batch from ever ending.
         self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
 
     def _spare_those_that_wait(self) -> None:
@@ -326,8 +327,8 @@ class Worker:
         """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
-        no time for it. The time is reserved out of the spouts' time for the round. It is at most the time that the gaps of the
-        previous round took; otherwise a worker that waits for a slow one would flood the slow one with tuples.
+        no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
+        the previous round took; otherwise a worker that waits for a slow one would flood the slow one with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
@@ -383,7 +384,7 @@ class Worker:
         return self._reporter.source_progress(batch)
 
     def busy(self) -> Busy | None:
-        """Return which call of user code this worker is in, and for how long; for another thread. See `CurrentCall.busy`."""
+        """Return which call of user code runs here, and for how long. Another thread calls this; see `CurrentCall.busy`."""
         return self.call.busy()
 
     def look(self) -> None:

@@ -30,8 +30,8 @@ class CurrentCall:
         #: The thread that runs the tasks.
         self.thread = get_ident()
         self._inside: Task | None = None
-        #: The call that `look` found, and when a call of that task was last seen to return. Only the other thread writes
-        #: this, so that it can't undo what the thread of the tasks writes at the same time.
+        #: The call that `look` found, and when a call of that task was last seen to return. Only the thread that calls `look`
+        #: writes this, so that it can't undo what the thread of the tasks writes to `at` at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
@@ -71,9 +71,9 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """Cut a long loop over many calls short, or find out that its calls return.
+        """If the task has been in a loop over many calls for long, cut the loop short, or find out that its calls return.
 
-        So `busy` returns the time of a single call. Another thread calls this method several times per second.
+        Otherwise `busy` would take the whole loop for one long call. Another thread calls this method several times per second.
         """
         at, task = self.at, self._inside
         if at is None or task is None or self._clock() - self._since(at) < _LONG_SECONDS:
@@ -82,6 +82,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return the time since when the call ``at`` runs."""
+        """Return since when ``at`` runs: from its begin, or from the last time that `look` saw one of its calls return."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

@@ -36,7 +36,7 @@ class Departures:
         others = [worker for worker in range(plan.workers) if worker != index]
         most = plan.settings.tuple_max_bytes
         self.lanes = {worker: Lanes(worker, ledger, unsent, FRAME_BYTES, most) for worker in others}
-        #: The same for record batches, if the topology has vectorised components.
+        #: The lanes for record batches, if the topology has vectorised components.
         vectorised = any(component.vectorised for component in plan.components.values())
         self.batch_lanes = {
             worker: BatchLanes(worker, ledger, unsent, FRAME_BYTES, most)

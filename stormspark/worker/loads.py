@@ -4,7 +4,7 @@ A task's load is the number of tuples that wait for it, as a fraction of ``topol
 knows that number for its own tasks. For a task of another worker it adds up the tuples in its own lanes and the number that the
 other worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
 
-If no grouping of the plan follows load, no worker sends or computes any, and this costs nothing.
+If no grouping of the plan follows load, no worker computes or sends loads, so they cost nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Loads:
         self._capacity = plan.settings.receive_buffer_tuples
         self._targets = sorted({task for edge in edges for task in plan.components[edge.target].tasks})
         self._mine = {task for task in self._targets if plan.tasks[task].worker == index}
-        #: How many tuples wait for tasks of other workers, as these have reported.
+        #: For tasks of other workers: how many tuples wait for the task, as its worker last reported.
         self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
@@ -36,7 +36,7 @@ class Loads:
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:
-        """Give ``choose``, a sender's chooser for ``edge``, the loads from now on, if it follows load."""
+        """If ``choose``, a sender's chooser for ``edge``, follows load, give it the loads from now on."""
         if edge.grouping.follows_load and isinstance(choose, LoadFollower):
             self._followers.append(choose)
 

@@ -13,7 +13,7 @@ __all__ = ["Refusals"]
 
 
 class Refusals:
-    """The refusals of one worker: it fails such tuples, and reports them.
+    """The refusals of one worker. This object fails the tuples that can't reach their receiver, and reports them.
 
     Lanes and receivers get the methods of this object before the tasks exist, so `follow` adds the tasks later.
     """
@@ -46,7 +46,7 @@ class Refusals:
         bolt.report_error(f"it can't receive a tuple, whose trees fail: {reason}")
 
     def refuse_later(self, task: int | None, roots: Roots, reason: str) -> None:
-        """Refuse a row at the next `flush`, because its sender is in the middle of an emit, before its trees begin."""
+        """Refuse a row at the next `flush`, because its sender is in the middle of an emit and its trees do not exist yet."""
         self._later.append((task, roots, reason))
 
     def flush(self) -> None:

@@ -100,7 +100,8 @@ class Reporter:
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come.
 
-        Tasks find their low marks only in batches whose number is a multiple of ``low_marks_every``.
+        Low marks (see `SourceProgress`) are looked up only in batches whose number is a multiple of
+        `SourceSpout.low_marks_every`.
         """
         return merge_progress(
             {spout.component.id: progress}

@@ -11,11 +11,11 @@ from stormspark.plan.physical import PhysicalPlan
 __all__ = ["RoundClock"]
 
 #: A worker calls spouts in the gaps between supersteps for at most this share of the spouts' time. The rest of the time is for
-#: superstep 0, because the other workers can begin only with the tuples of that.
+#: superstep 0, because the other workers have nothing to do before they get the tuples of superstep 0.
 _MOST_FILLED = 0.5
-#: One superstep advances the time of message timeouts by at most this share of a timeout, or by the length of a pause. While
-#: one long call runs, no worker can report to the others which tuples merely wait; such a report takes up to six supersteps
-#: (W2).
+#: One superstep advances the time of message timeouts by at most this share of a timeout, or by ``stormspark.clock.gap.ms`` if
+#: that is more. Trees of tuples that merely wait must not time out while one call takes long: until the call returns, no worker
+#: can report these tuples to the others, and the report then takes up to six supersteps (W2).
 _STEP_SHARE = 1 / 8
 
 
@@ -34,7 +34,7 @@ class RoundClock:
         self.running = RunningClock(gap, max(gap, step))
         #: How long spouts are called per round.
         self.quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        #: How long a superstep may take. If spouts don't wait for slow bolts, all supersteps of a round share one target.
+        #: How long a superstep may take. If bolts shed, each superstep has at most an equal part of the round's target.
         self.turn_seconds = settings.superstep_deadline_ms / 1000
         if sheds:
             self.turn_seconds = min(

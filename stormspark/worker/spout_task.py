@@ -164,7 +164,7 @@ class SpoutTask(Task):
         self.source.rows_to_come().add(batch, partition, rows)
 
     def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Emit rows again that an earlier life of this task left open."""
+        """Emit again the rows that an earlier life of this task left open."""
         adopted = self.source.rows_to_come().adopt(rows)
         if adopted:
             self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
@@ -209,7 +209,7 @@ class SpoutTask(Task):
         self.report_error(f"dead letter: {reason}")
 
     def _ack_without_tuple(self, message_id: Hashable) -> None:
-        """Ack a row that became no tuple: at once, or in a transaction with its batch, as a tree without edges."""
+        """Ack a row that became no tuple. In a transaction it counts as a tree without edges, and is acked with its batch."""
         if self.waits_for_commit:
             tree = Tree(self.account, message_id, self._clock())
             self._ledger.begin(tree)
@@ -273,11 +273,11 @@ class SpoutTask(Task):
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Adopt the rows that were open when the last batch was committed, from the state table; see `HeldRows.load`."""
+        """Take from the state table the rows that were open at the last commit, and adopt them; see `HeldRows.load`."""
         self.adopt((None, row) for row in self.source.held.load(found))
 
     def held_rows(self) -> list[TaskChanges]:
-        """Return the changes to the open rows in the state table that belong to the prepared batch; see `HeldRows`."""
+        """Return which open rows the prepared batch adds to the state table, and which it removes; see `HeldRows`."""
         try:
             return self.source.held_rows(self.account.ended)
         except SerializationError as error:
@@ -339,7 +339,8 @@ class SpoutTask(Task):
     def _may_go_on(self) -> bool:
         """Whether a suspended call may go on. Verdicts wait until the call returns, and they must not pile up for ever."""
         waiting = self.account.pending
-        # A batch that is a transaction waits for the return of a spout with state, and all verdicts wait for the batch.
+        # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before a spout with state has
+        # returned. So the number of verdicts must not stop such a spout.
         if not (self.waits_for_commit and self.must_finish):
             waiting += len(self.verdicts)
         if waiting < self._settings.worker_tuple_marks[0]:
@@ -370,7 +371,7 @@ class SpoutTask(Task):
         return result
 
     def pause(self) -> None:
-        """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. Its ``emit`` calls this."""
+        """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. The collector's ``emit`` calls this."""
         self.calls.suspend()
 
     def take_calls(self, most: int | None = None) -> None:

@@ -64,7 +64,7 @@ class Task:
         self.observers: list[TaskHook] = []
         self.metrics = TaskMetrics(self)
         self._starting = False
-        #: When the start of an instance began (None: none is starting), which may take long; and when the last start ended.
+        #: When the start of the new instance began; None if no instance is starting. `begun_at` is when the last start ended.
         self.begins_since: float | None = None
         self.begun_at = float("-inf")
         #: The errors, and the failures of trees, that the driver has not got yet.
@@ -125,7 +125,7 @@ class Task:
             self._starting = False
 
     def let_go(self) -> None:
-        """Let the instance give up what it owns outside, if it owns anything, without ``close`` or ``cleanup``."""
+        """Let the instance end what it runs outside of this process (`LivesOutside`), without ``close`` or ``cleanup``."""
         instance = self.instance
         if isinstance(instance, LivesOutside):
             try:
@@ -286,7 +286,7 @@ class Task:
     # -- what a context offers -------------------------------------------------------------------------------
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds`` until the instance ends; at first after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds`` until the instance ends. ``first`` is the delay of the first call, if given."""
         self._host.set_timer(self, seconds, callback, first)
 
     def now(self) -> float:
@@ -383,7 +383,7 @@ class Task:
         return self.begin_anew()
 
     def begin_anew(self) -> bool:
-        """Make a new instance, which knows nothing of the one before. If it can't start, stop the topology and return false."""
+        """Make a new instance, which knows nothing of the previous one. If it can't start, stop the topology; return false."""
         try:
             self.start()
         except ComponentError as error:

@@ -15,7 +15,7 @@ __all__ = ["TaskReports"]
 
 
 class TaskReports:
-    """The reports of one task that the driver has not got yet. ``name`` is the task's; ``clock`` is in seconds."""
+    """The reports of one task that the driver has not got yet. ``name`` is the task's name; ``clock`` returns seconds."""
 
     def __init__(self, component: ComponentPlan, task: int, name: str, clock: Callable[[], float]) -> None:
         self._component, self._task, self._name, self._clock = component, task, name, clock

@@ -99,7 +99,7 @@ class WorkerTransaction:
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
-        self.hear_of_commit(committed)  # a batch may be committed that this worker does not know of yet
+        self.hear_of_commit(committed)  # this worker may not know yet that this batch is committed
         self._ledger.roll_back(reason)
         self._departures.clear()
         self.prepared = None
@@ -281,5 +281,5 @@ class WorkerTransaction:
 
 
 def _place_of(task: Task) -> str:
-    """Identify a task by its component and index, because its id may differ in another packing."""
+    """Identify a task by its component and index, because its id changes when other components are added or removed."""
     return f"{task.component.id}/{task.index}"

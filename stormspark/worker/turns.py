@@ -149,7 +149,7 @@ class Turns:
                 still = 0
 
     def run_pass(self, deadline: float) -> bool:
-        """Let each bolt execute its waiting tuples, those nearest to the spouts first, and then deliver verdicts to spouts.
+        """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
 
         Returns true if the deadline cut the pass short.
         """
@@ -259,7 +259,7 @@ class Turns:
     # -- threads and timers ----------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
-        """Carry out emits, acks and fails that threads of user code have made: all of them, or those at hand (`takes_calls`)."""
+        """Carry out emits, acks and fails that threads of user code have made: all, or only those at hand (`takes_calls`)."""
         for task in tasks:
             most = len(task.mailbox) if self.takes_calls else task.mailbox.at_hand
             if most and task.fatal is None:

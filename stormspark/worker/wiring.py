@@ -59,7 +59,7 @@ class Wiring:
 
     @property
     def fatal(self) -> ErrorReport | None:
-        """The error of a task here for which the topology has to stop; None while it goes on."""
+        """The error with which a task here stops the topology; None while the topology goes on."""
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
 
     def waiting_for(self, task: int) -> int:
@@ -178,7 +178,8 @@ class _Connector:
             else:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # A single grouping without key fields does not depend on the values. A user's own grouping may, but is never single.
+        # A single grouping without key fields does not depend on the values. A user's own grouping may depend on them, but is
+        # never single.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(

@@ -41,7 +41,7 @@ class TupleQueue:
         return chain(islice(self._taken, self._next, None), self.inbox)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """Iterate over the tuples that have waited here ever since the last call."""
+        """Iterate over those waiting tuples that were already waiting when this method was last called."""
         return islice(self.deliveries(), self._still_waiting())
 
     def _still_waiting(self) -> int:

@@ -27,7 +27,7 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """The runner of one instance of a bolt, whose tuples it executes."""
+    """The runner of one instance of a bolt. It executes that bolt's tuples."""
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
@@ -76,12 +76,12 @@ class Runner:
     def run(self, chunk: list[Delivery], begun: float) -> int:
         """Execute a chunk, which began at ``begun``; return how many tuples were executed.
 
-        Raises any error of the bolt. Then `position` and `current` say which tuple it was that raised.
+        Raises any error of the bolt. `position` and `current` then say which tuple the bolt was executing.
         """
         raise NotImplementedError
 
     def held(self) -> list[tuple[Tuple, float]]:
-        """Return the executed tuples that are neither acked nor failed yet, each with the time since when it is held."""
+        """Return the executed tuples that are neither acked nor failed yet, each with the time when its chunk began."""
         return []
 
     def forget(self, tup: Tuple) -> None:

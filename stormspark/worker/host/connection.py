@@ -2,7 +2,7 @@
 
 It is like `multiprocessing.connection.Connection`, and adds three things: a deadline for each call, TLS, and an error when the
 path between two hosts has gone silent. A pulled cable or a firewall that has forgotten a connection sends nothing. Without a
-check of its own, a call would then wait for 15 minutes, as Linux does, or for ever.
+check, a call would then wait for 15 minutes, which is Linux's limit, or for ever.
 
 A silent path must not be confused with a slow process. While a connection is idle, the kernel's keep-alive probes find out
 whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help: it also
@@ -253,7 +253,7 @@ class Connection:
 def has_hung_up(error: BaseException) -> bool:
     """Return whether a call failed because the other side ended the connection, for example because its process ended.
 
-    Any other error is one of the path between the two sides.
+    Any other error means that the path between the two sides is broken.
 
     >>> has_hung_up(EOFError()), has_hung_up(ConnectionResetError()), has_hung_up(TimeoutError())
     (True, True, False)

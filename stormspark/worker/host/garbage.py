@@ -47,7 +47,7 @@ class GarbageBetweenBatches:
             gc.freeze()
         gc.disable()
         self._enough = _FEW
-        self._grown = 0  # containers since the last full collection, without the young ones
+        self._grown = 0  # containers made since the last full collection, apart from those that are young now
         now = clock()
         self._next_full, self._latest_full = now + _LEAST_SECS, now + _QUIET_LEAST_SECS
 

@@ -108,7 +108,7 @@ def _gone(error: Exception) -> NotIntroducedError:
 
 
 def _report_up(output: Path) -> None:
-    """Report "up" to the process that started this one, because nimbus knows this worker now, and close the pipes to it.
+    """Report "up" to the process that started this one, because nimbus knows this worker now. Then close the pipes between them.
 
     From now on ``output`` receives everything that is written to the descriptors directly. Logs and prints have other files.
     """

@@ -76,8 +76,8 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: How long the garbage collector waits, at most, until a reply is sent. After that it runs anyway, because only the thread that
-#: sends is stuck.
+#: How long the garbage collector waits, at most, until a reply is sent. After this time it runs anyway, because then only the
+#: thread that sends the reply is stuck.
 _SENT_SECS = 1.0
 #: The file for a worker's raw output, in the folder for logs.
 _OUTPUT = "worker-{}.out"

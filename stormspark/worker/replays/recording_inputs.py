@@ -47,7 +47,7 @@ class InputRecording:
         self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
 
     def begin(self, batch: int) -> None:
-        """Begin an attempt at a batch. Remove the file of the attempt before, if `end` did not close it."""
+        """Begin an attempt at a batch. Remove the file of the previous attempt, if `end` did not close it."""
         self._give_up()
         self._batch, self._closed = batch, []
         for task in self.tasks.values():

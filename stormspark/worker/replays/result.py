@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 @dataclass
 class Executed:
-    """One input, with the bolt's emits, ack, fail or error; ``source`` names where it came from; "tick" for a tick."""
+    """One input, with the bolt's emits, ack, fail or error. ``source`` names the origin of the input; it is "tick" for a tick."""
 
     number: int
     source: str

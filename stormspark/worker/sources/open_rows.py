@@ -71,7 +71,7 @@ class OpenRows:
         return not (self.fresh.keys().isdisjoint(ids) and self._kept.keys().isdisjoint(ids))
 
     def without_kept(self, rows: list[Row]) -> list[Row]:
-        """Return the rows that are not kept yet. A row with the id of a kept row is that row, which has come again."""
+        """Return the rows that are not kept yet. A row with the id of a kept row is the same row, which has come again."""
         return [row for row in rows if row.id not in self._kept] if self._kept else rows
 
     def add_range(self, range: Row) -> None:

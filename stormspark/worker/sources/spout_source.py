@@ -1,4 +1,4 @@
-"""A spout task's side of its source: the rows that have come for the task, and what becomes of them with their batches."""
+"""The rows that have come for a spout's task, and what happens to them when their batch is committed, or runs again."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SpoutSource:
         marks = spout.source.low_marks(rows.open_ids(), rows.unread()) if wants_marks else None
         return SourceProgress(rows.waiting, marks, came)
 
-    # -- what becomes of them --------------------------------------------------------------------------------
+    # -- what becomes of the rows ----------------------------------------------------------------------------
 
     def waiting(self, *, held_too: bool) -> int:
         """Return how many rows wait to be emitted, or to be emitted again. ``held_too``: count the held rows, too."""

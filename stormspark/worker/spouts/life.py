@@ -42,7 +42,7 @@ class SpoutTransitionError(RuntimeError):
 
 
 class SpoutLife:
-    """The life of the spout of one task. A new instance of the spout goes on in the state of the instance before.
+    """The life of the spout of one task. A new instance of the spout goes on in the state of the previous instance.
 
     >>> life = SpoutLife()
     >>> life.opened(); life.activated(); life.deactivated(); life.state.value
@@ -83,7 +83,7 @@ class SpoutLife:
         self._enter(_FINISHING)
 
     def batch_begins(self) -> None:
-        """Begin a new batch: a spout that was deactivated in the batch before enters INACTIVE."""
+        """Begin a new batch: a spout that was deactivated in the previous batch enters INACTIVE."""
         if self.state is _FINISHING:
             self._enter(_INACTIVE)
 

@@ -8,7 +8,7 @@ from stormspark.metrics import TaskCounters
 
 __all__ = ["UNLIMITED", "RoundAllowance", "StopReason"]
 
-#: The number that stands for a limit where there is none.
+#: The limit of a spout that has no limit: a number that it never reaches.
 UNLIMITED = 1 << 62
 
 

@@ -58,8 +58,8 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: The state of components whose number of tasks has changed, as it was dealt to their tasks here. It is kept until a
-        #: commit has made it durable under the new tasks.
+        #: If a component has another number of tasks than before: its state, dealt out anew to its tasks in this worker. It is
+        #: kept until a commit has made it durable under these tasks.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.
@@ -70,7 +70,7 @@ class BatchState:
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Fill the stores of the tasks, before the tasks begin; raises `CheckpointError`."""
+        """Restore the tasks' state and the spouts' open rows before the tasks begin; raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -110,8 +110,8 @@ class BatchState:
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Iterate over the open rows for this spout's task, each as (task, key, value).
 
-        In a row, ``task`` is the index of the task that had it. If the number of tasks has shrunk, the rows of the tasks that
-        are gone are shared out among the others.
+        ``task`` is the index of the task that had the row before. If there are fewer tasks now, the rows of the tasks that are
+        gone are shared out among the others.
         """
         tasks = len(self._plan.components[spout.component.id].tasks)
         for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():

@@ -1,4 +1,4 @@
-"""The state of one task, and the calls by which its component takes part (C35, C42).
+"""The state of one task, and the calls by which its component restores, saves and rolls back this state (C35, C42).
 
 Three kinds of components use the same store. `StatefulBolt` is Storm's kind, and `StatefulComponent` is Heron's. The third kind
 knows nothing of state, and its attributes are stored (``topology.state.pickle``). These calls are made, in this order:
@@ -197,7 +197,7 @@ def _attributes_of(instance: Any) -> Any:
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-    """A pickler for classes of notebooks and scripts, too. Of the objects in ``surroundings`` it stores only the names."""
+    """A pickler that can also pickle classes of notebooks and scripts. Objects in ``surroundings`` are stored by name only."""
 
     def __init__(self, sink: io.BytesIO, surroundings: Mapping[str, Any]) -> None:
         super().__init__(sink, 5)

@@ -1,9 +1,9 @@
 """The recording of a traced tree: the events of the tree in one worker, recorded while they happen.
 
-A traced branch (a tree at home, or another worker's part of it) calls its `Recording` when its count changes, and passes only by
-how much. The tuple path passes nothing more, because that would slow down the trees that are not traced. The recording finds the
-rest by itself. The actor is the task whose code the worker runs. The receiver of a tuple is one of the tasks that the actor can
-send to: the one in whose inbox the tuple is the last.
+A branch is a tree at its home, which is the worker of its spout, or a tree's part in another worker. If the branch is traced, it
+calls its `Recording` whenever its count changes, and passes only the difference. The tuple path passes nothing more, because that
+would slow down the trees that are not traced. The recording finds the rest by itself. The actor is the task whose code the worker
+runs. The receiver of a tuple is one of the tasks that the actor can send to: the one in whose inbox the tuple is the last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Seen(NamedTuple):
 
 
 class Scene:
-    """The part of a worker that its recordings look at, and share.
+    """The part of a worker that its recordings look at. All recordings of a worker share one such object.
 
     ``at`` returns the task whose code runs, and since when. ``inboxes`` finds the inboxes that a task can send to.
     """

@@ -19,8 +19,8 @@ __all__ = ["SpoutStories"]
 #: without another emit, the spout seems to replay nothing, and no more ids are kept.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: Up to a distance of this many trees, samples are exactly that far apart. With a greater distance only the first tree of a turn
-#: of `next_tuple` calls can be a sample, so that the other turns cost nothing extra.
+#: If samples should be at most this many trees apart, their distance is exact. If they should be further apart, only the first
+#: tree of a turn of `next_tuple` calls can be a sample, so that the other turns cost nothing extra.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]

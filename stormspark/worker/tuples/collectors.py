@@ -1,8 +1,8 @@
 """The collectors that bolts emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
 
-# collectors.pxd beside this module gives the attributes and methods of the two collectors and some variables their C
-# types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
-# `make compiled`.
+# collectors.pxd beside this module gives C types for the attributes and methods of the two collectors, and for some
+# variables. Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a
+# variable, change both files and check with `make compiled`.
 # `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` and
 # `tuple_state` are modules whose .pxd gives compiled code a C function and C constants.
 
@@ -156,7 +156,7 @@ class BoltCollector:
             task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Return whether the call must have no effect: the tuple is settled already, or another task has it. Report both."""
+        """Return whether the call must have no effect: the tuple is settled already, or another task has it. Report either."""
         try:
             state = tup.state
         except AttributeError:

@@ -2,11 +2,12 @@
 
 A column of strings travels as one joined string, and a column of ints or floats as an array. Pickle writes and reads such an
 object in less time than a tuple of the values. A column is encoded like that only if every value comes back unchanged: all values
-are of exactly one of these types, and no int needs more than 64 bits. Any other column is pickled as a tuple.
+are of exactly one of these types, no string contains the separator, and no int needs more than 64 bits. Any other column is
+pickled as a tuple.
 """
 
-# columns.pxd beside this module gives `packed` its C signature, with which Cython compiles it. When you change the
-# signature, change both files and check with `make compiled`.
+# columns.pxd beside this module gives a C signature for `packed`, and Cython compiles this module with that signature. When
+# you change the signature, change both files and check with `make compiled`.
 
 from __future__ import annotations
 

@@ -7,14 +7,15 @@ only by iterating. If ``execute`` raises, the loop stores in the runner which tu
 reused for the next tuple: that costs half as much as one new object per tuple.
 """
 
-# execution.pxd beside this module gives the functions and their variables their C types, with which Cython compiles it.
-# When you add, rename or retype one of them, change both files and check with `make compiled`.
+# execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with
+# these types. When you add, rename or retype a function or a variable, change both files and check with `make compiled`.
 # Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because
 # those are read fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
 # and C constants.
 # The two loops that ack after each tuple close its edge themselves in the usual case: to call `close_edges` there costs
 # plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so
-# compiled code changes its C field. It is only assigned where the type is exact, since a traced tree has a property there.
+# compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count``
+# of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ def execute_plain(
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
-    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun`` as the time since when it is held.
+    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun``, the time when its chunk began.
     """
     unshared = _UNSHARED
     values, source, roots = batch[0]

@@ -8,8 +8,9 @@ Frames are bounded in bytes. The bytes that wait are estimated from the weight o
 frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
 """
 
-# lanes.pxd beside this module gives the attributes of `Lanes` and some variables their C types, with which Cython
-# compiles it. When you add, rename or retype one of them, change both files and check with `make compiled`.
+# lanes.pxd beside this module gives C types for the attributes of `Lanes` and for some variables. Cython compiles this
+# module with these types. When you add, rename or retype an attribute or a variable, change both files and check with
+# `make compiled`.
 # `branch` and `numbers` are second names, for speed: the .pxd declares them as a `Branch` and as a typed view of the
 # array, so compiled code reads and writes plain numbers.
 
@@ -41,7 +42,7 @@ _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
 #: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: The learned weight of a tuple decays with each frame of lighter tuples, by one part in this number.
+#: Each frame of lighter tuples reduces the learned weight of a tuple by this fraction of it: 1 / `_FORGOTTEN`.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 

@@ -7,13 +7,13 @@ worker, or a lane to another worker. The sender does not know the difference, an
 lane's frame leaves.
 """
 
-# outlets.pxd beside this module gives the attributes and methods of the outlets and some variables their C types, with
-# which Cython compiles it. When you add, rename or retype one of them, change both files and check with `make
-# compiled`.
+# outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables.
+# Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable,
+# change both files and check with `make compiled`.
 # `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
-# field. It is only assigned where the type is exact, since a traced tree has a property there. `known`, `inbox` and
-# `returned` are local variables that hold attributes, and `_OneCopy` has its own copies of what its chooser remembers: so an
-# emit looks up each of them once, and without a call.
+# field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a
+# property. `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each
+# attribute once. `_OneCopy` has its own references to what its chooser remembers, so that an emit needs no call for it.
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class _OneCopy(Outlet):
 
 
 class _AllCopies(Outlet):
-    """The outlet of any other stream. Each subscriber's grouping is applied alone, and the chosen tasks are joined (D15)."""
+    """The outlet of all other streams. Each subscriber's grouping chooses by itself, and all chosen tasks get a copy (D15)."""
 
     __slots__ = ("_parts",)
 

@@ -1,8 +1,8 @@
 """The collector that spouts emit through; see `stormspark.api.collector` for what it promises."""
 
-# spout_collector.pxd beside this module gives the attributes and methods of the collector and some variables their C
-# types, with which Cython compiles it. When you add, rename or retype one of them, change both files and check with
-# `make compiled`.
+# spout_collector.pxd beside this module gives C types for the attributes and methods of the collector, and for some
+# variables. Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a
+# variable, change both files and check with `make compiled`.
 # `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` is a
 # module whose .pxd gives compiled code a C function.
 

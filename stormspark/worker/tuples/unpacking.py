@@ -3,9 +3,9 @@
 If a value can't be unpickled, its tuple fails and the others arrive.
 """
 
-# unpacking.pxd beside this module gives some variables their C types, with which Cython compiles it. When you rename or retype
-# one of them, change both files and check with `make compiled`. `numbers` in `_arrive` is a second name, for speed: the .pxd
-# declares it as a typed view of the array, so compiled code reads plain numbers.
+# unpacking.pxd beside this module gives C types for some variables, and Cython compiles this module with these types. When you
+# rename or retype one of these variables, change both files and check with `make compiled`. `numbers` in `_arrive` is a second
+# name, for speed: the .pxd declares it as a typed view of the array, so compiled code reads plain numbers.
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def unpack(
 
     ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
     which tasks the frame's tuples are for, and then the list is cleared. If a tuple has a value that can't be unpickled,
-    ``refuse`` is called for it, with a reason that names the value. By default that fails the tuple. The other tuples arrive.
+    ``refuse`` is called for the tuple, with a reason that names the value. By default ``refuse`` fails the tuple. The other
+    tuples arrive.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]

@@ -1,7 +1,7 @@
 """The loop that calls a spout's ``ack`` once per acked tree. It is part of the tuple path."""
 
-# verdicts.pxd beside this module gives the variables of `deliver_acks` their C types, with which Cython compiles it. When
-# you add, rename or retype one of them, change both files and check with `make compiled`.
+# verdicts.pxd beside this module gives C types for the variables of `deliver_acks`. Cython compiles this module with these
+# types. When you add, rename or retype a variable, change both files and check with `make compiled`.
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def deliver_acks(
 ) -> int:
     """Call ``ack`` for up to ``most`` trees from position ``begin`` on, and stop at the first one that was not acked (B7).
 
-    Returns the position of the first tree that is left. The seconds that each of the other trees took until ``now`` are appended
-    to ``latencies``, also for a tree whose ``ack`` raises.
+    Returns the position of the first tree that is left. For each tree before that one, the seconds that the tree took until
+    ``now`` are appended to ``latencies``, even if its ``ack`` raises.
     """
     place = begin
     end = min(len(ended), begin + most)

@@ -1,8 +1,8 @@
 """The weight of a tuple: about how many bytes its values take, in memory and in a frame.
 
-`sys.getsizeof` of a dict is the size of the dict's table, without the objects in it. So it is correct only for flat values. For
-a container, `weight` looks at a few items and estimates the rest, because it is called while tuples are emitted and has to be
-fast. `exact` pickles tuples that are about to leave, and returns their real size.
+`sys.getsizeof` of a dict is the size of the dict's table, without the objects in the table. So `sys.getsizeof` is correct for
+flat values only. For a container, `weight` looks at a few items and estimates the rest, because it is called while tuples are
+emitted and has to be fast. `exact` pickles tuples that are about to leave, and returns their real size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["exact", "shallow", "weight"]
 
 #: Types whose objects hold no other objects, so that the shallow size is the whole size.
 _FLAT = frozenset({int, float, bool, complex, str, bytes, bytearray, type(None)})
-#: How many items of a container are weighed, by depth. The other items are assumed to weigh as much.
+#: How many items of a container are weighed, by depth. The other items are assumed to have the same weight on average.
 _ITEMS = (8, 4, 2, 1, 1, 1)
 
 

@@ -106,7 +106,7 @@ class ArrowCollector:
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
         failed = self._roots.take(positions)
-        if failed.any_in_no_tree(len(positions)):  # no failed tree aborts the batch for these rows
+        if failed.any_in_no_tree(len(positions)):  # without a tree, nothing else would abort the batch
             task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 

@@ -56,7 +56,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
         except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # the last two may be endless
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # only `rows` is sure to end
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
@@ -93,7 +93,7 @@ class BatchOutlet:
         return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
 
     def checked(self, batch: Any) -> pa.RecordBatch:
-        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if it has others (A12)."""
+        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if its columns differ (A12)."""
         if isinstance(batch, pa.Table):
             batches = batch.combine_chunks().to_batches()
             batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=batch.schema)

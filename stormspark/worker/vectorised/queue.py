@@ -23,8 +23,8 @@ from stormspark.worker.vectorised.rows import rows_of
 
 __all__ = ["RowBatch", "RowQueue"]
 
-#: Record batches with fewer rows than the first number are joined, up to the second. At most the third number of tuples
-#: become one record batch.
+#: Record batches with fewer than `_SMALL` rows are joined, into record batches of at most `_MOST_ROWS` rows. At most
+#: `_MOST_TUPLES` tuples become one record batch.
 _SMALL = 16384
 _MOST_ROWS = 65536
 _MOST_TUPLES = 8192

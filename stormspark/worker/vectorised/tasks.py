@@ -176,7 +176,7 @@ class ArrowBoltTask(BoltTask):
         roots.close_edges(self._ledger, count)
         if self.hooks:
             self._call_hooks(batch, source, failed, took / count * 1000, raised is None)
-        # The collector forgets the record batch, so that it keeps neither its memory nor its trees alive.
+        # Let the collector forget the record batch, because it would keep the rows and their trees alive.
         collector.begin("", "", UNTRACKED, 0)
         if raised is None:
             self._raised_in_row = 0

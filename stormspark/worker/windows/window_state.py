@@ -1,7 +1,7 @@
 """The windows of a windowed bolt's task, kept as state if batches are transactions (C41).
 
-The windows have a store of their own, beside the one of the bolt's own state. Its rows in the state table have the kind
-``window``. Its keys are:
+The windows have a key-value store of their own, beside that of the bolt's own state. In the state table, the rows of this store
+have the kind ``window``. The keys of this store are:
 
     n            page n of the tuples, pickled whole: their origins, their times, their values
     "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, when the timer is due

@@ -199,7 +199,7 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Acked before its window is executed: an error there is not the fault of this tuple more than of any other.
+            # Ack the tuple before its window is executed: an error in the window is not more this tuple's fault than any other's.
             self._collector.ack(tup)
             if due:
                 self._window_due()
