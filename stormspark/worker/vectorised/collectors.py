@@ -13,6 +13,7 @@ from stormspark.acker import Outcome, Tree, Verdict
 from stormspark.api import DEFAULT_STREAM, EmitInfo
 from stormspark.errors import EmitError
 from stormspark.worker.tuples.edges import reset_timeouts
+from stormspark.worker.tuples.salvage import error_text
 from stormspark.worker.tuples.spout_collector import SpoutCollector
 from stormspark.worker.vectorised.outlets import BatchOutlet
 from stormspark.worker.vectorised.roots import UNTRACKED, BatchRoots, positions_of
@@ -99,6 +100,8 @@ class ArrowCollector:
     def fail(self, rows: Any, reason: str | None = None) -> None:
         """Fail some rows of the current record batch (E5)."""
         task = self._task
+        if reason is not None and type(reason) is not str:  # an exception may not be picklable
+            reason = error_text(reason)
         place = f"component {task.component.id!r}, task {task.id}: fail"
         positions = np.unique(positions_of(rows, self._count, place))
         if self.failed is None:

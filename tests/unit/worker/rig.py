@@ -16,25 +16,20 @@ from tests.unit.worker.components import Script
 class Rig:
     """A topology's workers and their components, without an engine."""
 
-    def __init__(
-        self,
-        builder: TopologyBuilder,
-        workers: int,
-        *,
-        active: Any = True,
-        clock: SimulatedClock | None = None,
-        **conf: Any,
-    ) -> None:
+    def __init__(self, builder: TopologyBuilder, workers: int, *, active: Any = True, **conf: Any) -> None:
         settings = {
             "topology.workers": workers,
             **{key.replace("_", "."): value for key, value in conf.items()},
         }
         plan = plan_topology(builder.create_topology("rig"), settings)
-        self.clock = clock or SimulatedClock()
+        self.clock = self.new_clock()
         self.cluster = InProcessWorkers(plan, self.clock, Random(5))
         self.cluster.open(active)
         self.workers = self.cluster.workers
         self.errors: list[str] = []  # all that were told
+
+    def new_clock(self) -> SimulatedClock:
+        return SimulatedClock()
 
     def batches(self, n: int) -> None:
         for _ in range(n):

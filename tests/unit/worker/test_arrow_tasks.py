@@ -24,8 +24,11 @@ from stormspark import (
     TaskHook,
     TopologyBuilder,
 )
+from stormspark.api import TICK_SOURCE
 from stormspark.errors import InvalidTopologyError
 from stormspark.worker.stories.story import merge_stories
+from stormspark.worker.vectorised.queue import RowQueue
+from stormspark.worker.vectorised.roots import BatchRoots
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig
 
@@ -270,6 +273,35 @@ def test_a_row_that_fails_fails_its_message_alone(workers: int) -> None:
     (bolt,) = rig.tasks("b")
     assert (bolt.counters.acked, bolt.counters.failed, bolt.counters.executed) == (4, 2, 6)
     assert all("an odd one" in event[2] for event in rig.users("a")[0].heard if event[0] == "fail")
+
+
+class UnpicklableError(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError("not this one")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_reason_may_be_an_exception_that_does_not_pickle(workers: int) -> None:
+    """W4: it becomes text where the row fails, and the tree may be at home in another worker."""
+
+    def fail(bolt: Any, batch: Any, collector: Any) -> None:
+        collector.fail([0], UnpicklableError("odd"))
+
+    rig = Rig(line(Batches(([1], {"message_id": 1})), Do(fail)), workers)
+    rig.batches(3)
+    ((what, message, reason),) = rig.users("a")[0].heard
+    assert (what, message) == ("fail", 1) and "UnpicklableError: odd" in reason
+
+
+def test_rows_behind_a_tick_have_not_waited_since_the_look_before_they_came() -> None:
+    """C9, W2: a tick that was executed is no row that still waits."""
+    queue = RowQueue()
+    queue.add_tick(1.0)
+    assert list(queue.not_reached()) == []
+    assert queue.take_batch() is None
+    queue.add(pa.record_batch({"n": [1]}), TICK_SOURCE, BatchRoots([None]))
+    assert list(queue.not_reached()) == []
+    assert len(list(queue.not_reached())) == 1
 
 
 @pytest.mark.parametrize(("error", "restarts"), [(ValueError("broken"), 1), (FailedException("no"), 0)])

@@ -82,9 +82,15 @@ class RealClock(SimulatedClock):
         return time.monotonic()
 
 
+class InRealTime(Rig):
+    """The calls wait in real time."""
+
+    def new_clock(self) -> SimulatedClock:
+        return RealClock()
+
+
 def _rig(builder: TopologyBuilder, **conf: Any) -> Rig:
-    """One worker on a real clock, as the calls wait in real time."""
-    return Rig(builder, 1, clock=RealClock(), stormspark_batch_target_ms=10, **conf)
+    return InRealTime(builder, 1, stormspark_batch_target_ms=10, **conf)
 
 
 def _until(rig: Rig, condition: Callable[[], object]) -> None:
