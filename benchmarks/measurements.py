@@ -166,6 +166,21 @@ def _slow_bolt(asked: Asked) -> Figures:
     return slow_bolt.run(asked.engine, asked.seconds if asked.smoke else max(asked.seconds, 60.0))
 
 
+def _async(capacity: int) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        from benchmarks import asynchronous
+
+        return asynchronous.run(asked.engine, capacity, asked.seconds, asked.warmup)
+
+    return run
+
+
+def _asyncio(asked: Asked) -> Figures:
+    from benchmarks import asynchronous
+
+    return asynchronous.bare(10_000, asked.seconds)
+
+
 _PENDING = {"topology.max.spout.pending": 1000}
 
 #: By name: ``side/what``.
@@ -182,6 +197,8 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "ours/slow_bolt": _slow_bolt,
     "ours/vectorised": _vectorised(combine=False),
     "ours/vectorised_combined": _vectorised(combine=True),
+    "ours/async_1000": _async(1_000),
+    "ours/async_10000": _async(10_000),
     "ours/latency_local": _latency("local"),
     "ours/idle_cpu": _idle_cpu,
     "both/idle_batch": _idle_batch,
@@ -194,6 +211,7 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "storm/pystorm": _storm("pystorm_acked"),
     "storm/idle_spin": _storm("latency", "--rate", "1", tuned=False, warmups=_IDLE_WARMUPS),
     "bytewax/unacked": _bytewax,
+    "bare/asyncio": _asyncio,
     "bare/map_in_arrow": _bare("python"),
     "bare/sql": _bare("native"),
 }

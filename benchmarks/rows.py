@@ -101,6 +101,22 @@ ROWS = (
         Side("bare/sql"),
     ),
     Row(
+        "async",
+        "AsyncBolt, 1,000 calls of 100 ms under way / 1,000 / 100 ms",
+        Side("ours/async_1000", "calls_per_s"),
+        Side("ours/async_1000", "possible_per_s"),
+        0.9,
+        None,
+        unit="calls/s",
+    ),
+    Row(
+        "async_10000",
+        "AsyncBolt, 10,000 calls of 100 ms under way / asyncio alone",
+        Side("ours/async_10000", "calls_per_s"),
+        Side("bare/asyncio", "calls_per_s"),
+        unit="calls/s",
+    ),
+    Row(
         "idle_batch",
         "a batch with nothing to do / a bare query with as many stages",
         Side("both/idle_batch", "topology_ms"),

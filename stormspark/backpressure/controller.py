@@ -67,7 +67,7 @@ FIRST_LIMIT = 100
 _SHARE = 0.5
 #: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
-#: While a bolt is at fault, a round may be longer than the target, until overhead is only this share of the round.
+#: While a bolt is at fault, a round may be longer than the target: so long that overhead is this share of it.
 _OVERHEAD_SHARE = 0.05
 #: The same share while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
@@ -79,8 +79,8 @@ _SHORTEST = 3.0
 #: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
 #: the limit should grow by more than `_GROWS`, the limit stays an estimate for one more round.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: In a new topology a limit that would grow by less than this factor is not raised. In that case only some of the spout's
-#: tasks have reached their share of the limit, and the others have no more to emit.
+#: In a new topology a limit that would grow by less than this factor is not raised. Growth that small means that only some of
+#: the spout's tasks have reached their share of the limit, and that the others have no more to emit.
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
@@ -241,7 +241,7 @@ class _Round:
         self._left = _by_worker(bolt.left for bolt in bolts)
         #: The time that is left if the work of the busiest worker is subtracted.
         self.overhead = max(0.0, seconds - max(_by_worker(bolt.busy for bolt in bolts).values(), default=0.0))
-        #: The time that all bolts need for the work that came, if they run one after another, each with its workers in turns.
+        #: The time for the work that came if all bolts run one after another. For a single bolt see `_Bolt.in_turns`.
         self.path = sum(bolt.in_turns(bolt.came) for bolt in bolts)
         self._work = sum(
             bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()})
@@ -355,7 +355,7 @@ class Controller:
     ) -> None:
         """Learn from a round that took ``seconds``, and from the loads of the tasks in it.
 
-        ``pause`` is the time before the round that belongs to no round. ``filled`` is the time in which workers had nothing of
+        ``pause`` is the time between the last round and this one. ``filled`` is the time in which workers had nothing of
         the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` is only
         the time in which workers were at work, because the rest of the round was unusual. The overhead of such a round is
         not remembered.
@@ -457,7 +457,7 @@ class Controller:
             grown = max(2.0 * spout.emitted, wanted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
-        elif wanted >= 2.0 * spout.limit:  # the limit is not reached, and a later burst should not reach it
+        elif wanted >= 2.0 * spout.limit:  # too low for a spout that emits more later
             self._set(name, wanted)
 
     def _correct(
@@ -468,7 +468,7 @@ class Controller:
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # a spout that no limit has stopped is judged by its emits, which may be too many and are never too few
+        else:  # no limit has stopped the spout: it may have emitted too much, but a limit is not why it emitted little
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -518,9 +518,9 @@ class Controller:
     def _longest(self, name: str, bolt: _Bolt) -> float:
         """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
-        It is at most the target if spouts that no bolt limits would have to wait for ``bolt``, although their tuples do not
-        reach it. Otherwise it is at most `_LONGEST` targets. In both cases this bound is at least `_SHORTEST` times the
-        overhead.
+        A longer round also holds up spouts whose tuples do not reach ``bolt``. If there are such spouts, and no bolt limits
+        them, the round is at most as long as the target, else `_LONGEST` targets. In both cases this bound is at least
+        `_SHORTEST` times the overhead.
         """
         overhead = min(self._overheads, default=0.0)
         others = any(

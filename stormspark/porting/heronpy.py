@@ -1,4 +1,7 @@
-"""Reads heronpy's topologies: classes of specs, and builders in scripts. Streamlets are only listed (A40-A42, G24)."""
+"""Reads heronpy's topologies: classes whose attributes are components, and scripts with builders (A40-A42, G24).
+
+Streamlets are only listed.
+"""
 
 from __future__ import annotations
 

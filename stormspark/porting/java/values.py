@@ -64,7 +64,8 @@ class Items(Value):
 
     items: list[Value]
     incomplete: bool = False
-    #: The branches and loops around its creation. A change is certain if no other branch or loop is around it.
+    #: The branches and loops around the line that creates the value. A later change of the value is certain if it stands in no
+    #: branch or loop beside these.
     conditions: tuple[Any, ...] = ()
 
 

@@ -9,8 +9,8 @@ A worker must outlive the Spark task that started it, so it does not end with it
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
-parent-death signal would not work: the kernel sends it when the *thread* that forked ends, and PySpark ends its Python
-processes when they are idle.
+parent-death signal would not work: the kernel sends it at the end of the *thread* that has forked the process, and PySpark
+ends its Python processes when they are idle.
 """
 
 from __future__ import annotations

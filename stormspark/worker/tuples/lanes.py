@@ -11,8 +11,8 @@ frames. A frame that turns out too heavy is packed again as several frames, each
 # lanes.pxd beside this module gives C types for the attributes of `Lanes` and for some variables. Cython compiles this
 # module with these types. When you add, rename or retype an attribute or a variable, change both files and check with
 # `make compiled`.
-# `branch` and `numbers` are second names, for speed: the .pxd declares them as a `Branch` and as a typed view of the
-# array, so compiled code reads and writes plain numbers.
+# `branch` is a second name for `roots`, and `numbers` one for `places`. The .pxd declares them as a `Branch` and as a typed view
+# of the array, so compiled code reads and writes plain numbers.
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
 #: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: Each frame of lighter tuples reduces the learned weight of a tuple by this fraction of it: 1 / `_FORGOTTEN`.
+#: Each frame of lighter tuples reduces the learned weight of a tuple by a quarter: by the weight divided by this number.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 
@@ -306,7 +306,9 @@ def _columns(run: list[Delivery]) -> list[Column]:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Count tuples by tree if some belong to no tree or to several trees; also return which trees each key stands for."""
+    """Count tuples by tree if some belong to no tree or to several trees; also return, as numbers, the trees
+    of each key of ``by_key``.
+    """
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():
         for tree in key if isinstance(key, tuple) else (key,):
