@@ -213,7 +213,12 @@ def test_an_earlier_table_that_can_not_be_read_is_refused(
 def test_a_journal_and_a_query_that_do_not_belong_together_are_refused(gone: str, held: Held) -> None:
     """Either alone would forget open rows without a word."""
     running = held.start()
-    wait_for(lambda: running.pending().count() == OPEN, message="the query to have read the journal")
+
+    def has_read() -> bool:
+        assert not running.wait(0), f"the topology ended: {running.error}"
+        return running.pending().count() == OPEN
+
+    wait_for(has_read, message=lambda: f"the query to have read the journal: {held.state(running)}")
     running.kill()
     shutil.rmtree(held.folder / "checkpoint/stormspark/acker" / gone)
     journal = LocalJournalFiles(held.folder / "checkpoint/stormspark/acker/journal")

@@ -97,6 +97,21 @@ class Held:
         """Whether the rows that were open came so often, and the others once."""
         return all(count == (1 if n % 10 == 0 else times) for n, count in self.seen().items())
 
+    def state(self, running: SparkTopology) -> dict[str, Any]:
+        """What is known of the acker, for messages of tests that wait in vain."""
+        acker = running.acker
+        query = None if acker is None else acker.query
+        return {
+            "pending": running.pending().count(),
+            "seen": self.seen().most_common(3),
+            "query": None if query is None else (query.isActive, query.status, query.exception()),
+            "progress": None if query is None else query.lastProgress,
+            "journal": sorted(
+                path.name for path in self.folder.glob("checkpoint/stormspark/acker/journal/*")
+            )[-3:],
+            "components": running.statistics().components,
+        }
+
     def finish(self, running: SparkTopology) -> None:
         (self.folder / "go").touch()
         wait_until_idle(running)
