@@ -1,4 +1,4 @@
-"""Storm's hash of every value of an Arrow column at once, for the fields grouping of whole record batches (D1-D3).
+"""Storm's hashes of all values of an Arrow column in one call, for the fields grouping of whole record batches (D1-D3).
 
 The hashes equal those of `stormspark.grouping.hashing`, so rows and tuples with equal keys go to the same tasks.
 """
@@ -40,7 +40,7 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Floats are excluded because a dictionary may merge 0.0 and -0.0. The other types have no dictionary.
+    # Floats get no dictionary, because it may merge 0.0 and -0.0. Columns of the other types can't have one.
     if (
         pa.types.is_floating(kind)
         or pa.types.is_nested(kind)

@@ -24,12 +24,12 @@ class FrameKind(IntEnum):
     TUPLES = 1  # tuples for tasks of the target worker
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
     REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself
-    ROWS = 5  # rows of a source for task ``sender``: partition ``sequence``, an Arrow IPC stream
+    ROWS = 5  # rows of a source, as an Arrow IPC stream; ``sender`` is the task that gets them, ``sequence`` their partition
     BATCHES = 6  # rows for vectorised tasks of the target worker, or from such tasks to others, as Arrow
     UNSETTLED = (
         7  # the sender has work left in a batch that is a transaction: no worker may prepare in this round
     )
-    LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6); no count
+    LOADS = 4  # how many tuples wait for the sender's tasks, for choosers that follow load (D6)
 
 
 class Frame(NamedTuple):

@@ -1,8 +1,8 @@
 """The TCP address where a process listens, and the one by which others reach it. They differ behind NAT and in containers.
 
 Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these names,
-so the operator of the cluster has already made sure that they are right. The executor's JVM has both addresses on its command
-line.
+so the operator of the cluster has already made sure that they are right. `executor_hosts` finds both addresses on the command
+line of the executor's JVM, or in its environment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BACKLOG = 1024
 
 
 class Ports(NamedTuple):
-    """A range of ports. A process takes ``first``, or the first free one of the ``retries`` ports after it.
+    """A range of ports. A process takes ``first``, or if that is in use, the first free one of the ``retries`` ports after it.
 
     Spark does the same with ``spark.port.maxRetries``. If ``first`` is 0, any port will do. ``key`` is the name of the setting,
     for error messages.
@@ -120,7 +120,7 @@ def _bound(family: int, host: str, ports: Ports) -> socket.socket:
     for port in range(ports.first, ports.first + ports.retries + 1 if ports.first else 1):
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            if ports.first:  # the next process may use the same fixed port again
+            if ports.first:  # so that a later process can take this fixed port at once
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6 and host == "::":
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)

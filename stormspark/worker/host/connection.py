@@ -41,11 +41,12 @@ _PROBES_AT, _UNACKED_AT, _LAST_ACK_AT, _INFO_BYTES = 3, 24, 56, 104
 
 
 class Connection:
-    """A connection over a connected socket; call `close` at the end. For TLS the socket is wrapped, without a handshake yet.
+    """A connection over a connected socket; call `close` at the end.
 
-    ``silence_secs`` is how long a path over TCP may be silent while an answer is due. All calls raise `EOFError` if the other
-    side has hung up between two messages, and `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline`
-    has passed, or if the path was silent for too long.
+    For TLS, ``sock`` is an `ssl.SSLSocket`, and `shake_hands` does its handshake. ``silence_secs`` is how long a path over TCP
+    may be silent while an answer is due. All calls raise `EOFError` if the other side has hung up between two messages, and
+    `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline` has passed, or if the path was silent for too
+    long.
     """
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
@@ -132,7 +133,7 @@ class Connection:
 
     def close(self) -> None:
         """Hang up, and close the descriptor."""
-        with self._lock:  # only between two calls, for the same reason as in `hang_up`
+        with self._lock:  # no other thread is in a call of the socket now; see `hang_up`
             self._sock.close()
 
     def fileno(self) -> int:
@@ -145,7 +146,7 @@ class Connection:
         return self._sock
 
     def __del__(self) -> None:
-        # The standard connection does the same. A forwarder's connection has to end with its Spark task, even if that failed.
+        # As in `multiprocessing`. A forwarder's connection has to end with its Spark task, even if the task failed.
         if hasattr(self, "_sock"):
             self._sock.close()
 

@@ -1,4 +1,4 @@
-"""The limit on file descriptors. A process that runs out of them can neither be reached nor report it."""
+"""The limit on file descriptors. A process that has none left can't be reached, and can't report why."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ arrives. That round may belong to the next batch, which Spark starts only after 
 to the same batch, if that has several rounds. The driver starts such a round only after it has all reports of the round before.
 From then on nobody needs the earlier replies.
 
-What would break it. If a request ran twice, its tuples would be executed twice and, worse, their frames would be sent only once.
-So the desk never runs a request again, and refuses one whose reply is gone. If the same key comes with a different number of
-rows, an earlier superstep was computed twice, with two results: the desk refuses that with an error. A Spark task of an attempt
-that has ended may still send requests, because Spark does not wait for the tasks of a failed job. So the desk refuses every
-request of an attempt that is lower than the present one.
+What would break it. If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so
+the frames in the other reply would be lost. So the desk never runs a request again, and refuses one whose reply is gone. If the
+same key comes with a different number of rows, an earlier superstep was computed twice, with two results: the desk refuses that
+with an error. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the tasks of a
+failed job. So the desk refuses every request of an attempt that is lower than the present one.
 
-Storm has nothing of the kind: its executors push to each other, and a message is lost with its connection.
+Storm has nothing of the kind: its executors push messages to each other, and a message is lost with its connection.
 Here Spark decides when a task runs, and may run it as often as it likes.
 """
 
@@ -106,7 +106,7 @@ class Desk:
         with self._lock:
             while self._queue:
                 errand = self._queue.popleft()
-                if not errand.done.is_set():  # otherwise its attempt ended while it waited
+                if not errand.done.is_set():  # otherwise it was dropped while it waited
                     return errand
         return None
 

@@ -84,7 +84,7 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
         raise NotIntroducedError(text, code=1) from error
     address = None
     if launch.nimbus.tcp is not None:
-        # A worker that reached nimbus by its socket file is on the driver's host.
+        # A worker that reached nimbus by nimbus's socket file is on the driver's host.
         host = launch.host or local_host(link) or launch.nimbus.tcp[0]
         address = Address(host, launch.bind, launch.ports)
     state = answer.state

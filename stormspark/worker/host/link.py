@@ -1,15 +1,16 @@
 """How the processes of one topology connect: one listens, another dials, and both prove that they know the topology's key.
 
 The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
-`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP is TLS
-(`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard ``Listener``. A
-``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. It also can't be closed
-while a thread waits in ``accept``.
+`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP
+connections use TLS (`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard
+``Listener``. A ``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. It also can't
+be closed while a thread waits in ``accept``.
 
 A stranger is a side that has not proved yet that it knows the key. On an open network that may be anybody. A stranger has
-`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. When one more
-comes, the oldest stranger is turned away as soon as it has taken longer than a handshake should need (`_PATIENCE_SECS`). So a
-dialler may be turned away through no fault of its own. It tries again, with longer and longer pauses, until its time is up.
+`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. While there are that
+many, no more are accepted, and the oldest stranger is turned away as soon as it has taken longer than a handshake should need
+(`_PATIENCE_SECS`). So a dialler may be turned away through no fault of its own. It tries again, with longer and longer pauses,
+until its time is up.
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def _dial_once(endpoint: Endpoint, key: Key, silence_secs: float, end: float) ->
 
 
 def remove_if_dead(endpoint: Endpoint) -> None:
-    """Remove the socket file of a process that was killed."""
+    """Remove the socket file of a process, unless the process still lives. A process that was killed leaves its file behind."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_ALIVE_SECS)
         try:

@@ -3,11 +3,14 @@
 Each line names the sender and the receiver. After that, an arrow leads from a message to its answer.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
-    worker -> forwarder     Reply, then that number of raw IPC messages
-    forwarder -> nimbus     Locate -> There | StartHere; Lost; StartFailed -> Refused: one answer to each
+    worker -> forwarder     Reply, then `Reply.batches` raw IPC messages
+    forwarder -> nimbus     Locate -> There | StartHere | Refused; Lost -> Refused; StartFailed -> Refused
     placing task -> nimbus  Offer -> Places | Refused
-    worker -> nimbus        Hello -> Welcome, Adopt, ...; Ready or StartFailed; then Beat -> Orders, again and again; Stirs
-    nimbus -> worker        Orders, also without a Beat; Adopt; StateRows right after Welcome
+    worker -> nimbus        Hello -> Welcome | Refused; Sees; Ready or StartFailed; then Beat -> Orders, again and again;
+                            Stirs; Fatal
+    nimbus -> worker        right after Welcome: Adopt, then StateRows; later: Orders, also without a Beat, and Adopt
+
+A placing task is a Spark task that offers to start workers beside its Spark executor (`stormspark.spark.placement`).
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ class ProcessId(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request to run one superstep for one partition of Spark's. ``reason`` says why the previous attempt ended."""
+    """A request to run one superstep for one Spark partition. ``reason`` says why the previous attempt ended."""
 
     generation: int
     incarnation: int
@@ -122,20 +125,20 @@ class StartHere(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """An offer to start workers of attempt ``attempt`` beside this Spark executor, which is identified by its JVM."""
+    """An offer to start workers of attempt ``attempt`` beside the Spark executor whose JVM is ``executor``."""
 
     attempt: int
     executor: ProcessId
 
 
 class Places(NamedTuple):
-    """The answer to `Offer`: the workers to start there, each with its `StartHere`. There are none if others start them."""
+    """The answer to `Offer`: the workers to start there, each with its `StartHere`. There may be none."""
 
     orders: tuple[tuple[int, StartHere], ...]
 
 
 class Refused(NamedTuple):
-    """A rejection, because the attempt is over or the topology ends. ``reason`` is for people."""
+    """A rejection, for example because the attempt is over or the topology ends. ``reason`` is for people."""
 
     reason: str
 
@@ -177,7 +180,7 @@ class Welcome(NamedTuple):
     #: How many `Adopt` messages follow at once.
     adoptions: int = 0
     #: Where the state of the worker's tasks is; None for a topology without state. If only the driver can reach the state,
-    #: `StateRows` messages follow.
+    #: `StateRows` messages follow after the `Adopt` messages.
     state: StateAccess | None = None
     #: Where the worker must show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if it need not.
     shared: str = ""

@@ -16,9 +16,9 @@ The start has these steps:
 3. It writes "up" for the process that started it.
 4. It opens the tasks, and sends Ready.
 
-After step 2 the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail, too.
-A process that is killed during its start is a lost worker like any other. Before "up" the process that started it notices the
-loss, and afterwards nimbus does, by the broken connection.
+From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
+too. A process that is killed during its start is a lost worker like any other. Before "up" the process that started it notices
+the loss, and afterwards nimbus does, by the broken connection.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ _OUTPUT = "worker-{}.out"
 #: How long a thread that receives a request or sends a reply waits for the interpreter's lock, at most, while the main thread
 #: works. Python's default is five times as long.
 _SWITCH_SECS = 0.001
-#: How many seconds pass before an idle worker checks again whether it is still idle. A Storm spout that emits nothing waits for
-#: 1 ms (B12).
+#: How many seconds pass before an idle worker checks again whether it is still idle. Storm calls a spout that emits nothing
+#: again after 1 ms (B12).
 _LOOK_SECS = 0.01
 
 
@@ -119,8 +119,8 @@ class WorkerProcess:
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs = launch, logs
         self._output = logs / _OUTPUT.format(launch.worker)
-        # The folder is beside nimbus's socket if that is on this host: the driver removes everything there when it ends, so
-        # this folder does not outlive a process that was killed.
+        # The folder is beside nimbus's socket if that is on this host. When the driver ends, it removes everything there, also
+        # the folder of a worker that was killed.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()

@@ -1,8 +1,8 @@
 """A store for replies that Spark may request again: in memory up to a limit, and on disk above the limit.
 
 A reply is a list of Arrow IPC messages. It is kept until a request of a later round arrives, because Spark repeats tasks: it
-retries a task after a lost connection, starts a speculative twin of a task, or computes a stage anew whose shuffle files were
-lost with a Spark executor.
+retries a task after a lost connection, starts a speculative twin of a task, or computes a stage anew because the stage's
+shuffle files were lost with a Spark executor.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class _File:
 
 
 class Replies:
-    """The kept replies, by request key. The class is not thread-safe: `Desk` holds its lock for every call, but not while it
-    reads the result of `messages`.
+    """The kept replies, by request key. The class is not thread-safe, so `Desk` holds a lock during every call. The result of
+    `messages` may be read without the lock.
 
     ``folder`` must exist. Its files are named by number, and `clear` removes them. A reply that is being read from its file
-    at that time can be read to its end, because the file loses only its name, not its bytes.
+    while `clear` runs can be read to its end, because the file loses only its name, not its bytes.
 
     >>> replies = Replies(Path("unused"), memory_bytes=100)
     >>> replies.put((0, 0, 0), [b"one", b"two"])

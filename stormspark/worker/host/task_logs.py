@@ -1,4 +1,4 @@
-"""A log file for each task (X53e), and a harmless ``print`` (W8).
+"""A log file for each task (X53e), which also receives what the task prints (W8).
 
 Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of the thread that runs the tasks
 goes to the file of the task whose code runs at that moment. Prints and log records of other threads, and those of the worker

@@ -7,8 +7,8 @@ Why it holds. A change set holds all changes since the previous set, and sets ar
 goes to the driver with every report until the next batch begins. Spark begins that only after the set's own batch is committed.
 The driver writes the set of each number once.
 
-If a batch runs again, its second run adds a change set of its own. The first run opened rows that the second run no longer has.
-If the first run's set was written, the second run's set closes them. Sets that the driver never tried to write are merged with
+If a batch runs again, its second run adds a change set of its own. The records that the first run opened are void then. If the
+first run's set was written, the second run's set closes these records. Sets that the driver never tried to write are merged with
 the next one, without the records that were both opened and closed in them. So the sets do not grow in an outage, in which one
 attempt follows another.
 """

@@ -22,7 +22,8 @@ _CONVERSION_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, pa.Ar
 def values_of(column: pa.ChunkedArray, name: str, unreadable: dict[int, str]) -> list[Any]:
     """Return the values of a column as Python values.
 
-    If Python can't hold the value of a row, the value is None, and the reason is put into ``unreadable`` by the row's position.
+    If Python can't hold the value of a row, the value is None, and the reason is put into ``unreadable`` under the row's
+    position.
     """
     type_in_python = _readable(column.type)
     if type_in_python != column.type:

@@ -19,8 +19,8 @@ class RowKeys:
 
     def __init__(self) -> None:
         self._batch = -1
-        self._taken: Counter[Hashable] = Counter()  # rows of each partition of that batch so far
-        #: The batch that was forgotten last although its trees live on, and how often that happened to it.
+        self._taken: Counter[Hashable] = Counter()  # how many numbers of that batch each partition has used
+        #: The last batch that came again while trees of an earlier attempt were open, and how often that happened to it.
         self._again = (-1, 0)
 
     def of_rows(
@@ -67,7 +67,7 @@ class RowKeys:
 def keyed_apart(
     rows: Iterable[tuple[Hashable, tuple[Any, ...]]], batch: int, is_open: Callable[[Hashable], bool]
 ) -> dict[Hashable, Row]:
-    """Give keys to the rows of a range of which some have the message id of an open row.
+    """Give keys to the rows of a range, if a message id among them is that of an open row, or occurs twice.
 
     That happens, for example, when a topic was deleted and made again.
     """

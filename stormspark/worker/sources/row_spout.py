@@ -148,13 +148,13 @@ class RowSpout(Spout):
         self.source.close()
 
     def settle(self) -> None:
-        """Write the dead letters of an attempt that the worker prepares now. If the commit fails, they may be written again."""
+        """Write the dead letters of a batch that the worker prepares now. If the commit fails, they may be written again."""
         letters, self._unsettled = self._unsettled, []
         for row, reason in letters:
             self._write(row, reason)
 
     def take_back(self) -> None:
-        """Drop the dead letters of an attempt that is rolled back: its rows come again."""
+        """Drop the dead letters of a batch that is rolled back: its rows come again."""
         self._unsettled.clear()
 
     def _failed_too_often(self, row: Row) -> str:

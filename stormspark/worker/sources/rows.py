@@ -41,8 +41,8 @@ class RangeKey(NamedTuple):
 class Row(NamedTuple):
     """One row of a source, with the batch that it came with; or a range of rows, with a `RangeKey` as its ``id``.
 
-    No two open rows have the same ``id``. ``unreadable`` is the reason why Python can't hold one of the values, which is None
-    here. A row with such a reason becomes a dead letter.
+    No two open rows have the same ``id``. If ``unreadable`` is set, the row becomes a dead letter with this reason. For example,
+    Python can't hold one of the values; ``values`` has None in its place.
     """
 
     id: Hashable
@@ -70,7 +70,7 @@ _NAN = float("nan")
 
 
 def comparable(key: Hashable) -> Hashable:
-    """Return a key that was unpickled or decoded as a key that equals the same key made here, even with NaN in it.
+    """Put the same NaN object in place of each NaN in a key. So a key that was unpickled equals the same key made here.
 
     >>> import pickle
     >>> other = pickle.loads(pickle.dumps(RowKey((float("nan"),), 4, 0, 12)))

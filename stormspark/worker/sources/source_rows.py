@@ -144,7 +144,7 @@ class SourceRows:
         return None
 
     def _read(self) -> bool:
-        """Read rows of the next range that has some now, partition by partition, and queue them; false if there are none."""
+        """Read rows of a range, and queue them. Partitions without rows are passed over. Return false if no rows were read."""
         assert self._spout is not None
         fresh = self._open.fresh
         dry = 0

@@ -85,7 +85,7 @@ class SpoutSource:
         return self.rows.changes(time, draw) if self._is_known and self._reliable else []
 
     def held_rows(self, ended: Sequence[Tree]) -> list[TaskChanges]:
-        """Return the changes to the open rows of the state table that belong to the batch that is being prepared.
+        """Return the changes to the held rows in the state table, for the batch that is being prepared.
 
         ``ended`` are the trees of the batch that have ended. Raises `SerializationError` for a row that could not be read from
         the table again.

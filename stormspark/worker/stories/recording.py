@@ -30,7 +30,7 @@ class Inbox(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The last delivery of an inbox that is already recorded, for these trees."""
+    """The last delivery of an inbox, with the branches for which it is recorded already."""
 
     deliveries: list[Delivery]
     last: Delivery
@@ -90,7 +90,7 @@ class Scene:
         return None
 
     def tidy_up(self) -> None:
-        """Forget tuples that have been executed."""
+        """Forget deliveries that are no longer the last in their inbox."""
         if self._seen:
             self._seen = {
                 key: seen

@@ -82,5 +82,5 @@ class SpoutStories:
         with_root = self._stories.failed(self._spout, tree, verdict, traced)
         if traced:
             self._failed[tree.message_id] = (now, root_text(with_root.root) if with_root.root else "")
-            self._collector.new_tree = self._make  # the spout may emit it again at once, inside `fail`
+            self._collector.new_tree = self._make  # the spout's `fail` may emit the message again at once
         return with_root

@@ -32,7 +32,7 @@ class StoryEvent:
 
     ``what`` is ``emitted`` (``by`` a task ``to`` another), ``emitted_away`` (to a task of another worker), ``acked`` or
     ``failed`` (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` the worker that sent them,
-    for the task ``to``). ``since`` is when the turn began in which the task acked.
+    for the task ``to``). ``since`` is when the task began the chunk in which it acked.
     """
 
     at: float
@@ -91,9 +91,9 @@ class Story:
     """Everything that is known of one tree. Times are in seconds after its emit, or after the first event if the emit is unknown.
 
     ``outcome`` is None if the tree's home has written nothing: the tree is open, or its lines there were rotated away.
-    ``traced``: whether events were recorded while they happened; otherwise there are only the end and ``holders``.
-    ``replay_of`` is the root of an earlier tree of the same message that failed. ``untold`` is how many earlier failures have
-    no story, because there were too many.
+    ``traced``: whether events were recorded while they happened; otherwise there are only the end and ``holders``. ``replay_of``
+    is the root of an earlier, failed tree of the same message. ``untold`` is how many earlier failures have no story, because
+    there were too many.
     """
 
     root: str
@@ -144,7 +144,7 @@ def root_text(root: int) -> str:
 def read_stories(folder: str | Path) -> list[Story]:
     """Read the stories in a topology's log folder, newest first. Workers on other hosts write to folders on their own hosts.
 
-    A line is left out if it is incomplete, because a worker was killed while it wrote the line.
+    Incomplete lines are left out. A worker that is killed while it writes leaves such a line behind.
     """
     lines: list[Mapping[str, Any]] = []
     for path in Path(folder).glob("stories-*.jsonl*"):
@@ -159,7 +159,7 @@ def read_stories(folder: str | Path) -> list[Story]:
 
 
 def stories_of(stories: Iterable[Story], root: int | str) -> list[Story]:
-    """Return the stories of one root, by its number or the beginning of its string, or those of one message id, by its string.
+    """Return the stories of ``root``: a root id, the beginning of a root id as a string, or a message id as a string.
 
     >>> [story.root for story in stories_of([Story("00ab"), Story("00cd", message_id="('t', 0, 7)")], "00a")]
     ['00ab']

@@ -49,7 +49,10 @@ class BoltCollector:
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, anchors: Tuple | Iterable[Tuple] = ()
     ) -> list[int]:
-        """Emit a tuple anchored to ``anchors`` (E4). In another thread it leaves a little later, so no task ids are returned."""
+        """Emit a tuple anchored to ``anchors`` (E4).
+
+        If another thread emits, the tuple leaves a little later, so no task ids are returned.
+        """
         outlet = self._outlets.get(stream)
         if outlet is None:
             outlet = outlet_of(self._task, stream)
@@ -142,14 +145,14 @@ class BoltCollector:
         task = self._task
         if (
             reason is not None and type(reason) is not str
-        ):  # it may be an exception, which may not be picklable on its way to the home worker
+        ):  # it may be an exception that can't be pickled for its way to the tree's home
             reason = error_text(reason)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
             task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Return whether the call must have no effect: the tuple is closed already, or another task has it. Report both."""
+        """Return whether the call must have no effect: the tuple is settled already, or another task has it. Report both."""
         try:
             state = tup.state
         except AttributeError:

@@ -42,5 +42,5 @@ class Trees(NamedTuple):
 
 
 #: The order of tuples in lanes with several streams. The key is the number of the lane's first block. The value is how many
-#: blocks the lane has, and the block of each tuple in their order.
+#: blocks the lane has, and, for the tuples in order, the block of each.
 Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"

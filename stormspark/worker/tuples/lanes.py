@@ -75,7 +75,7 @@ class Lanes:
         self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
-        """Return the lane from task ``sender`` to task ``target``. It is called once for each stream between them."""
+        """Return the lane from task ``sender`` to task ``target``. Call this once for each stream between them."""
         self._streams[sender, target] += 1
         lane = self._lanes.get((sender, target))
         if lane is None:
@@ -137,7 +137,7 @@ class Lanes:
         return taken
 
     def seal(self) -> list[tuple[int, bytes]]:
-        """Take all waiting tuples, and return them as payloads in sending order: pairs of a number of tuples and bytes.
+        """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
         There is one payload unless the tuples are heavy. Tuples whose values can't be pickled fail, with a reason that names
         them, and so do tuples that are too large for Spark's rows. All others are sent.
@@ -251,9 +251,10 @@ class Lanes:
         return self._trees_of_ones(runs) or self._trees_of_any(runs)
 
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
-        """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None: no edge is used.
+        """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None.
 
-        Each branch is marked with the frame and with its place in it. That saves looking up some 4,000 branches per frame.
+        Each branch is marked with the frame and with the branch's place in the table. That saves looking up some 4,000 branches
+        per frame.
         """
         ledger = self._ledger
         ledger.frames += 1

@@ -58,7 +58,7 @@ class Subscription:
     single: bool
     direct: bool
     inboxes: Mapping[int, list[Delivery]]
-    #: The task that the grouping chooses for all values; None if it may choose others.
+    #: The task that the grouping chooses for all values; None if its choice may change.
     only: int | None = None
 
 
@@ -238,7 +238,7 @@ class _AllCopies(Outlet):
 
 
 class WrappedOutlet(Outlet):
-    """An outlet around another outlet. It sends through the other outlet, and returns the counts of that."""
+    """An outlet around another outlet: it sends through the inner one, and returns the counts of the inner one."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet

@@ -138,7 +138,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
             except BaseException as error:
                 reason = f"{_name_of(maker)}: {error_text(error)}"
         if reason is not None:
-            # To fill an object, pickle calls a function with it and its state, and drops the result; see `load_pop`.
+            # To fill an object, pickle calls a function with the object and its state, and drops the result; see `load_pop`.
             fills = len(parts) == 2 and not isinstance(maker, type)
             made = Damaged(_kind(maker, parts), parts[0] if fills else None)
             self._is_damaged(made, reason)

@@ -76,7 +76,7 @@ class SpoutCollector:
     ) -> list[int]:
         """Emit a tuple, and track it if it has a message id (B5, B6).
 
-        In another thread the tuple leaves a little later, so no task ids are returned.
+        If another thread emits, the tuple leaves a little later, so no task ids are returned.
         """
         outlet = self._outlets.get(stream)
         if outlet is None:
@@ -124,7 +124,7 @@ class SpoutCollector:
             self._acked_at_once(message_id)
 
     def group(self, message_id: Hashable) -> SpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on a thread of the spout's own."""
+        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on any thread but the task's."""
         if self.guarded and get_ident() != self._task.thread:
             msg = (
                 f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
@@ -142,7 +142,7 @@ class SpoutCollector:
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def _post(self, call: Callable[[], object]) -> None:
-        """Leave a call of another thread to the task's own thread; raises `EmitError` for a spout with state in transactions."""
+        """Pass another thread's call on to the task's thread; raises `EmitError` for a spout with state in transactions."""
         task = self._task
         if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (

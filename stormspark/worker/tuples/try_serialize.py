@@ -25,7 +25,10 @@ _repr.maxother = _repr.maxstring = 100
 
 
 def serializing(outlet: Outlet) -> Outlet:
-    """Wrap ``outlet`` so that it pickles every tuple. Its emits raise `SerializationError`, before anything is sent."""
+    """Wrap ``outlet`` so that it pickles every tuple.
+
+    An emit of a tuple that can't be pickled or unpickled raises `SerializationError`, before anything is sent.
+    """
     return _Serializing(outlet)
 
 

@@ -24,8 +24,8 @@ def deliver_acks(
 ) -> int:
     """Call ``ack`` for up to ``most`` trees from position ``begin`` on, and stop at the first one that was not acked (B7).
 
-    Returns the position after the last of these trees. The seconds that each of them took until ``now`` are appended to
-    ``latencies``, also for a tree whose ``ack`` raises.
+    Returns the position of the first tree that is left. The seconds that each of the other trees took until ``now`` are appended
+    to ``latencies``, also for a tree whose ``ack`` raises.
     """
     place = begin
     end = min(len(ended), begin + most)

@@ -106,7 +106,7 @@ class ArrowCollector:
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
         failed = self._roots.take(positions)
-        if failed.any_in_no_tree(len(positions)):  # for the same reason as in `Task.fail_delivery`
+        if failed.any_in_no_tree(len(positions)):  # no failed tree aborts the batch for these rows
             task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 

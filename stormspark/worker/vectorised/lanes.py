@@ -35,7 +35,8 @@ _ALIGNMENT = 64
 class _Block(NamedTuple):
     """Rows of one stream of task ``sender`` for task ``target``.
 
-    ``keys`` is the number of each row's key, as packed 32-bit ints, or a single number if all rows have the same key.
+    ``keys`` is the number of each row's key (see `BatchRoots`), as packed 32-bit ints, or a single number if all rows have the
+    same key.
     """
 
     target: int
@@ -97,7 +98,8 @@ class BatchLanes:
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
         """Iterate over the waiting rows as deliveries without values, by the task that they are for.
 
-        If a ``sender`` is given, nothing is returned, because a sender does not append to lists here.
+        If a ``sender`` is given, there are none: the caller wants the lists that the sender itself appends to, and there are no
+        such lists here.
         """
         for one in self._waiting if sender is None else ():
             roots = one.roots.each()
@@ -119,7 +121,7 @@ class BatchLanes:
             yield from self._parts(batch.slice(part.start, part.stop - part.start), its_roots)
 
     def seal(self) -> list[tuple[int, bytes]]:
-        """Take all waiting rows, and return them as payloads in sending order: pairs of a number of rows and bytes.
+        """Take all waiting rows, and return them as payloads in sending order, each as (number of rows, bytes).
 
         A row that is too large for Spark's rows fails.
         """

@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task. ``name`` is the task's name, and ``here`` says whether it lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name; ``here``: the task lives in this worker."""
 
     receive: Receive
     name: str

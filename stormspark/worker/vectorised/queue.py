@@ -98,7 +98,7 @@ class RowQueue(TupleQueue):
     # -- out -------------------------------------------------------------------------------------------------
 
     def take_run(self) -> list[Delivery]:
-        """Take the oldest tuples out of the inbox, up to the first one of another stream."""
+        """Take the oldest tuples out of the inbox, up to the first one of another stream, and at most `_MOST_TUPLES`."""
         if self._next >= len(self._taken):
             self._taken, self._next = self.inbox[:], 0
             self.inbox.clear()  # not a new list, because senders hold this one

@@ -79,7 +79,7 @@ class ArrowBoltTask(BoltTask):
     # -- execution ---------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return how many tuples it had."""
+        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return the number of tuples taken."""
         tuples = self.queue.take_run()
         if tuples:
             return self._run_tuples(tuples)
