@@ -107,7 +107,7 @@ def start(spark: SparkSession) -> Iterator[Callable[..., SparkTopology]]:
 
     def start_topology(topology: object, **options: object) -> SparkTopology:
         if isinstance(topology, Topology):
-            options["conf"] = merged({"topology.workers": 1}, topology.conf, options.get("conf") or {})  # type: ignore[call-overload]
+            options["conf"] = merged({"topology.workers": 1}, topology.conf, options.get("conf") or {})  # type: ignore[arg-type]
         started.append(submit(topology, spark, **options))  # type: ignore[arg-type]
         return started[-1]
 
