@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from unittest.mock import MagicMock
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark import TopologyBuilder
+from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.spark import cores as module
+from stormspark.spark import submit
+from stormspark.spark import topology as topology_module
 from stormspark.spark.cores import session_cores
 from stormspark.spark.executors import Executor, Executors
+from stormspark.testing import TestWordCounter, TestWordSpout
 
 
 class Time:
@@ -118,3 +125,84 @@ def test_executors_that_do_not_come_are_reported_with_what_to_do(
     offered(clock, monkeypatch, "spark://x", {}, [])
     assert "the topology gets one worker; set topology.workers to have more" in caplog.text
     assert "stormspark.executors.wait.secs (30)" in caplog.text
+
+
+class Submitted(NamedTuple):
+    """What `submit` did: the sessions that it started (workers, master), how often it counted cores, and the plan that runs."""
+
+    sessions: list[tuple[int, str | None]]
+    counted: int
+    plan: PhysicalPlan
+
+
+Submit = Callable[..., Submitted]
+
+
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> Submit:
+    """`submit` a topology of eight executors to a Spark that is played, whose session has three cores."""
+
+    def run(spark: Any = None, *, planned: bool = False, **options: Any) -> Submitted:
+        sessions: list[tuple[int, str | None]] = []
+        count = MagicMock(return_value=3)
+
+        def started(workers: int, conf: Any, *, master: str | None) -> Any:
+            sessions.append((workers, master))
+            return MagicMock()
+
+        builder = TopologyBuilder()
+        builder.set_spout("words", TestWordSpout(), 4)
+        builder.set_bolt("count", TestWordCounter(), 4).shuffle_grouping("words")
+        topology: Any = builder.create_topology("eight")
+        alive = SimpleNamespace(start=lambda _, begin: begin())
+        for name, instead in {
+            "local_session": started,
+            "session_cores": count,
+            "check_session": lambda session: session,
+            "SparkTopology": lambda plan, *_: plan,
+            "SparkSession": SimpleNamespace(getActiveSession=lambda: None),
+            "SparkContext": SimpleNamespace(_active_spark_context=None),
+            "_alive": alive,
+        }.items():
+            monkeypatch.setattr(topology_module, name, instead)
+        plan: Any = submit(plan_topology(topology) if planned else topology, spark, **options)
+        return Submitted(sessions, count.call_count, plan)
+
+    return run
+
+
+def test_a_session_that_is_started_has_the_cores_of_its_master(submitted: Submit) -> None:
+    """It is started for as many workers as there will be, and is not asked."""
+    run = submitted(master="local[5]")
+    assert (run.sessions, run.counted, run.plan.workers) == ([(5, "local[5]")], 0, 5)
+
+
+def test_a_session_without_a_master_has_the_cores_of_the_host(
+    submitted: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stormspark.cores.host_cores", lambda: 6)
+    run = submitted()
+    assert (run.sessions, run.counted, run.plan.workers) == ([(6, None)], 0, 6)
+
+
+def test_a_cluster_is_asked_once_it_runs(submitted: Submit) -> None:
+    run = submitted(master="spark://host:7077")
+    assert (run.sessions, run.counted, run.plan.workers) == ([(1, "spark://host:7077")], 1, 3)
+
+
+def test_a_session_of_the_user_is_asked(submitted: Submit) -> None:
+    run = submitted(MagicMock())
+    assert (run.sessions, run.counted, run.plan.workers) == ([], 1, 3)
+
+
+@pytest.mark.parametrize(
+    "conf", [{"topology.workers": 2}, {"topology.max.spout.pending": 10}, {"nimbus.slots.perTopology": 1}]
+)
+def test_nobody_counts_cores_that_change_nothing(submitted: Submit, conf: dict[str, Any]) -> None:
+    run = submitted(MagicMock(), conf=conf)
+    assert (run.counted, run.plan.workers) == (0, conf.get("topology.workers", 1))
+
+
+def test_a_plan_runs_as_it_is(submitted: Submit) -> None:
+    run = submitted(MagicMock(), planned=True)
+    assert (run.counted, run.plan.workers) == (0, 1)
