@@ -103,7 +103,8 @@ class Settings:
     False
     """
 
-    workers: int = _setting("topology.workers", 1, int, least=1)
+    #: None: planning chooses the number, by the cores that the engine offers (`stormspark.plan.workers`).
+    workers: int | None = _setting("topology.workers", None, int, least=1)
     ackers: int | None = _setting("topology.acker.executors", None, int, least=0)
     message_timeout_secs: float = _setting("topology.message.timeout.secs", 30, int, float, least=0.001)
     enable_message_timeouts: bool = _setting("topology.enable.message.timeouts", True, bool)
@@ -292,9 +293,10 @@ class Settings:
     def acker_executors(self) -> int:
         """The number of ackers in Storm's sense, by default one per worker (E12). Here 0 turns acking off; see `acking`.
 
-        Any other number only shifts task ids (A18).
+        Any other number only shifts task ids (A18). If ``topology.workers`` is not set, it counts as 1 here, as in Storm. So
+        task ids don't depend on the cores of a cluster.
         """
-        return self.workers if self.ackers is None else self.ackers
+        return (self.workers or 1) if self.ackers is None else self.ackers
 
     @property
     def acker_delay_secs(self) -> float:

@@ -96,12 +96,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 def start(spark: SparkSession) -> Iterator[Callable[..., SparkTopology]]:
     """`stormspark.spark.submit` in that session; what a test leaves running is killed, so that it disturbs no
     other.
+
+    A topology has one worker unless it sets ``topology.workers``, or the test does. None lets the session's cores decide.
     """
+    from stormspark.api import Topology
+    from stormspark.config import merged
     from stormspark.spark import submit
 
     started: list[SparkTopology] = []
 
     def start_topology(topology: object, **options: object) -> SparkTopology:
+        if isinstance(topology, Topology):
+            options["conf"] = merged({"topology.workers": 1}, topology.conf, options.get("conf") or {})  # type: ignore[arg-type]
         started.append(submit(topology, spark, **options))  # type: ignore[arg-type]
         return started[-1]
 

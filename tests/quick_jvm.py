@@ -56,7 +56,9 @@ def _run(conf: Mapping[str, str], folder: Path) -> None:
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), 2)
     builder.set_bolt("end", IdentityBolt(Fields("word")), 2).fields_grouping("words", Fields("word"))
-    running = submit(builder.create_topology("words"), spark, checkpoint=folder / "checkpoint")
+    running = submit(
+        builder.create_topology("words", {"topology.workers": 1}), spark, checkpoint=folder / "checkpoint"
+    )
     while running.statistics().batches < 3 and not running.wait(0.1):
         time.sleep(0.1)
     running.stop()

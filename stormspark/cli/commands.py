@@ -11,7 +11,7 @@ import click
 
 from stormspark import __version__
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.run import ENGINES, Run, run_topology
+from stormspark.cli.run import ENGINES, Run, cores_offered, run_topology
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
@@ -76,7 +76,8 @@ _of_a_topology = _described_by(
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="The number of Storm workers (topology.workers).",
+        help="The number of Storm workers (topology.workers). The default is one per core, but one for a topology to which "
+        "more would bring nothing.",
     ),
     click.option(
         "-c",
@@ -204,8 +205,9 @@ def run(
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
         msg = "--checkpoint, --master and --trigger need --engine spark"
         raise click.UsageError(msg)
-    plan = _planned(target, workers, conf, front_end)
-    wanted = Run(plan, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
+    planned = _Planning(target, workers, conf, front_end)
+    plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
+    wanted = Run(plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
     click.get_current_context().exit(run_topology(wanted))
 
 
@@ -226,6 +228,13 @@ def run(
     is_flag=True,
     help="Print the phases of planning instead, one by one, each with what it decided.",
 )
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Plan for a cluster whose Spark executors have N cores together. The default is the cores of this host, "
+    "which a local session uses.",
+)
 @_refusing
 def explain(
     target: str,
@@ -233,17 +242,21 @@ def explain(
     conf: dict[str, Any],
     form: str,
     phases: bool,
+    cores: int | None,
     front_end: FrontEndOptions,
 ) -> None:
     """Print the plan of a topology; run nothing.
 
-    The plan is its tasks, the workers that host them, the subscriptions that cross workers, and the supersteps of
-    a batch. NAME is a variable of FILE that holds a topology, or a function that returns one; the default is
-    build.
+    The plan is its tasks, the workers that host them and why there are so many, the subscriptions that cross workers,
+    and the supersteps of a batch. NAME is a variable of FILE that holds a topology, or a function that returns one;
+    the default is build.
     """
-    plan = _planned(target, workers, conf, front_end, phases=phases)
+    planned = _Planning(target, workers, conf, front_end)
+    cores = cores or cores_offered("spark", None, planned.conf)
     if phases:
+        _warned(planned.print_phases(cores))
         return
+    plan = _warned(planned.with_cores(cores))
     if form in ("text", "both"):
         click.echo(explain_text(plan).rstrip("\n"))
     if form == "both":
@@ -422,26 +435,31 @@ def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
     port_project(path, out, as_json_text=as_json, importing=importing)
 
 
-def _planned(
-    target: str,
-    workers: int | None,
-    conf: Mapping[str, Any],
-    front_end: FrontEndOptions,
-    *,
-    phases: bool = False,
-) -> PhysicalPlan:
-    """Return the topology's plan, with the settings of the command line.
+class _Planning:
+    """A topology that is loaded and can be planned, with the settings of the command line."""
 
-    With ``phases``, print what each phase of planning decided. Then print the advice for the plan as warnings.
-    """
-    overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-    topology = load_topology(target, front_end)
-    if phases:
+    def __init__(
+        self, target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
+    ) -> None:
+        self._overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
+        self._topology = load_topology(target, front_end)
+        #: The topology's own configuration, with the settings of the command line.
+        self.conf = merged(self._topology.conf, self._overrides)
+
+    def with_cores(self, cores: int | None) -> PhysicalPlan:
+        """The topology's plan for an engine that offers so many cores; None if it is not known how many."""
+        return plan_topology(self._topology, self._overrides, cores=cores)
+
+    def print_phases(self, cores: int | None) -> PhysicalPlan:
+        """Print the phases of planning, one by one, and return the plan."""
         width = max(len(phase.name) for phase in PHASES)
-        for phase, plan in plan_by_phases(topology, overrides):
+        for phase, plan in plan_by_phases(self._topology, self._overrides, cores=cores):
             click.echo(f"{phase.name:<{width}}  {phase.decision(plan)}")
-    else:
-        plan = plan_topology(topology, overrides)
+        return plan
+
+
+def _warned(plan: PhysicalPlan) -> PhysicalPlan:
+    """Print the advice for a plan as warnings; return the plan."""
     for sentence in advice(plan):
         click.echo(f"Warning: {sentence}", err=True)
     return plan

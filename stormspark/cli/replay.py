@@ -57,11 +57,22 @@ def replay_task(
     """
     location = state_table_of(topology)
     component, index = parse_task(task)
-    plan = plan_that_ran(location, batch) if file is None else plan_topology(load_topology(file), dict(conf))
+    if file is None:
+        plan = plan_that_ran(location, batch)
+    else:
+        plan = plan_topology(load_topology(file), dict(conf), cores=_cores_that_ran(location, batch))
     debugger = Pdb(skip=_OURS, nosigint=True) if debug else None
     done = replay(plan, location, component, index, batch, debugger)
     _print(done, limit)
     return 1 if done.differences else 0
+
+
+def _cores_that_ran(location: str, batch: int) -> int | None:
+    """The cores that the recorded plan was made for, so that its tasks lie in the same workers; None if it can't be loaded."""
+    try:
+        return plan_that_ran(location, batch).cores
+    except CheckpointError:
+        return None
 
 
 def _print(done: Replay, limit: int) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from stormspark.cli.output import wide_enough
+from stormspark.cores import cores_of_master
 from stormspark.engine import RunningTopology
 from stormspark.errors import ComponentError
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import PhysicalPlan
+from stormspark.plan.workers import follows_cores
 from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summary, watch
 
-__all__ = ["ENGINES", "Run", "run_topology"]
+__all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
 #: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it, for which shells use 130.
 _OK, _FAILED, _KILLED = 0, 1, 130
@@ -30,9 +33,13 @@ _ERROR_LINES = 12
 
 @dataclass(frozen=True)
 class Run:
-    """A topology to run, and the options of the command line."""
+    """A topology to run, and the options of the command line.
+
+    ``plan_with`` plans it again, for a number of cores. The Spark engine needs that if only the running cluster knows its cores.
+    """
 
     plan: PhysicalPlan
+    plan_with: Callable[[int], PhysicalPlan]
     engine: str = "spark"
     seconds: float | None = None
     until_idle: float | None = None
@@ -47,7 +54,11 @@ def _on_spark(run: Run) -> RunningTopology:
     # The import is here and not above, because it takes a second, and the local engine, `explain` and `--help` don't need Spark.
     from stormspark import spark
 
-    return spark.submit(run.plan, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
+    plan, session = run.plan, None
+    if plan.cores is None and follows_cores(plan):
+        session = spark.local_session(plan.workers, plan.conf, master=run.master)
+        plan = run.plan_with(spark.session_cores(session, plan.settings.executors_wait_secs))
+    return spark.submit(plan, session, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
 
 
 def _on_local(run: Run) -> RunningTopology:
@@ -58,6 +69,15 @@ def _on_local(run: Run) -> RunningTopology:
 
 #: For the name of each engine, the function that starts a topology on that engine.
 ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "local": _on_local}
+
+
+def cores_offered(engine: str, master: str | None, conf: Mapping[str, Any]) -> int | None:
+    """Return how many cores an engine offers to workers, for the topology's configuration; None if only a cluster knows."""
+    if engine == "local":
+        from stormspark.local import CORES
+
+        return CORES
+    return cores_of_master(master, conf)
 
 
 def run_topology(run: Run) -> int:

@@ -3,6 +3,6 @@
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.cluster import LocalCluster, submit
 from stormspark.local.supersteps import InProcessWorkers
-from stormspark.local.topology import LocalTopology
+from stormspark.local.topology import CORES, LocalTopology
 
-__all__ = ["InProcessWorkers", "LocalCluster", "LocalTopology", "SimulatedClock", "submit"]
+__all__ = ["CORES", "InProcessWorkers", "LocalCluster", "LocalTopology", "SimulatedClock", "submit"]

@@ -14,7 +14,7 @@ from stormspark.config import merged
 from stormspark.engine import AliveTopologies
 from stormspark.errors import TopologyNotAliveError
 from stormspark.local.clock import SimulatedClock
-from stormspark.local.topology import LocalTopology, steps
+from stormspark.local.topology import CORES, LocalTopology, steps
 from stormspark.plan import PhysicalPlan, log_advice, plan_topology
 
 __all__ = ["LocalCluster", "submit"]
@@ -57,7 +57,7 @@ class LocalCluster:
         runs already (A14), and `ComponentError` if a component can't start.
         """
         renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
-        plan = log_advice(plan_topology(renamed))
+        plan = log_advice(plan_topology(renamed, cores=CORES))
         random = Random(self._random.getrandbits(64))
         running = self._alive.start(
             name, lambda: LocalTopology(plan, self._clock or time.monotonic, random, active=active)
@@ -137,5 +137,9 @@ def submit(
     Raises `InvalidTopologyError` for a topology that can't run, and `ComponentError` if a component can't start. Raises
     `TopologyAlreadyRunningError` while another topology of the same name, submitted with this function, runs (A14).
     """
-    plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf))
+    plan = (
+        topology
+        if isinstance(topology, PhysicalPlan)
+        else log_advice(plan_topology(topology, conf, cores=CORES))
+    )
     return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))

@@ -20,9 +20,12 @@ from stormspark.worker.host.garbage import GarbageBetweenBatches
 from stormspark.worker.step import fatal_error
 from stormspark.worker.stories.story import Story, merge_stories, stories_of
 
-__all__ = ["LocalTopology", "steps"]
+__all__ = ["CORES", "LocalTopology", "steps"]
 
 _log = logging.getLogger(__name__)
+
+#: How many cores this engine offers to workers: all of them run in one thread of this process.
+CORES = 1
 
 _IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
 _STEP = 0.25  # the seconds of simulated time between two batches

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from stormspark.config import merged, unknown_keys
+from stormspark.plan.explain import counted
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
 from stormspark.plan.reachability import strong_components
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
@@ -17,6 +18,9 @@ from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 __all__ = ["advice", "log_advice"]
 
 _log = logging.getLogger(__name__)
+
+#: Advice says so if there are more executors than this per executor that can compute at the same time.
+_EXECUTORS_PER_CORE = 16
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
@@ -38,6 +42,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_loops(plan),
         *_of_max_spout_pending(plan),
         *_of_backpressure(plan),
+        *_of_many_executors(plan),
     ]
 
 
@@ -168,6 +173,19 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
             "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout is informed "
             "of failed tuples, so they are dropped and counted (X51)"
         )
+
+
+def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
+    """Yield advice on executors that far exceed those that can compute at the same time: one per worker, and one per core."""
+    at_once = plan.workers if plan.cores is None else min(plan.workers, plan.cores)
+    if plan.executors <= _EXECUTORS_PER_CORE * at_once:
+        return
+    of_cores = "" if plan.cores is None else f" on {counted(plan.cores, 'core')}"
+    yield (
+        f"the topology has {plan.executors} executors in {counted(plan.workers, 'worker')}{of_cores}, so at most {at_once} "
+        f"of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't make a bolt that "
+        f"computes faster; give it fewer, or run the topology with more workers and cores"
+    )
 
 
 def _place(component: ComponentPlan) -> str:

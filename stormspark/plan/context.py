@@ -12,9 +12,13 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The declared topology, for all phases. The final configuration, with a command line's overrides, is in the plan."""
+    """The declared topology, for all phases. The final configuration, with a command line's overrides, is in the plan.
+
+    ``cores`` is the number of cores that the engine offers to workers; None if it is not known.
+    """
 
     topology: Topology
+    cores: int | None = None
     _own: dict[str, Settings] = field(default_factory=dict, repr=False)
 
     def own_settings(self, component: ComponentDeclaration) -> Settings:

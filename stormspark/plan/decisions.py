@@ -20,6 +20,7 @@ __all__ = [
     "of_tasks",
     "of_transactions",
     "of_windows",
+    "of_workers",
 ]
 
 
@@ -65,10 +66,13 @@ def of_load(plan: PhysicalPlan) -> str:
 
 def of_tasks(plan: PhysicalPlan) -> str:
     """Describe the decision of `create_tasks`."""
-    executors = sum(component.parallelism for component in plan.components.values())
-    return (
-        f"{counted(len(plan.tasks), 'task')} in {counted(executors, 'executor')}, ids {id_ranges(plan.tasks)}"
-    )
+    executors = counted(plan.executors, "executor")
+    return f"{counted(len(plan.tasks), 'task')} in {executors}, ids {id_ranges(plan.tasks)}"
+
+
+def of_workers(plan: PhysicalPlan) -> str:
+    """Describe the decision of `choose_workers`."""
+    return f"{counted(plan.workers, 'worker')}, because {plan.workers_reason}"
 
 
 def of_packing(plan: PhysicalPlan) -> str:

@@ -35,7 +35,7 @@ def explain_text(plan: PhysicalPlan) -> str:
             lines.append(f"        emits {stream.id}({', '.join(stream.fields)}){direct}")
     lines += ["", "edges"]
     lines += [f"  {_edge(edge)}" for edge in plan.edges] or ["  none"]
-    lines += ["", "workers"]
+    lines += ["", f"workers ({plan.workers_reason})" if plan.workers_reason else "workers"]
     for worker in range(plan.workers):
         hosted = [f"{plan.tasks[t.id].component}[{t.index}]={t.id}" for t in plan.tasks_of_worker(worker)]
         lines.append(f"  worker {worker}: {', '.join(hosted) or 'nothing'}")

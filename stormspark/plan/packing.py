@@ -12,9 +12,8 @@ __all__ = ["pack", "pack_tasks"]
 
 
 def pack_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Deal the executors out to as many workers as the topology asks for."""
-    workers = plan.settings.workers
-    return replace(plan, workers=workers, tasks=pack(plan.tasks.values(), workers))
+    """Deal the executors out to the plan's workers."""
+    return replace(plan, tasks=pack(plan.tasks.values(), plan.workers))
 
 
 def pack(tasks: Iterable[TaskPlan], workers: int) -> dict[int, TaskPlan]:

@@ -2,8 +2,8 @@
 
 Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters
 the decision into the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until
-tasks are packed, it has one worker, so no edge crosses and no superstep follows the first. So each phase returns a
-valid plan in which only later decisions are missing.
+tasks are packed, all of them are in worker 0, so no edge crosses and no superstep follows the first. So each phase
+returns a valid plan in which only later decisions are missing.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from stormspark.plan.supersteps import cut_supersteps
 from stormspark.plan.tasks import create_tasks
 from stormspark.plan.validation import check_rules
 from stormspark.plan.windows import check_windows
+from stormspark.plan.workers import choose_workers
 
 __all__ = ["PHASES", "Phase", "plan_by_phases", "plan_topology"]
 
@@ -48,6 +49,7 @@ PHASES = (
     Phase("batch bolts", check_batches, decisions.of_batch_bolts),  # G5-G7
     Phase("load", follow_load, decisions.of_load),  # D6
     Phase("tasks", create_tasks, decisions.of_tasks),  # A16-A18
+    Phase("workers", choose_workers, decisions.of_workers),  # A16
     Phase("packing", pack_tasks, decisions.of_packing),  # J23
     Phase("crossing", find_crossings, decisions.of_crossing),
     Phase("supersteps", cut_supersteps, decisions.of_supersteps),
@@ -55,8 +57,13 @@ PHASES = (
 )
 
 
-def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> PhysicalPlan:
+def plan_topology(
+    topology: Topology, conf: Mapping[str, Any] | None = None, *, cores: int | None = None
+) -> PhysicalPlan:
     """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
+
+    ``cores`` is the number of cores that the engine offers to workers. It decides how many workers there are if
+    ``topology.workers`` is not set (`stormspark.plan.workers`); if it is None, there is one worker then.
 
     Raises `InvalidTopologyError`, which names the component, the stream and the user's line (J5).
 
@@ -69,15 +76,15 @@ def plan_topology(topology: Topology, conf: Mapping[str, Any] | None = None) -> 
     >>> plan.supersteps, [(task.id, task.component, task.worker) for task in plan.tasks.values()]
     (1, [(3, 'count', 0), (4, 'count', 1), (5, 'words', 0), (6, 'words', 1)])
     """
-    *_, (_, plan) = plan_by_phases(topology, conf)
+    *_, (_, plan) = plan_by_phases(topology, conf, cores=cores)
     return plan
 
 
 def plan_by_phases(
-    topology: Topology, conf: Mapping[str, Any] | None = None
+    topology: Topology, conf: Mapping[str, Any] | None = None, *, cores: int | None = None
 ) -> Iterator[tuple[Phase, PhysicalPlan]]:
     """Plan as `plan_topology` does, and yield each phase with the plan that it returned."""
-    context = PlanningContext(topology)
+    context = PlanningContext(topology, cores)
     plan = PhysicalPlan(
         topology=topology.name,
         conf=merged(topology.conf, conf or {}),

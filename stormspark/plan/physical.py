@@ -121,6 +121,15 @@ class PhysicalPlan:
     exactly_once: bool = False
     #: For each bolt that is informed of the end of a batch: in which of the rounds that end a batch, and in which superstep.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: How many cores the engine offers to workers; None if it is not known.
+    cores: int | None = None
+    #: Why the plan has so many workers, in one clause.
+    workers_reason: str = ""
+
+    @property
+    def executors(self) -> int:
+        """The number of executors, in Storm's sense, of all components together."""
+        return sum(component.parallelism for component in self.components.values())
 
     @property
     def last_superstep(self) -> int:

@@ -149,10 +149,11 @@ def _of_input(
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
     """Yield violations of a cluster's limits on workers and executors, and of its strict validator, which forbids dots (J5)."""
-    if settings.workers_allowed is not None and settings.workers > settings.workers_allowed:
+    wanted, allowed = settings.workers or 1, settings.workers_allowed
+    if allowed is not None and wanted > allowed:
         yield (
-            f"topology {topology.name!r} wants {settings.workers} workers (topology.workers), but at most "
-            f"{settings.workers_allowed} are allowed (nimbus.slots.perTopology, J5)"
+            f"topology {topology.name!r} wants {wanted} workers (topology.workers), but at most "
+            f"{allowed} are allowed (nimbus.slots.perTopology, J5)"
         )
     executors = sum(
         one.parallelism for one in topology.components.values() if isinstance(one.parallelism, int)

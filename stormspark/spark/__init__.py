@@ -1,6 +1,7 @@
 """The Spark engine. No other package imports pyspark, py4j or delta."""
 
+from stormspark.spark.cores import session_cores
 from stormspark.spark.session import local_session
 from stormspark.spark.topology import SparkTopology, submit
 
-__all__ = ["SparkTopology", "local_session", "submit"]
+__all__ = ["SparkTopology", "local_session", "session_cores", "submit"]

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from stormspark.cores import slots
+
 __all__ = ["Executor", "Executors"]
 
 _log = logging.getLogger(__name__)
@@ -89,6 +91,27 @@ class Executors:
                 most // each if most and each else None
             )  # otherwise there is one per Spark worker, and the number of Spark workers is unknown
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
+
+    def requested_slots(self) -> int | None:
+        """How many tasks the requested executors will run at once; None if only the registered ones can tell.
+
+        A standalone cluster may have fewer cores than an application requests, and then gives it fewer.
+        """
+        now = [one.slots for one in self.active()]
+        requested = self.to_come()
+        if not self.dynamic and (requested is None or not self._master.startswith(("yarn", "k8s:"))):
+            return None
+        cores = self._number("spark.executor.cores")
+        if now:
+            each = max(now)
+        elif cores is not None or self._master.startswith(("yarn", "k8s:")):
+            each = slots(cores or 1, self._conf)  # one core is Spark's default there
+        else:
+            return None
+        count = max(requested or 0, len(now), 1)
+        if self.dynamic:
+            count = min(count, max(self._number(f"{_DYNAMIC}.maxExecutors") or count, len(now)))
+        return count * each
 
     def for_workers(self, workers: int) -> int:
         """The number of executors over which ``workers`` workers can be placed.

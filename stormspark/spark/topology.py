@@ -35,6 +35,7 @@ from stormspark.checkpoint.control import next_generation
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
+from stormspark.cores import cores_of_master
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
@@ -50,8 +51,10 @@ from stormspark.errors import (
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.workers import follows_cores
 from stormspark.private_files import check_trusted, make_log_folder
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.cores import session_cores
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
@@ -100,10 +103,11 @@ def submit(
 
     ``spark`` is a classic session. The default is the active session, or else a local session that is started here;
     ``master`` and the ``spark.*`` entries of ``conf`` configure that local one. ``conf`` overrides the topology's own
-    configuration. ``checkpoint`` is a folder, or a URL that Spark can write to; the topology continues there from where it
-    stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout before
-    `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now" the
-    topology processes the rows that its sources have at this moment, and then ends.
+    configuration. If neither sets ``topology.workers``, the cores of the session decide how many workers there are
+    (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to; the topology continues there
+    from where it stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout
+    before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now"
+    the topology processes the rows that its sources have at this moment, and then ends.
 
     Raises `InvalidTopologyError`; `UnsupportedEnvironmentError`; `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14); or `CheckpointError` if the folder belongs to another topology. A later failure
@@ -112,13 +116,20 @@ def submit(
     if trigger not in TRIGGERS:
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
         raise InvalidTopologyError(msg)
-    plan = topology if isinstance(topology, PhysicalPlan) else log_advice(plan_topology(topology, conf or {}))
     started_here = spark is None and SparkContext._active_spark_context is None
+    plan = topology if isinstance(topology, PhysicalPlan) else plan_topology(topology, conf)
+    everything = merged(plan.conf, conf or {})
+    if isinstance(topology, Topology) and started_here:
+        plan = plan_topology(topology, conf, cores=cores_of_master(master, everything))
     if spark is None:
-        everything = merged(plan.conf, conf or {})
         spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
     try:
         session = check_session(spark)
+        if isinstance(topology, Topology):
+            if plan.cores is None and follows_cores(plan):
+                cores = session_cores(session, plan.settings.executors_wait_secs)
+                plan = plan_topology(topology, conf, cores=cores)
+            log_advice(plan)
         return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active, trigger))
     except BaseException:
         if started_here:

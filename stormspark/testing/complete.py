@@ -15,7 +15,7 @@ from stormspark.api import DEFAULT_STREAM, ComponentDeclaration, Topology
 from stormspark.config import merged
 from stormspark.engine import RunningTopology
 from stormspark.errors import EmitError, InvalidTopologyError, TopologyNotCompleteError
-from stormspark.local import LocalTopology, SimulatedClock
+from stormspark.local import CORES, LocalTopology, SimulatedClock
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan import plan_topology
 from stormspark.testing.components import FixedTuple, FixedTupleSpout
@@ -129,7 +129,7 @@ def _locally(
     clock = SimulatedClock()
     # The clock stands still. Without this jump, no deadline would end the batch of a spout that emits for ever.
     recording.on_endless = lambda: clock.advance(_HOUR)
-    running = LocalTopology(plan_topology(topology, conf), clock, Random(seed))
+    running = LocalTopology(plan_topology(topology, conf, cores=CORES), clock, Random(seed))
 
     def go_on(stuck: bool) -> None:
         if stuck:

@@ -22,7 +22,6 @@ SETTINGS = {field.metadata["key"]: field for field in fields(Settings)}
 
 def test_defaults_are_storms():
     settings = Settings.read({})
-    assert settings.workers == 1
     assert settings.message_timeout_secs == 30
     assert settings.max_spout_pending is None
     assert settings.acker_executors == 1
@@ -31,7 +30,6 @@ def test_defaults_are_storms():
 
 #: Storm's defaults, and where ours is another one, why.
 SHARED_DEFAULTS = {
-    "topology.workers": 1,
     "topology.acker.executors": None,
     "topology.eventlogger.executors": 0,
     "topology.message.timeout.secs": 30,
@@ -47,6 +45,7 @@ SHARED_DEFAULTS = {
     "topology.executor.receive.buffer.size": 32768,
 }
 DIFFERENT_DEFAULTS = {
+    "topology.workers": (1, None, "as many as cores, since Python computes on one core per process (A16)"),
     "topology.disable.loadaware.messaging": (
         False,
         None,

@@ -19,7 +19,6 @@ from stormspark.compat.heronpy.constants import (
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_SERIALIZER_CLASSNAME,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
-    TOPOLOGY_STMGRS,
     TopologyReliabilityMode,
 )
 from stormspark.errors import InvalidTopologyError
@@ -116,14 +115,12 @@ def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, An
 
     Raises `InvalidTopologyError` for values that Heron rejects too.
 
-    >>> engine_conf({"topology.stmgrs": 2, "mine": {1, 2}, "topology.debug": True}, of_topology=True)["topology.workers"]
-    2
+    >>> engine_conf({"mine": {1, 2}, "topology.debug": True}, of_topology=True)
+    {'topology.debug': True, 'stormspark.message.timeout.buckets': 11}
     """
     conf = {key: value for key, value in config.items() if key not in _NOT_FOR_THE_ENGINE and _is_json(value)}
     if not of_topology:
         return conf
-    if TOPOLOGY_STMGRS in conf:
-        conf.setdefault("topology.workers", conf[TOPOLOGY_STMGRS])
     reliability_mode(conf)
     interval = conf.get(TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS)
     if interval is not None and not (isinstance(interval, int | float) and interval > 0):

@@ -16,8 +16,12 @@ from stormspark.api import (
     Topology,
 )
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
-from stormspark.compat.heronpy.configuration import engine_conf, reliability_mode, typed
-from stormspark.compat.heronpy.constants import TOPOLOGY_COMPONENT_PARALLELISM, TopologyReliabilityMode
+from stormspark.compat.heronpy.configuration import engine_conf, reliability_mode, typed, with_defaults
+from stormspark.compat.heronpy.constants import (
+    TOPOLOGY_COMPONENT_PARALLELISM,
+    TOPOLOGY_STMGRS,
+    TopologyReliabilityMode,
+)
 from stormspark.compat.heronpy.delegates import Blueprint, load_class
 from stormspark.compat.heronpy.groupings import engine_grouping, protocol_number
 from stormspark.compat.heronpy.state import StatefulComponent
@@ -28,13 +32,18 @@ from stormspark.config import for_component
 __all__ = ["lowered", "native_spec"]
 
 
-def lowered(name: str, specs: Sequence[HeronComponentSpec], submitted: Mapping[str, Any]) -> Topology:
-    """The topology ``name`` with these components. ``submitted`` is its configuration in Heron's form, as strings.
+def lowered(name: str, specs: Sequence[HeronComponentSpec], own: Mapping[str, Any]) -> Topology:
+    """The topology ``name`` with these components. ``own`` is its configuration in Heron's form, as strings, without defaults.
+
+    A container that the user asks for is a worker (A45). If the user asks for none, planning chooses the number of workers. Heron
+    would make one container, but with a process for each instance.
 
     Raises `InvalidTopologyError`, TypeError or `SerializationError`. The message names the component and its line.
     """
-    config = typed(submitted)
+    config = typed(with_defaults(own))
     conf = engine_conf(config, of_topology=True)
+    if TOPOLOGY_STMGRS in own:
+        conf.setdefault("topology.workers", config[TOPOLOGY_STMGRS])
     groupings = {spec.name: spec.groupings() for spec in specs}
     sources = {
         str(component): {(stream, source): protocol_number(one) for (source, stream), one in taken.items()}

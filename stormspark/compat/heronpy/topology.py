@@ -55,6 +55,7 @@ class TopologyType(type):
             {
                 **class_dict,
                 "_heron_specs": list(specs.values()),
+                "_own_config": own,
                 "_topo_config": with_defaults(own),
                 "topology_name": classname,
                 "topology_id": f"{classname}{uuid.uuid4()}",
@@ -82,6 +83,7 @@ class Topology(metaclass=TopologyType):
     topology_name: ClassVar[str]
     topology_id: ClassVar[str]
     _heron_specs: ClassVar[list[HeronComponentSpec]]
+    _own_config: ClassVar[dict[str, Any]]
     _topo_config: ClassVar[dict[str, Any]]
 
     @classmethod
@@ -95,7 +97,7 @@ class Topology(metaclass=TopologyType):
         if not hasattr(cls, "_heron_specs"):
             msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it (A40)"
             raise InvalidTopologyError(msg)
-        return lowered(cls.topology_name, cls._heron_specs, cls._topo_config)
+        return lowered(cls.topology_name, cls._heron_specs, cls._own_config)
 
 
 class TopologyBuilder:

@@ -54,6 +54,9 @@ class Environment:
     def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return a topology's configuration: these options and the topology's ``own`` config, with the precedence of A37.
 
+        Without ``topology.workers`` there are as many workers as the environment has hosts. If it names no hosts either,
+        planning chooses the number.
+
         >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
         >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
         [('mine', 3), ('other', 2), ('pystorm.log.level', 'warn'), ('stormspark.log.level', 'WARNING'), ('topology.workers', 2)]
@@ -76,8 +79,8 @@ class Environment:
         level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
         if level is not None:  # otherwise the engine's log would drop lines of that level
             options.setdefault("stormspark.log.level", level)
-        if options.get("topology.workers") is None:
-            options["topology.workers"] = max(1, len(self._hosts(options)))
+        if options.get("topology.workers") is None and (hosts := self._hosts(options)):
+            options["topology.workers"] = len(hosts)
         return {key: value for key, value in options.items() if key not in _FOR_SPARSE}
 
     def _hosts(self, options: Mapping[str, Any]) -> list[str]:

@@ -42,6 +42,37 @@ def test_the_command_line_changes_the_plan():
     assert "3 components, 3 tasks" in explain(WORD_COUNT, "-c", "topology.max.task.parallelism=1").stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--cores", "3"], "topology.workers is not set: one per core, and the engine offers 3"),
+        (["--cores", "90"], "topology.workers is not set: one per executor, and there are 6"),
+        (["--cores", "3", "-c", "topology.workers=2"], "topology.workers is 2"),
+        (
+            ["-c", "spark.master=local[4]"],
+            "topology.workers is not set: one per core, and the engine offers 4",
+        ),
+        (
+            ["-c", "spark.master=yarn"],
+            "topology.workers is not set: one per core, and how many cores there are is not known yet",
+        ),
+        (
+            ["--cores", "3", "-c", "topology.max.task.parallelism=1"],
+            "topology.workers is not set, and more workers would not help: every component has one executor",
+        ),
+    ],
+)
+def test_the_number_of_workers_has_a_reason(options, reason):
+    """The cores of this host count if nothing else is said (A16)."""
+    assert f"\nworkers ({reason})\n" in explain(WORD_COUNT, *options).stdout
+    assert f", because {reason}\n" in explain(WORD_COUNT, "--phases", *options).stdout
+
+
+def test_the_cores_of_this_host_count_unless_others_are_given(monkeypatch):
+    monkeypatch.setattr("stormspark.cores.host_cores", lambda: 5)
+    assert "one per core, and the engine offers 5" in explain(WORD_COUNT).stdout
+
+
 def test_a_setting_of_a_wrong_type_is_refused():
     done = explain(WORD_COUNT, "-c", "topology.workers=two")
     assert done.exit_code == 2
@@ -129,11 +160,14 @@ def test_the_phases_of_planning_are_printed_one_by_one():
     """`explain --phases` prints one line per phase of planning, in order (X41)."""
     lines = explain(WORD_COUNT, "--phases", "--workers", "2").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
-        "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "packing", "crossing",
+        "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "workers", "packing", "crossing",
         "supersteps", "ends of batches",
     ]  # fmt: skip
-    assert lines[7] == "packing          2 workers with 4 tasks each"
-    assert lines[9] == "supersteps       a tuple tree needs 2 exchanges to reach its leaves"
+    assert lines[7:9] == [
+        "workers          2 workers, because topology.workers is 2",
+        "packing          2 workers with 4 tasks each",
+    ]
+    assert lines[10] == "supersteps       a tuple tree needs 2 exchanges to reach its leaves"
 
 
 def test_phases_before_an_error_are_printed_and_the_error_is_the_same():

@@ -41,6 +41,15 @@ def file(tmp_path):
 
 
 @pytest.fixture
+def four(tmp_path):
+    """A topology with four executors that sets no number of workers."""
+    path = tmp_path / "four_topology.py"
+    text = TOPOLOGY.replace("Numbers())", "Numbers(), 4)").replace('"topology.workers": 3, ', "")
+    path.write_text(textwrap.dedent(text))
+    return str(path)
+
+
+@pytest.fixture
 def script(monkeypatch):
     """Put a scripted topology in the place of both engines; gives what they were asked to run."""
     asked = []
@@ -89,6 +98,52 @@ def test_what_is_not_given_is_not_overridden(file, script):
     stormspark(file, "--engine", "local")
     assert asked[0].plan.conf["topology.workers"] == 3  # the file's own
     assert asked[0].engine == "local"
+
+
+@pytest.mark.parametrize(
+    ("options", "workers"),
+    [
+        (["--master", "local[2]"], 2),
+        (["--master", "local[3,4]", "-c", "spark.master=local[2]"], 2),
+        (["--master", "local[9]"], 4),  # as many as executors
+        (["--engine", "local"], 1),
+        (["--master", "local[2]", "--workers", "3"], 3),
+    ],
+)
+def test_workers_follow_the_cores_of_the_engine(four, script, options, workers):
+    """A16: where nobody sets their number."""
+    asked = script(ScriptedTopology(MOMENTS, ends_at=1.0))
+    stormspark(four, *options)
+    assert asked[0].plan.workers == workers
+
+
+def test_a_cluster_is_started_before_its_cores_are_counted(four, monkeypatch):
+    """Only a running cluster knows its cores. With a number of workers, nobody counts them."""
+    pytest.importorskip("pyspark")
+    from stormspark import spark
+
+    events = []
+
+    def started(workers, conf, *, master):
+        events.append((workers, master))
+        return "session"
+
+    def counted(session, wait_secs):
+        events.append((session, wait_secs))
+        return 2
+
+    def submitted(plan, session, **options):
+        events.append((plan.workers, session))
+        return ScriptedTopology(MOMENTS, ends_at=1.0)
+
+    monkeypatch.setattr(spark, "local_session", started)
+    monkeypatch.setattr(spark, "session_cores", counted)
+    monkeypatch.setattr(spark, "submit", submitted)
+    assert stormspark(four, "--master", "spark://host:7077").exit_code == 0
+    assert events == [(1, "spark://host:7077"), ("session", 30), (2, "session")]
+    events.clear()
+    assert stormspark(four, "--master", "spark://host:7077", "--workers", "4").exit_code == 0
+    assert events == [(4, None)]
 
 
 def test_options_of_spark_reach_spark(file, script, tmp_path):

@@ -20,7 +20,7 @@ edges
   words -> count: fields(word), crosses workers
   count -> total: global, crosses workers
 
-workers
+workers (topology.workers is 2)
   worker 0: count[0]=3, count[1]=4, total[0]=7
   worker 1: count[2]=5, count[3]=6, words[0]=8
 

@@ -23,6 +23,7 @@ class DurableWorkers(InProcessWorkers):
     """One life of a driver: the next one is another object on the same folder, with the next generation.
 
     It begins at ``began`` of its clock. Where ``by_driver``, workers do not see the folder.
+    ``cores`` are those that the engine offers.
     """
 
     def __init__(
@@ -33,8 +34,9 @@ class DurableWorkers(InProcessWorkers):
         generation: int = 0,
         began: float = 0.0,
         by_driver: bool = False,
+        cores: int | None = None,
     ) -> None:
-        plan = plan_topology(topology, conf)
+        plan = plan_topology(topology, conf, cores=cores)
         clock = SimulatedClock()
         clock.advance(began)
         super().__init__(plan, clock, Random(5))

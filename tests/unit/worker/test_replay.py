@@ -337,6 +337,32 @@ def test_the_command(tmp_path: Path):
     assert wrong.exit_code == 2 and "component[index]" in wrong.output
 
 
+def test_a_corrected_file_has_the_workers_that_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where nobody sets their number, the cores that ran count, and not those of this host (A16)."""
+    folder = tmp_path / "stormspark/state"
+    run = DurableWorkers(counting(Count(), [("a",), ("b",)], 6), folder, RECORD, cores=5)
+    run.run_batch()
+    (tmp_path / "corrected.py").write_text(TOPOLOGY.replace("Corrected(), 2)", "Corrected(), 6)"))
+    plans: list[Any] = []
+
+    def replayed(plan: Any, *rest: Any) -> Any:
+        plans.append(plan)
+        return replay(run.plan, *rest)
+
+    monkeypatch.setattr("stormspark.cli.replay.replay", replayed)
+    arguments = [
+        "replay",
+        str(tmp_path),
+        str(tmp_path / "corrected.py"),
+        "--batch",
+        "0",
+        "--task",
+        "count[0]",
+    ]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert run.plan.workers == plans[0].workers == 5
+
+
 @pytest.mark.slow
 def test_the_command_with_a_corrected_file(tmp_path: Path):
     """`stormspark replay` runs a batch with the corrected file, prints the differences and exits with 1 (C35)."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormspark.compat.heronpy.components import Bolt, Spout
-from stormspark.compat.heronpy.configuration import checked, engine_conf, typed
+from stormspark.compat.heronpy.configuration import checked, typed
 from stormspark.compat.heronpy.topology import TopologyBuilder
 from stormspark.config import Settings
 from stormspark.errors import InvalidTopologyError
@@ -45,7 +45,8 @@ def test_defaults() -> None:
     """A43: among them that nothing is acked unless that is asked for, and 100 open trees a spout."""
     conf = built({}).build().lowered().conf
     settings = Settings.read(conf)
-    assert (settings.workers, settings.message_timeout_secs, settings.max_spout_pending) == (1, 30, 100)
+    # Heron's one container has a process for each instance, so it decides nothing about our workers.
+    assert (settings.workers, settings.message_timeout_secs, settings.max_spout_pending) == (None, 30, 100)
     assert (settings.debug, settings.enable_message_timeouts) == (False, True)
     assert settings.reliability_mode == "ATMOST_ONCE"
     run(built({})).batches(1)
@@ -94,8 +95,10 @@ def test_numbers_and_truth_values_come_back(value: Any) -> None:
 
 def test_what_the_engine_gets() -> None:
     """A45, B25: containers are workers; a timeout is at most a tenth late; resources are Spark's."""
-    conf = engine_conf(typed({"topology.stmgrs": "4", "topology.container.cpu": "2"}), of_topology=True)
+    conf = built({"topology.stmgrs": "4", "topology.container.cpu": "2"}).build().lowered().conf
     assert conf["topology.workers"] == 4 and conf["stormspark.message.timeout.buckets"] == 11
+    for asked, workers in (({"topology.stmgrs": 1}, 1), ({"topology.stmgrs": 2, "topology.workers": 3}, 3)):
+        assert built(asked).build().lowered().conf["topology.workers"] == workers
     plan = plan_topology(built({"topology.container.ram": 1}).build().lowered())
     assert any("topology.container.ram changes nothing here" in sentence for sentence in advice(plan))
     assert not any("unknown setting" in sentence for sentence in advice(plan))

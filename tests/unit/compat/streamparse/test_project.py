@@ -98,11 +98,11 @@ def test_a_project_is_loaded_and_runs(project: Callable[..., Path]) -> None:
 
 
 def test_a_file_alone_is_a_topology_too(tmp_path: Path) -> None:
-    """A37: without a config.json there are no options, and one worker."""
+    """A37: without a config.json there are no options, and planning chooses the number of workers."""
     file = tmp_path / "alone.py"
     file.write_text(whole(SPOUT, BOLT, TOPOLOGY))
     topology = load(file)
-    assert (topology.name, topology.conf) == ("alone", {"topology.workers": 1})
+    assert (topology.name, topology.conf) == ("alone", {})
     with pytest.raises(
         InvalidTopologyError, match=r"no config\.json .* no environment 'prod'; there are none"
     ):
@@ -183,8 +183,12 @@ def test_debug_is_a_log_level() -> None:
 
 
 def test_hosts_are_workers() -> None:
-    """A37: workers are the environment's hosts, those of the option first, and at least one."""
-    assert Environment(None, {}).options({})["topology.workers"] == 1
+    """A37: workers are the environment's hosts, those of the option first. Without hosts planning chooses their number."""
+    for nowhere in ({}, {"workers": []}, {"workers": None}):
+        assert Environment("e", nowhere).options({}).get("topology.workers") is None
+    assert (
+        Environment("e", {"workers": ["a", "b"]}).options({"topology.workers": None})["topology.workers"] == 2
+    )
     assert Environment("e", {"workers": ["a", "b"]}).options({"storm.workers.list": "a,b,c"}) == {
         "topology.workers": 3
     }
