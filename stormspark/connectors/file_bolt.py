@@ -6,6 +6,7 @@ It is the counterpart of Storm's HdfsBolt, for local, mounted and remote file sy
 from __future__ import annotations
 
 import copy
+import errno
 from collections.abc import Callable, Mapping, MutableMapping
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,13 @@ from stormspark.connectors.file_bolt_storage import LocalFile, OutputFile, Remot
 from stormspark.errors import InvalidTopologyError
 
 __all__ = ["FileBolt"]
+
+
+#: Errors for which a file can't be opened because of its path, and so because of the tuple. After any other error no file can be
+#: opened: the storage is away or full.
+_OF_PATH = frozenset(
+    [errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ]
+)
 
 
 class _Writer(NamedTuple):
@@ -46,8 +54,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     If a sync fails as often as `with_retry_count` allows, all waiting tuples fail with the reason. If the record of a tuple
     can't be made, or the file for it can't be opened, only this tuple fails.
 
-    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If that
-    fails, the batch runs again. If a batch runs again, its records may be written twice.
+    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a
+    sync fails, or no file can be opened, no tuple fails, and the batch runs again. If a batch runs again, its records may be
+    written twice.
 
     >>> bolt = (
     ...     FileBolt("/data/out")
@@ -59,6 +68,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
 
     #: Whether batches are transactions. If so, tuples are acked at once, because the batch as a whole succeeds or fails.
     _in_transaction = False
+    #: Why the storage did not take records of this batch, where batches are transactions; "" if it took all of them.
+    _lost = ""
 
     def __init__(
         self, path: str | PathLike[str], *, filesystem: Any = None, in_progress: bool = True
@@ -170,8 +181,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Sync the batch's records. Raises OSError if that fails."""
+        """Sync the batch's records. Raises OSError if that fails now, or has failed earlier in the batch."""
         self._sync()
+        if self._lost:
+            raise OSError(self._lost)
 
     def post_save(self, checkpoint_id: int) -> None:
         """Do nothing: the records were synced before the commit."""
@@ -189,17 +202,25 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
             return
+        if self._lost:
+            self._collector.ack(tup)  # the batch runs again, so the rest of it need not be written
+            return
         try:
             writer = self._writer_for(partition)
         except OSError as error:
             self._collector.report_error(error)
-            self._collector.fail(tup, f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            if self._in_transaction and not _is_of_path(error):
+                self._lost = self._lost or f"no file can be opened in {self._folder}: {reason}"
+                self._collector.ack(tup)
+                return
+            self._collector.fail(tup, reason)
             self._sync()  # the records that are already written
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
         if self._in_transaction:
-            self._collector.ack(tup)
+            self._collector.ack(tup)  # the batch as a whole succeeds or fails
         done = writer.rotation.mark(tup, offset)
         if self._sync_policy.mark(tup, offset):
             self._sync()
@@ -254,9 +275,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _sync(self) -> bool:
         """Sync the waiting records and ack their tuples.
 
-        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Raises OSError instead if
-        batches are transactions.
+        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Where batches are
+        transactions, no tuple fails. Instead `pre_save` raises, because none of the batch's tuples is to blame.
         """
+        if self._lost:
+            return False
         if not self._waiting:
             return True
         for attempt in range(1, self._retries + 1):
@@ -273,7 +296,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             for partition in list(self._writers):
                 self._end(partition)
             if self._in_transaction:
-                raise OSError(reason)  # the batch runs again
+                self._lost = reason
+                return False
             for tup in waiting:
                 self._collector.fail(tup, reason)
             return False
@@ -312,6 +336,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 action(path)
             except Exception as error:
                 self._collector.report_error(error)
+
+
+def _is_of_path(error: OSError) -> bool:
+    return isinstance(error, FileExistsError) or error.errno in _OF_PATH
 
 
 def _no_partition(tup: Tuple) -> str:
