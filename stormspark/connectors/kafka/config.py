@@ -69,7 +69,8 @@ class _Options:
     #: When a failed message is emitted again (K4).
     retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
     record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
-    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7).
+    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7). The tuple goes to
+    #: the default stream. If the translator does not have that stream, it may have only one other, and the tuple goes there.
     emit_null_tuples: bool = False
     #: Whether tuples have message ids even if the guarantee needs none: for max spout pending and the statistics.
     tuple_tracking_enforced: bool = False

@@ -259,6 +259,23 @@ def test_a_topic_may_have_a_translator_of_its_own() -> None:
         by_topic.for_topic("u", lambda record: (), ["v"], "pairs")
 
 
+def nothing(record: KafkaRecord) -> None:
+    return None
+
+
+def test_null_tuples_go_to_the_default_stream_or_to_the_only_one() -> None:
+    """K7: and with several other streams, the spout refuses to guess."""
+    on_default = spout(record_translator=SimpleRecordTranslator(nothing, ["a", "b"]), emit_null_tuples=True)
+    assert on_default.translate(row()) == (None, None)
+    named = SimpleRecordTranslator(nothing, ["a", "b"], "named")
+    on_named = spout(record_translator=named, emit_null_tuples=True)
+    assert on_named.translate(row()) == Routed((None, None), "named")
+    several = SimpleRecordTranslator(nothing, ["a"], "named", more_streams=["other"])
+    assert spout(record_translator=several).translate(row()) is None
+    with pytest.raises(InvalidTopologyError, match=r"only the streams 'named', 'other': declare the default"):
+        spout(record_translator=several, emit_null_tuples=True)
+
+
 def test_the_spout_declares_the_translators_streams() -> None:
     """The Kafka spout declares the streams and fields of its record translator (K7)."""
     by_topic = ByTopicRecordTranslator(lambda record: (record.value,), ["v"])
