@@ -78,6 +78,31 @@ def test_constants_are_followed(tmp_path):
     assert edges == {("lines-of_text7", "default", "one", "fields", "line, number")}
 
 
+def test_chars_escapes_and_text_blocks_have_javas_values(tmp_path):
+    """A char is a number in arithmetic, but a letter beside a string. A text block loses its common indentation."""
+    topology = read_main(
+        tmp_path,
+        r'''
+        char last = 'a';
+        String block = """
+            one
+              two \
+            three\tfour
+            """;
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("tab\11" + 'x' + '\101' + "\60s", new Lines(), 'c' - 'a');
+        builder.setBolt(block, new Split(), 'a' + 'b').shuffleGrouping("tab\txA0s");
+        builder.setBolt("number" + last + (last + 1), new Split()).shuffleGrouping(block);
+        ''',
+    )
+    components, _ = graph_read(topology)
+    assert components == {
+        "tab\txA0s": ("spout", 2, 2),
+        "one\n  two three\tfour\n": ("bolt", 195, 195),
+        "numbera98": ("bolt", 1, 1),
+    }
+
+
 def test_methods_are_entered_with_their_arguments(tmp_path):
     topology = read_main(
         tmp_path,
