@@ -390,6 +390,30 @@ def test_shells_and_stock_components_run(tmp_path):
     assert not reported(topology, "change", ".")
 
 
+def test_the_streams_that_a_flux_shell_gets_by_calls(tmp_path):
+    topology = read_main(
+        tmp_path,
+        """
+        FluxShellBolt shell = new FluxShellBolt(new String[] {"python3", "split.py"});
+        shell.setDefaultStream(Arrays.asList("word"));
+        shell.setNamedStream("errors", Arrays.asList("line", "reason"));
+        FluxShellBolt odd = new FluxShellBolt(new String[] {"python3", "odd.py"});
+        odd.setNamedStream(args[0], Arrays.asList("line"));
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("words", new TestWordSpout());
+        builder.setBolt("split", shell).shuffleGrouping("words");
+        builder.setBolt("odd", odd).shuffleGrouping("words");
+        builder.setBolt("print", new Print()).fieldsGrouping("split", "errors", new Fields("reason"));
+        """,
+    )
+    found = {one.id: one.streams for one in topology.components}
+    assert {one.id: one.fields for one in found["split"] or ()} == {
+        "default": ("word",),
+        "errors": ("line", "reason"),
+    }
+    assert found["odd"] is None, "a stream whose name is not known"
+
+
 def test_lambdas(tmp_path):
     """What a lambda emits is what setBolt names."""
     topology = read_main(
