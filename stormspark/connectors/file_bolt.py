@@ -144,13 +144,17 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return {"topology.tick.tuple.freq.secs": self._tick_secs} if self._tick_secs else {}
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the folder, and finish the files that earlier runs left. Raises OSError if the folder can't be written."""
+        """Make the folder, and finish the files that earlier runs left.
+
+        Raises OSError if the folder can't be written. Where batches are transactions, a later instance of the task raises it in
+        `pre_save` instead: the storage was there before, so it may come back.
+        """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
         self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
         # If an earlier instance of this task raised an exception, it has left files open. This instance ends them.
         own_files = f"files of FileBolt {context.this_task_id}"
-        before: dict[str, _Writer] = context.get_executor_data(own_files) or {}
+        before: dict[str, _Writer] | None = context.get_executor_data(own_files)
         context.set_executor_data(own_files, self._writers)
         self._files = 0  # the number of files that were made; it distinguishes files of several partitions
         self._folder = self._path.rstrip("/")
@@ -161,20 +165,29 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._filesystem, self._folder = fs.FileSystem.from_uri(self._path)
             else:
                 self._folder = self._path.removeprefix("file://")
-                Path(self._folder).mkdir(parents=True, exist_ok=True)
-                if self._in_progress:
-                    end = getattr(self._record, "record_end", None)
-                    record_end = end.encode() if isinstance(end, str) else end
-                    for path in finish_abandoned(Path(self._folder), self._owner, record_end):
-                        context.logger.info(
-                            "%s was left unfinished by an earlier worker, and is finished now", path
-                        )
-                        self._act(path)
-        for partition, writer in before.items():
+                try:
+                    self._prepare_folder()
+                except OSError as error:
+                    if before is None or not self._in_transaction:
+                        raise
+                    self._lost = f"the folder {self._folder} can't be prepared: {error}"
+                    collector.report_error(error)
+        for partition, writer in (before or {}).items():
             self._writers[partition] = writer
             self._end(partition)
         if self._rotation.interval_secs is not None:
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
+
+    def _prepare_folder(self) -> None:
+        Path(self._folder).mkdir(parents=True, exist_ok=True)
+        if self._in_progress:
+            end = getattr(self._record, "record_end", None)
+            record_end = end.encode() if isinstance(end, str) else end
+            for path in finish_abandoned(Path(self._folder), self._owner, record_end):
+                self._context.logger.info(
+                    "%s was left unfinished by an earlier worker, and is finished now", path
+                )
+                self._act(path)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
         """Remember that batches are transactions: the engine calls this method only then."""

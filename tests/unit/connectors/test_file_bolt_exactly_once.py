@@ -153,6 +153,36 @@ def test_a_row_is_no_dead_letter_because_the_storage_was_away(
     assert numbers_in(tmp_path) == [0, 1, 2, 3]
 
 
+def test_storage_that_is_away_when_the_batch_begins_again_does_not_stop_the_topology(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K10, C44: the next attempt has a new instance, whose folder can't be made yet. At the very start that is an error."""
+    mkdir, sync, failures = Path.mkdir, LocalFile.sync, [0]
+
+    def away(self: Path, *arguments: Any, **options: Any) -> None:
+        if failures[0] and self.name == "out":
+            failures[0] -= 1
+            raise OSError(errno.EIO, "the storage is away")
+        mkdir(self, *arguments, **options)
+
+    def failing(self: LocalFile) -> None:
+        if failures[0]:
+            raise OSError(errno.EIO, "the storage is away")
+        sync(self)
+
+    monkeypatch.setattr(Path, "mkdir", away)
+    monkeypatch.setattr(LocalFile, "sync", failing)
+    now = workers(tmp_path)
+    now.run_batch()
+    failures[0] = 4
+    now.run_batch()
+    now.close()
+    assert failures == [0] and numbers_in(tmp_path) == list(range(20))
+    failures[0] = 1
+    with pytest.raises(ComponentError, match="the storage is away"):
+        workers(tmp_path / "more")
+
+
 def test_a_tuple_whose_file_can_not_be_made_fails_alone(tmp_path: Path) -> None:
     """K10, C44: its row is at fault, so the cause is not outside."""
     now = workers(
