@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -50,9 +51,20 @@ def _assignments(context: click.Context, option: click.Parameter, given: tuple[s
 
 
 def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Check before the topology runs, and not at its end, that the file's folder exists."""
-    if given not in (None, "-") and not Path(given).absolute().parent.is_dir():
+    """Check before the topology runs, and not at its end, that the file can be written."""
+    if given is None or given == "-":
+        return given
+    path = Path(given).absolute()
+    msg = None
+    if not path.parent.is_dir():
         msg = f"there is no folder {Path(given).parent} for this file"
+    elif path.is_dir():
+        msg = f"{given or path} is a folder, give the name of a file"
+    elif path.exists() and not os.access(path, os.W_OK):
+        msg = f"the file {given} can't be written: permission denied"
+    elif not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
+        msg = f"the folder {path.parent} takes no new file: permission denied"
+    if msg is not None:
         raise click.BadParameter(msg)
     return given
 

@@ -59,6 +59,8 @@ class DeltaBolt(TransactionalSink, Bolt):
 
     #: The rows that are not delivered yet, where batches are transactions; otherwise None.
     _outbox: Outbox[StagedRows] | None = None
+    #: Whether the storage of the table was away in this batch, where batches are transactions.
+    _is_away = False
 
     def __init__(
         self,
@@ -171,9 +173,13 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._outbox.deliver(checkpoint_id)
 
     def _keep(self, tup: Tuple) -> None:
-        if self._fit is None and self.schema is not None:
-            self._sink.open_or_make()
-            self._learn_the_schema()
+        if self._fit is None and self.schema is not None and not self._is_away:
+            try:
+                self._sink.open_or_make()
+                self._learn_the_schema()
+            except OSError as error:  # no tuple is to blame: `pre_save` tries again, and raises
+                self._is_away = True
+                self._collector.report_error(error)
         reason = None if self._fit is None else self._fit.why_not(tup)
         if reason is not None:
             self._fail_unfit(tup, reason)

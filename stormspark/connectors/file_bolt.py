@@ -6,6 +6,7 @@ It is the counterpart of Storm's HdfsBolt, for local, mounted and remote file sy
 from __future__ import annotations
 
 import copy
+import errno
 from collections.abc import Callable, Mapping, MutableMapping
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,13 @@ from stormspark.connectors.file_bolt_storage import LocalFile, OutputFile, Remot
 from stormspark.errors import InvalidTopologyError
 
 __all__ = ["FileBolt"]
+
+
+#: Errors for which a file can't be opened because of its path, and so because of the tuple. After any other error no file can be
+#: opened: the storage is away or full.
+_OF_PATH = frozenset(
+    [errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ]
+)
 
 
 class _Writer(NamedTuple):
@@ -46,8 +54,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     If a sync fails as often as `with_retry_count` allows, all waiting tuples fail with the reason. If the record of a tuple
     can't be made, or the file for it can't be opened, only this tuple fails.
 
-    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If that
-    fails, the batch runs again. If a batch runs again, its records may be written twice.
+    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a
+    sync fails, or no file can be opened, no tuple fails, and the batch runs again. If a batch runs again, its records may be
+    written twice.
 
     >>> bolt = (
     ...     FileBolt("/data/out")
@@ -59,6 +68,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
 
     #: Whether batches are transactions. If so, tuples are acked at once, because the batch as a whole succeeds or fails.
     _in_transaction = False
+    #: Why the storage did not take records of this batch, where batches are transactions; "" if it took all of them.
+    _lost = ""
 
     def __init__(
         self, path: str | PathLike[str], *, filesystem: Any = None, in_progress: bool = True
@@ -133,13 +144,17 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return {"topology.tick.tuple.freq.secs": self._tick_secs} if self._tick_secs else {}
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the folder, and finish the files that earlier runs left. Raises OSError if the folder can't be written."""
+        """Make the folder, and finish the files that earlier runs left.
+
+        Raises OSError if the folder can't be written. Where batches are transactions, a later instance of the task raises it in
+        `pre_save` instead: the storage was there before, so it may come back.
+        """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
         self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
         # If an earlier instance of this task raised an exception, it has left files open. This instance ends them.
         own_files = f"files of FileBolt {context.this_task_id}"
-        before: dict[str, _Writer] = context.get_executor_data(own_files) or {}
+        before: dict[str, _Writer] | None = context.get_executor_data(own_files)
         context.set_executor_data(own_files, self._writers)
         self._files = 0  # the number of files that were made; it distinguishes files of several partitions
         self._folder = self._path.rstrip("/")
@@ -150,28 +165,39 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._filesystem, self._folder = fs.FileSystem.from_uri(self._path)
             else:
                 self._folder = self._path.removeprefix("file://")
-                Path(self._folder).mkdir(parents=True, exist_ok=True)
-                if self._in_progress:
-                    end = getattr(self._record, "record_end", None)
-                    record_end = end.encode() if isinstance(end, str) else end
-                    for path in finish_abandoned(Path(self._folder), self._owner, record_end):
-                        context.logger.info(
-                            "%s was left unfinished by an earlier worker, and is finished now", path
-                        )
-                        self._act(path)
-        for partition, writer in before.items():
+                try:
+                    self._prepare_folder()
+                except OSError as error:
+                    if before is None or not self._in_transaction:
+                        raise
+                    self._lost = f"the folder {self._folder} can't be prepared: {error}"
+                    collector.report_error(error)
+        for partition, writer in (before or {}).items():
             self._writers[partition] = writer
             self._end(partition)
         if self._rotation.interval_secs is not None:
             context.set_timer(self._rotation.interval_secs, self._rotate_all)
+
+    def _prepare_folder(self) -> None:
+        Path(self._folder).mkdir(parents=True, exist_ok=True)
+        if self._in_progress:
+            end = getattr(self._record, "record_end", None)
+            record_end = end.encode() if isinstance(end, str) else end
+            for path in finish_abandoned(Path(self._folder), self._owner, record_end):
+                self._context.logger.info(
+                    "%s was left unfinished by an earlier worker, and is finished now", path
+                )
+                self._act(path)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
         """Remember that batches are transactions: the engine calls this method only then."""
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Sync the batch's records. Raises OSError if that fails."""
+        """Sync the batch's records. Raises OSError if that fails now, or has failed earlier in the batch."""
         self._sync()
+        if self._lost:
+            raise OSError(self._lost)
 
     def post_save(self, checkpoint_id: int) -> None:
         """Do nothing: the records were synced before the commit."""
@@ -189,17 +215,25 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
             return
+        if self._lost:
+            self._collector.ack(tup)  # the batch runs again, so the rest of it need not be written
+            return
         try:
             writer = self._writer_for(partition)
         except OSError as error:
             self._collector.report_error(error)
-            self._collector.fail(tup, f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            if self._in_transaction and not _is_of_path(error):
+                self._lost = self._lost or f"no file can be opened in {self._folder}: {reason}"
+                self._collector.ack(tup)
+                return
+            self._collector.fail(tup, reason)
             self._sync()  # the records that are already written
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
         if self._in_transaction:
-            self._collector.ack(tup)
+            self._collector.ack(tup)  # the batch as a whole succeeds or fails
         done = writer.rotation.mark(tup, offset)
         if self._sync_policy.mark(tup, offset):
             self._sync()
@@ -254,9 +288,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _sync(self) -> bool:
         """Sync the waiting records and ack their tuples.
 
-        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Raises OSError instead if
-        batches are transactions.
+        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Where batches are
+        transactions, no tuple fails. Instead `pre_save` raises, because none of the batch's tuples is to blame.
         """
+        if self._lost:
+            return False
         if not self._waiting:
             return True
         for attempt in range(1, self._retries + 1):
@@ -273,7 +309,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             for partition in list(self._writers):
                 self._end(partition)
             if self._in_transaction:
-                raise OSError(reason)  # the batch runs again
+                self._lost = reason
+                return False
             for tup in waiting:
                 self._collector.fail(tup, reason)
             return False
@@ -312,6 +349,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 action(path)
             except Exception as error:
                 self._collector.report_error(error)
+
+
+def _is_of_path(error: OSError) -> bool:
+    return isinstance(error, FileExistsError) or error.errno in _OF_PATH
 
 
 def _no_partition(tup: Tuple) -> str:

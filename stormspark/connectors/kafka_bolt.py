@@ -101,9 +101,9 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     If the delivery fails, the tuple fails with the reason. Strings are written as UTF-8, bytes unchanged, and None as a null.
     For other values, set a serializer, or a mapper that returns bytes. The bolt needs confluent-kafka.
 
-    Where the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. The
-    messages are written while the batch runs, so a batch that runs again writes them again. With `with_transactions`, each
-    message is written once.
+    Where the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. If the
+    broker is away, no tuple fails, and the batch runs again. The messages are written while the batch runs, so a batch that
+    runs again writes them again. With `with_transactions`, each message is written once.
 
     >>> bolt = (
     ...     KafkaBolt()
@@ -157,8 +157,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
         - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
           strings, bytes, integers, longs and doubles.
-        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails.
-          Meanwhile all tasks of the worker wait.
+        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails, or
+          before its batch fails, where batches are transactions. Meanwhile all tasks of the worker wait.
         - ``message.timeout.ms`` is how long a message may stay in the queue, by default the topology's message timeout. By
           then the tuple's tree has timed out and its row is emitted again, so the message would only be written twice.
 
@@ -261,11 +261,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         """
         if self._outbox is not None:
             self._save(self._outbox, checkpoint_id)
-        elif not self._fire_and_forget:
-            left = self._producer.flush(self._end_secs)
-            if left or self._lost:
-                msg = f"{self._lost or 'the broker does not answer'}: {left + self._losses} messages of the batch are not written"
-                raise OSError(msg)
+            return
+        left = 0 if self._fire_and_forget else self._producer.flush(self._end_secs)
+        if left or self._lost:
+            msg = f"{self._lost or 'the broker does not answer'}: {left + self._losses} messages of the batch are not written"
+            raise OSError(msg)
 
     def post_save(self, checkpoint_id: int) -> None:
         """Deliver the messages in the outbox. If that raises, they are tried again at the end of a later batch."""
@@ -326,6 +326,9 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         if self._outbox is not None:
             self._keep(topic, key, message, tup)
             return
+        if self._lost:
+            self._lose(tup, self._lost)
+            return
         if not self._produce(topic, key, message, tup):
             return
         if self._fire_and_forget or self._state is not None:
@@ -357,7 +360,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             )
 
     def _produce(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> bool:
-        """Queue a message as soon as there is room for it. Returns false if its tuple has failed."""
+        """Queue a message as soon as there is room for it. Returns false if there was none, or if its tuple has failed."""
         wait_until = None
         while True:
             try:
@@ -371,15 +374,27 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                         "check whether the broker answers"
                     )
                     self._collector.report_error(reason)
-                    self._collector.fail(tup, reason)
+                    if self._state is not None:
+                        self._lose(tup, reason)
+                    else:
+                        self._collector.fail(tup, reason)
                     return False
                 self._producer.poll(min(0.05, self._block_secs))
             except self._kafka_error as error:
-                if error.args[0].fatal():
+                if error.args[0].fatal() and self._state is None:
                     raise  # this producer is useless now, so the task starts again
                 self._collector.report_error(error)
+                if error.args[0].fatal():
+                    self._lose(tup, f"Kafka: {error.args[0].str()}")  # the next attempt has another producer
+                    return False
                 self._collector.fail(tup, f"Kafka: {error.args[0].str()}")
                 return False
+
+    def _lose(self, tup: Tuple, reason: str) -> None:
+        """In a transaction, ack a tuple that can't be written now. The batch runs again, because `pre_save` raises ``reason``."""
+        self._lost = self._lost or reason
+        self._losses += 1
+        self._collector.ack(tup)
 
     def _when_delivered(self, tup: Tuple) -> ProducerCallback | None:
         if self._fire_and_forget:
@@ -390,7 +405,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         def delivered(error: Any, message: Any) -> None:
             if in_batch:
                 if error is not None:
-                    self._lost = f"not delivered to topic {message.topic()!r}: {error}"
+                    self._lost = self._lost or f"not delivered to topic {message.topic()!r}: {error}"
                     self._losses += 1
             elif error is None:
                 collector.ack(tup)

@@ -105,11 +105,14 @@ def _time_format(java: str) -> str:
 
     >>> _time_format("yyyy-MM-dd'T'HHmm")
     '%Y-%m-%dT%H%M'
+    >>> _time_format("HH''mm 'o''clock'")
+    "%H'%M o'clock"
     """
 
     def python(found: re.Match[str]) -> str:
         if found["quoted"] is not None:
-            return found["quoted"].replace("%", "%%")
+            # In Java, two quotes are one, inside of quoted text and outside.
+            return found["quoted"].replace("''", "'") or "'"
         if found[0] not in _LETTERS:
             known = ", ".join(_LETTERS)
             msg = (
@@ -118,7 +121,7 @@ def _time_format(java: str) -> str:
             raise InvalidTopologyError(msg)
         return _LETTERS[found[0]]
 
-    return re.sub(r"'(?P<quoted>[^']*)'|([A-Za-z])\2*", python, java.replace("%", "%%"))
+    return re.sub(r"'(?P<quoted>(?:[^']|'')*)'|([A-Za-z])\2*", python, java.replace("%", "%%"))
 
 
 class DelimitedRecordFormat(Unfinished):

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound
 from stormspark.porting.keys import about_settings
 from stormspark.porting.python_components import report_behaviour, streams_of
-from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.python_source import (
+    PythonClass,
+    PythonFile,
+    PythonProject,
+    assignment,
+    call_name,
+    keywords,
+)
 from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
 
 __all__ = ["read_heronpy"]
@@ -45,9 +52,10 @@ def _read_class(
 ) -> None:
     ids: dict[str, str] = {}
     for statement in node.body:
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        targets, value = assignment(statement)
+        if value is None or not isinstance(targets[0], ast.Name):
             continue
-        attribute, value = statement.targets[0].id, statement.value
+        attribute = targets[0].id
         if attribute == "config":
             topology.settings += settings_of(topology, project, value, file)
         elif (
@@ -195,8 +203,9 @@ def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> It
     names: dict[str, ast.expr] = dict(file.values)
     for statement, conditions in _statements(body):
         target, call = _assigned_call(statement)
-        if target is not None and isinstance(statement, ast.Assign):
-            names[target] = statement.value
+        value = assignment(statement)[1]
+        if target is not None and value is not None:
+            names[target] = value
         if call is None:
             continue
         if target is not None and _is(project.dotted(call.func, file), ".TopologyBuilder"):
@@ -228,10 +237,10 @@ def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> It
 
 
 def _assigned_call(statement: ast.stmt) -> tuple[str | None, ast.Call | None]:
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        name = target.id if isinstance(target, ast.Name) else None
-        return name, statement.value if isinstance(statement.value, ast.Call) else None
+    targets, value = assignment(statement)
+    if len(targets) == 1:
+        name = targets[0].id if isinstance(targets[0], ast.Name) else None
+        return name, value if isinstance(value, ast.Call) else None
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return None, statement.value
     return None, None

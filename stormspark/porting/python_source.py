@@ -14,7 +14,7 @@ from typing import Any
 
 from stormspark.porting.findings import Place, Unresolved
 
-__all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "call_name", "keywords"]
+__all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "assignment", "call_name", "keywords"]
 
 
 #: Packages that front-ends of stormspark replace. A copy of one in the project is not read.
@@ -72,14 +72,7 @@ class PythonClass:
         """The value that the class body assigns to a name, with the value's file. Classes that it extends are searched, too."""
         for one in self.chain():
             for statement in one.node.body:
-                targets = (
-                    statement.targets
-                    if isinstance(statement, ast.Assign)
-                    else [statement.target]
-                    if isinstance(statement, ast.AnnAssign)
-                    else []
-                )
-                value = getattr(statement, "value", None)
+                targets, value = assignment(statement)
                 if value is not None and any(isinstance(t, ast.Name) and t.id == name for t in targets):
                     return value, one.file
         return None
@@ -147,10 +140,11 @@ class PythonProject:
         for statement in tree.body:
             if isinstance(statement, ast.ClassDef):
                 file.classes[statement.name] = statement
-            elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        file.values[target.id] = statement.value
+            else:
+                targets, value = assignment(statement)
+                for target in targets:
+                    if value is not None and isinstance(target, ast.Name):
+                        file.values[target.id] = value
         return file
 
     def _package(self, path: Path) -> list[str]:
@@ -313,6 +307,20 @@ class _NotPlainError(Exception):
 
 def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def assignment(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
+    """The targets and the value of an assignment, with an annotation or without; no targets if no value is assigned.
+
+    >>> targets, value = assignment(ast.parse("x: int = 7").body[0])
+    >>> ast.unparse(targets[0]), ast.unparse(value)
+    ('x', '7')
+    """
+    if isinstance(statement, ast.Assign):
+        return statement.targets, statement.value
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        return [statement.target], statement.value
+    return [], None
 
 
 def call_name(node: ast.AST) -> str:

@@ -11,7 +11,7 @@ from stormspark.flux.class_names import known_class_names
 from stormspark.porting.findings import ComponentFound, Findings, Place, Setting, TopologyFound
 from stormspark.porting.keys import about_settings
 from stormspark.porting.python_components import report_behaviour, streams_of
-from stormspark.porting.python_source import PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.python_source import PythonFile, PythonProject, assignment, call_name, keywords
 from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
 
 __all__ = ["read_config", "read_streamparse"]
@@ -44,13 +44,14 @@ def _read_class(
     ids: dict[str, str] = {}
     names: dict[str, ast.expr] = dict(file.values)
     for statement in node.body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        targets, value = assignment(statement)
+        if value is None or len(targets) != 1:
             if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
                 topology.report(
                     "unread", "components that a statement adds can't be made out", file.place(statement)
                 )
             continue
-        target, value = statement.targets[0], statement.value
+        target = targets[0]
         if not isinstance(target, ast.Name):
             continue
         if target.id == "config":

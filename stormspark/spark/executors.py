@@ -39,7 +39,8 @@ class Executors:
         conf = self._context.getConf()
         self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
         self._master = self._context.master or ""
-        self._gone: set[str] = set()
+        #: The executors that explain no later failure: at first those that were lost before this topology started.
+        self._gone = self._lost()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
         #: Whether Spark requests executors when tasks wait, and gives them back when they are idle.
@@ -65,14 +66,19 @@ class Executors:
         }
 
     def took_workers(self, lost: Collection[int]) -> bool:
-        """Whether workers were ``lost``, and since the last call an executor was lost, killed or taken away.
+        """Whether workers were ``lost``, and an executor was lost, killed or taken away since the last call.
+
+        Before the first call, executors count that were lost since this object was made.
 
         Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
         """
-        gone = {name for name, is_there in self.ever().items() if not is_there}
+        gone = self._lost()
         new = not gone <= self._gone
         self._gone |= gone
         return new and bool(lost)
+
+    def _lost(self) -> set[str]:
+        return {name for name, is_there in self.ever().items() if not is_there}
 
     def to_come(self) -> int | None:
         """How many executors the application has requested, by its configuration and cluster manager; None if unknown."""

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from stormspark.api import (
@@ -141,9 +142,10 @@ class FeederSpout(Spout):
 
     @property
     def emitted(self) -> int:
-        """The number of fed tuples that tasks have taken and emitted."""
-        self._emitted += len(self._taken.read())
-        return self._emitted
+        """The number of fed tuples that tasks have taken and emitted. Any thread may read it."""
+        with self._lock or nullcontext():
+            self._emitted += len(self._taken.read())
+            return self._emitted
 
     # -- in a task -------------------------------------------------------------------------------------------
 

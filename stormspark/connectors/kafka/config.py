@@ -69,7 +69,8 @@ class _Options:
     #: When a failed message is emitted again (K4).
     retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
     record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
-    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7).
+    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7). The tuple goes to
+    #: the default stream. If the translator does not have that stream, it may have only one other, and the tuple goes there.
     emit_null_tuples: bool = False
     #: Whether tuples have message ids even if the guarantee needs none: for max spout pending and the statistics.
     tuple_tracking_enforced: bool = False
@@ -119,8 +120,8 @@ class KafkaSpoutConfig(_Options):
             if not isinstance(value, int) or value < least:
                 _refuse(f"{name} must be a whole number, at least {least}, got {value!r}")
         limit = self.max_offsets_per_trigger
-        if limit is not None and limit < 1:
-            _refuse(f"max_offsets_per_trigger must be at least 1, or None, got {limit!r}")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            _refuse(f"max_offsets_per_trigger must be a whole number, at least 1, or None, got {limit!r}")
         if self.unknown_topic not in ("fail", "wait"):
             _refuse(f"unknown_topic must be 'fail' or 'wait', got {self.unknown_topic!r}")
         if self.truncated_log not in ("continue", "fail"):
@@ -131,6 +132,10 @@ class KafkaSpoutConfig(_Options):
             FirstPollOffsetStrategy, self.first_poll_offset_strategy, "first_poll_offset_strategy"
         )
         start = self.start_timestamp
+        if start is not None and not isinstance(start, int | datetime):
+            _refuse(
+                f"start_timestamp must be a whole number of ms since 1970, or a datetime, got {start!r} (K3)"
+            )
         if strategy.endswith("TIMESTAMP") and start is None:
             _refuse(f"first_poll_offset_strategy {strategy} needs start_timestamp (K3)")
         named = java_deserializers(self.props)

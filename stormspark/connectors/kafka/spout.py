@@ -15,6 +15,7 @@ from stormspark.connectors.kafka.offsets import ASKED, Range, blocked, name_of
 from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings, check_topics
 from stormspark.connectors.kafka.reader import RangeReader
 from stormspark.connectors.kafka.record import KafkaRecord
+from stormspark.errors import InvalidTopologyError
 from stormspark.spi import RangeSpout
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class KafkaSpout(RangeSpout):
     def __init__(self, config: KafkaSpoutConfig) -> None:
         self.config = config
         self._streams = config.record_translator.streams()
+        self._null_stream = self._stream_of_null_tuples() if config.emit_null_tuples else DEFAULT_STREAM
         at_least_once = config.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
         retry = config.retry if at_least_once else ExponentialBackoff(max_retries=0)
         super().__init__(next(iter(self._streams.values())), retry=retry)
@@ -62,6 +64,18 @@ class KafkaSpout(RangeSpout):
         self._highest: dict[str, int] = {}
         self._blocked: dict[str, int] = {}
         self._asked = 0
+
+    def _stream_of_null_tuples(self) -> str:
+        """Return the default stream, or if the translator has only one other stream, that one."""
+        streams = list(self._streams)
+        if DEFAULT_STREAM not in streams and len(streams) > 1:
+            names = ", ".join(map(repr, streams))
+            msg = (
+                f"KafkaSpout: emit_null_tuples emits on the default stream, but the translator has only the streams {names}: "
+                f"declare the default stream, or return a Routed with None values from the translator (K7)"
+            )
+            raise InvalidTopologyError(msg)
+        return DEFAULT_STREAM if DEFAULT_STREAM in streams else streams[0]
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the translator's streams and fields."""
@@ -191,7 +205,8 @@ class KafkaSpout(RangeSpout):
         )
         values = config.record_translator.apply(record)
         if values is None and config.emit_null_tuples:
-            return (None,) * len(self._streams[DEFAULT_STREAM])
+            nulls = (None,) * len(self._streams[self._null_stream])
+            return nulls if self._null_stream == DEFAULT_STREAM else Routed(nulls, self._null_stream)
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:

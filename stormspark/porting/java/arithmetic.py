@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from stormspark.porting.java.values import Const, Function, Instance, Items, Pairs, Value
 
-__all__ = ["are_same", "calculated", "unescaped"]
+__all__ = ["Char", "are_same", "calculated", "text_of_block", "unescaped"]
+
+
+#: Java's escapes: Unicode, octal, the end of a line in a text block, and single letters.
+_ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(\n)|(.))", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
+
+
+class Char(str):
+    """A char of Java, which is a number in arithmetic.
+
+    >>> calculated("+", Char("a"), 1), calculated("+", Char("a"), "b"), calculated("-", Char("c"), Char("a"))
+    (98, 'ab', 2)
+    """
+
+    __slots__ = ()
 
 
 def unescaped(literal: str) -> str:
     r"""The text of a literal, with its escapes resolved.
 
-    >>> unescaped(r"a\tb\u0041")
-    'a\tbA'
+    >>> unescaped(r"a\tb\u0041\101\0")
+    'a\tbAA\x00'
     """
-    if "\\" not in literal:
-        return literal
-    simple = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " ", "0": "\0"}
-    result, rest = [], iter(literal)
-    for letter in rest:
-        if letter != "\\":
-            result.append(letter)
-            continue
-        following = next(rest, "")
-        if following == "u":
-            digits = "".join(next(rest, "") for _ in range(4))
-            try:
-                result.append(chr(int(digits, 16)))
-            except ValueError:
-                result.append(digits)
-        else:
-            result.append(simple.get(following, following))
-    return "".join(result)
+
+    def resolved(found: re.Match[str]) -> str:
+        digits, octal, end_of_line, letter = found.groups()
+        if digits or octal:
+            return chr(int(digits, 16) if digits else int(octal, 8))
+        return "" if end_of_line else _LETTERS.get(letter, letter)
+
+    return _ESCAPE.sub(resolved, literal)
+
+
+def text_of_block(literal: str) -> str:
+    r"""The text of a text block without its quotes: without the indentation that all its lines share.
+
+    >>> text_of_block("\n    a\n      b \n    ")
+    'a\n  b\n'
+    """
+    lines = literal.replace("\r\n", "\n").partition("\n")[2].split("\n")
+    # The last line counts even if it is blank: the position of the closing quotes decides, too.
+    indents = [len(line) - len(line.lstrip()) for line in [*filter(str.strip, lines[:-1]), lines[-1]]]
+    return unescaped("\n".join(line[min(indents) :].rstrip() for line in lines))
 
 
 def calculated(operator: str, a: Any, b: Any) -> Any:
     """The result of Java's operator; None if it is not known."""
-    if operator == "+" and (isinstance(a, str) or isinstance(b, str)):
+    if operator == "+" and (_is_string(a) or _is_string(b)):
         return _shown(a) + _shown(b)
+    a, b = (ord(one) if isinstance(one, Char) else one for one in (a, b))
     if (
         isinstance(a, bool)
         or isinstance(b, bool)
@@ -82,6 +101,10 @@ def are_same(a: Value, b: Value) -> bool | None:
 def _is_given(value: Value) -> bool:
     """Whether a library's static method returned the value. Such a value may be null."""
     return isinstance(value, Instance) and value.simple_type[:1].islower()
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str) and not isinstance(value, Char)
 
 
 def _are_ints(a: object, b: object) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from stormspark.porting.findings import Place
-from stormspark.porting.java.arithmetic import are_same, calculated, unescaped
+from stormspark.porting.java.arithmetic import Char, are_same, calculated, text_of_block, unescaped
 from stormspark.porting.java.overloads import fitting
 from stormspark.porting.java.source import (
     JavaClass,
@@ -739,7 +739,7 @@ class Evaluation:
     def _on_string(self, node: Node, scope: _Scope) -> Value:
         literal = text_of(node)
         if literal.startswith('"""'):
-            return Const(literal[3:-3].strip())
+            return Const(text_of_block(literal[3:-3]))
         return Const(unescaped(literal[1:-1]))
 
 
@@ -831,7 +831,7 @@ _EXPRESSIONS: Final[dict[str, Callable[[Evaluation, Node, _Scope], Value]]] = {
     "binary_integer_literal": Evaluation._on_integer,
     "decimal_floating_point_literal": Evaluation._on_float,
     "string_literal": Evaluation._on_string,
-    "character_literal": lambda self, node, scope: Const(unescaped(text_of(node)[1:-1])),
+    "character_literal": lambda self, node, scope: Const(Char(unescaped(text_of(node)[1:-1]))),
     "true": lambda self, node, scope: Const(True),
     "false": lambda self, node, scope: Const(False),
     "null_literal": lambda self, node, scope: Const(None),

@@ -85,6 +85,8 @@ _LIST_FACTORIES: Final = {
     "Lists.newArrayList",
     "Collections.singletonList",
 }
+#: Methods of Storm that only read the list which they receive, so that its items stay known.
+_ONLY_READ: Final = {"setDefaultStream", "setNamedStream"}
 _CREATE: Final = {"createTopology", "buildTopology", "createRemoteTopology", "createLocalTopology", "build"}
 
 _KNOWN_CONSTANTS: Final = {
@@ -249,7 +251,7 @@ class Drafts:
                 value.escapes.append((name, place))
             case Declarer():
                 value.draft.escapes.append((name, place))
-            case Items():
+            case Items() if name not in _ONLY_READ:
                 value.incomplete = True
             case Pairs():
                 value.unknown.append((f"{name}(...)", place))

@@ -6,7 +6,7 @@ No Java code is copied: each method names the line that it replaces.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -200,7 +200,7 @@ class _Skeleton:
         arguments = [quoted(found.id), self._object(one)]
         if found.parallelism is None:
             yield f"    # {short(found.place)}: the parallelism can't be made out; it is 1 here"
-        if ", None" in f", {self._arguments(one)}":
+        if any(not self._is_known(argument) for argument in self._passed(one)):
             yield f"    # {short(found.place)}: arguments that can't be made out are None here"
         if (found.parallelism or 1) != 1:
             arguments.append(str(found.parallelism))
@@ -457,12 +457,18 @@ class _Skeleton:
         return names
 
     def _arguments(self, one: ReadComponent) -> str:
+        return ", ".join(map(self._argument, self._passed(one)))
+
+    def _passed(self, one: ReadComponent) -> Sequence[Value]:
+        """The arguments that the component's class gets in the skeleton."""
         instance = one.instance
         if instance is None or instance.java_class is None:
-            return ""
-        if not self._parameters(one, instance.java_class):
-            return ""
-        return ", ".join(map(self._argument, instance.arguments))
+            return ()
+        return instance.arguments if self._parameters(one, instance.java_class) else ()
+
+    def _is_known(self, argument: Value) -> bool:
+        names = field_names(argument) if isinstance(argument, Instance) else None
+        return names is not None or not isinstance(plain(argument), Unresolved)
 
     def _argument(self, value: Value) -> str:
         names = field_names(value)

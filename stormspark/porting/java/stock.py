@@ -139,10 +139,15 @@ def _shell_fields(made: Instance) -> _Streams | None:
         streams["default"] = names
     for call in made.calls:
         if call.name == "setDefaultStream" and call.arguments:
-            names = field_names(call.arguments[0])
-            if names is None:
-                return None
-            streams["default"] = names
+            stream: str | None = "default"
+        elif call.name == "setNamedStream" and len(call.arguments) == 2:
+            stream = text(call.arguments[0])
+        else:
+            continue
+        names = field_names(call.arguments[-1])
+        if stream is None or names is None:
+            return None
+        streams[stream] = names
     return streams
 
 

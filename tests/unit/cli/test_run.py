@@ -2,6 +2,7 @@ import json
 import logging
 import signal
 import textwrap
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -191,6 +192,23 @@ def test_json_that_could_not_be_written_is_refused_before_the_run(file, script, 
     done = stormspark(file, "--json", tmp_path / "none" / "out.json")
     assert done.exit_code == 2
     assert "there is no folder" in done.stderr
+    done = stormspark(file, "--seconds", "4", "--json", tmp_path)
+    assert done.exit_code == 2
+    assert "is a folder, give the name of a file" in done.stderr
+    assert not asked
+
+
+def test_json_that_may_not_be_written_is_refused_before_the_run(file, script, tmp_path, monkeypatch):
+    asked = script(ScriptedTopology(MOMENTS))
+    (tmp_path / "there.json").touch()
+    # Root may write everywhere, so the answer of the operating system is played.
+    monkeypatch.setattr("os.access", lambda path, mode: not Path(path).is_relative_to(tmp_path))
+    done = stormspark(file, "--seconds", "4", "--json", tmp_path / "new.json")
+    assert done.exit_code == 2
+    assert "takes no new file: permission denied" in done.stderr
+    done = stormspark(file, "--seconds", "4", "--json", tmp_path / "there.json")
+    assert done.exit_code == 2
+    assert "can't be written: permission denied" in done.stderr
     assert not asked
 
 

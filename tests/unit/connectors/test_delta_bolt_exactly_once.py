@@ -93,6 +93,25 @@ def opened(table: DeltaBolt) -> tuple[RecordingCollector, DeltaBolt]:
     return collector, table
 
 
+def test_a_table_that_can_not_be_made_because_the_storage_is_away_fails_no_tuple(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C42, C44: the batch fails, and its tuples do not try one after another."""
+    tries: list[SinkTable] = []
+
+    def away(self: SinkTable, tuples: Any = ()) -> None:
+        tries.append(self)
+        raise OSError("the storage is away")
+
+    monkeypatch.setattr(SinkTable, "open_or_make", away)
+    collector, bolt = opened(DeltaBolt(tmp_path / "t", schema=SCHEMA))
+    for n in range(3):
+        bolt.execute(make_tuple(keyed(n), fields=["key", "n"]))
+    assert len(collector.acked) == 3 and not collector.failed and len(tries) == 1
+    with pytest.raises(OSError, match="the storage is away"):
+        bolt.pre_save(0)
+
+
 def rows(path: Path, *columns: str) -> list[tuple[Any, ...]]:
     table = deltalake.DeltaTable(path).to_pyarrow_table()
     table = table.select(list(columns)) if columns else table

@@ -10,8 +10,10 @@ import time
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from stormspark.api import Tuple
+from stormspark.checkpoint.key_value_store import KeyValueStore
 from stormspark.connectors import (
     FieldIndexTopicSelector,
     FieldNameBasedTupleToKafkaMapper,
@@ -37,9 +39,13 @@ def bolt_for(**properties: Any) -> KafkaBolt:
     )
 
 
-def prepared(bolt: KafkaBolt, conf: dict[str, Any] | None = None) -> tuple[KafkaBolt, RecordingCollector]:
+def prepared(
+    bolt: KafkaBolt, conf: dict[str, Any] | None = None, *, in_transaction: bool = False
+) -> tuple[KafkaBolt, RecordingCollector]:
     """A copy of it, prepared as a task is."""
     task: KafkaBolt = pickle.loads(pickle.dumps(bolt))
+    if in_transaction:
+        task.init_state(KeyValueStore())
     collector = RecordingCollector(task)
     task.prepare(conf or {}, make_context("sink", task), collector)
     return task, collector
@@ -78,6 +84,52 @@ def test_a_full_queue_is_waited_for_and_then_fails_the_tuple() -> None:
     assert collector.reasons == [
         "the producer's queue has been full for 0.1 s (max.block.ms): check whether the broker answers"
     ]
+
+
+@pytest.mark.parametrize("fire_and_forget", [False, True])
+def test_in_a_transaction_a_full_queue_fails_the_batch_and_no_tuple(fire_and_forget: bool) -> None:
+    """K8, C44: no tuple is to blame for a broker that is away. Tuples after the first one do not wait for it again."""
+    configured = bolt_for(
+        queue_buffering_max_messages=3, max_block_ms=100, message_timeout_ms=60_000
+    ).set_fire_and_forget(fire_and_forget)
+    bolt, collector = prepared(configured, in_transaction=True)
+    for n in range(6):
+        bolt.execute(word("a", str(n)))
+    unfit = word("a", 7)
+    bolt.execute(unfit)
+    assert len(collector.acked) == 6 and collector.failed == [unfit]
+    assert len([error for error in collector.errors if "has been full" in str(error)]) == 1
+    bolt._producer.purge()  # so that the batch's end need not wait for the broker
+    with pytest.raises(
+        OSError, match=r"has been full for 0.1 s .* [36] messages of the batch are not written"
+    ):
+        bolt.pre_save(0)
+
+
+def test_in_a_transaction_a_useless_producer_fails_the_batch_and_no_tuple() -> None:
+    """K8, C44: the next attempt has another producer. Without transactions the task restarts."""
+
+    class Useless:
+        def poll(self, seconds: float) -> int:
+            return 0
+
+        def produce(self, *message: Any, **options: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "a gap", fatal=True))
+
+        def flush(self, seconds: float) -> int:
+            return 0
+
+    bolt, collector = prepared(bolt_for(), in_transaction=True)
+    bolt._producer = Useless()
+    tup = word("a", "1")
+    bolt.execute(tup)
+    assert collector.acked == [tup]
+    with pytest.raises(OSError, match="a gap"):
+        bolt.pre_save(0)
+    bolt, _ = prepared(bolt_for())
+    bolt._producer = Useless()
+    with pytest.raises(KafkaException):
+        bolt.execute(tup)
 
 
 def test_sync_waits_for_the_verdict_and_fire_and_forget_for_nothing() -> None:

@@ -112,7 +112,13 @@ def test_the_defaults_are_storms() -> None:
         ({"processing_guarantee": "EXACTLY_ONCE"}, "must be one of AT_LEAST_ONCE, .* got 'EXACTLY_ONCE'"),
         ({"max_uncommitted_offsets": 0}, "max_uncommitted_offsets must be a whole number, at least 1, got 0"),
         ({"offset_commit_period_ms": "30"}, "offset_commit_period_ms must be a whole number, at least 0, got '30'"),
-        ({"max_offsets_per_trigger": 0}, "max_offsets_per_trigger must be at least 1, or None"),
+        ({"max_offsets_per_trigger": 0}, "max_offsets_per_trigger must be a whole number, at least 1, or None, got 0"),
+        ({"max_offsets_per_trigger": "10"}, "max_offsets_per_trigger must be a whole number, at least 1, or None, got '10'"),
+        (
+            {"first_poll_offset_strategy": "TIMESTAMP", "start_timestamp": "x"},
+            r"start_timestamp must be a whole number of ms since 1970, or a datetime, got 'x' \(K3\)",
+        ),
+        ({"start_timestamp": 1.5}, "start_timestamp must be a whole number of ms since 1970, or a datetime, got 1.5"),
         ({"unknown_topic": "ignore"}, "unknown_topic must be 'fail' or 'wait'"),
         ({"truncated_log": "ignore"}, "truncated_log must be 'continue' or 'fail'"),
         ({"retry": 3}, r"retry must be an ExponentialBackoff \(K4\)"),
@@ -251,6 +257,23 @@ def test_a_topic_may_have_a_translator_of_its_own() -> None:
         InvalidTopologyError, match=r"topic 'u' declares .* for stream 'pairs', which already has"
     ):
         by_topic.for_topic("u", lambda record: (), ["v"], "pairs")
+
+
+def nothing(record: KafkaRecord) -> None:
+    return None
+
+
+def test_null_tuples_go_to_the_default_stream_or_to_the_only_one() -> None:
+    """K7: and with several other streams, the spout refuses to guess."""
+    on_default = spout(record_translator=SimpleRecordTranslator(nothing, ["a", "b"]), emit_null_tuples=True)
+    assert on_default.translate(row()) == (None, None)
+    named = SimpleRecordTranslator(nothing, ["a", "b"], "named")
+    on_named = spout(record_translator=named, emit_null_tuples=True)
+    assert on_named.translate(row()) == Routed((None, None), "named")
+    several = SimpleRecordTranslator(nothing, ["a"], "named", more_streams=["other"])
+    assert spout(record_translator=several).translate(row()) is None
+    with pytest.raises(InvalidTopologyError, match=r"only the streams 'named', 'other': declare the default"):
+        spout(record_translator=several, emit_null_tuples=True)
 
 
 def test_the_spout_declares_the_translators_streams() -> None:

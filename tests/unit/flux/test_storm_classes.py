@@ -205,6 +205,7 @@ BY_SIMPLE_FORMAT = """SimpleFileNameFormat
   - {name: withPath, args: [FOLDER/out]}
   - {name: withName, args: [$COMPONENT.$TASK.$TIME.$NUM]}
   - {name: withTimeFormat, args: [yyyy-MM-dd]}"""
+BY_QUOTED_TIME = BY_SIMPLE_FORMAT.replace("[yyyy-MM-dd]", """["'at'yy''MM'o''clock%'"]""")
 
 
 @pytest.mark.parametrize(
@@ -220,6 +221,7 @@ BY_SIMPLE_FORMAT = """SimpleFileNameFormat
     [
         pytest.param(BY_DEFAULT_FORMAT, r"p-write-\d+-0-\d+\.csv", id="default"),
         pytest.param(BY_SIMPLE_FORMAT, r"write\.\d+\.\d{4}-\d\d-\d\d\.0", id="simple"),
+        pytest.param(BY_QUOTED_TIME, r"write\.\d+\.at\d\d'\d\do'clock%\.0", id="quoted-time"),
     ],
 )
 def test_hdfs_bolt_writes_files(write, tmp_path, rotation, names, expected):

@@ -78,6 +78,31 @@ def test_constants_are_followed(tmp_path):
     assert edges == {("lines-of_text7", "default", "one", "fields", "line, number")}
 
 
+def test_chars_escapes_and_text_blocks_have_javas_values(tmp_path):
+    """A char is a number in arithmetic, but a letter beside a string. A text block loses its common indentation."""
+    topology = read_main(
+        tmp_path,
+        r'''
+        char last = 'a';
+        String block = """
+            one
+              two \
+            three\tfour
+            """;
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("tab\11" + 'x' + '\101' + "\60s", new Lines(), 'c' - 'a');
+        builder.setBolt(block, new Split(), 'a' + 'b').shuffleGrouping("tab\txA0s");
+        builder.setBolt("number" + last + (last + 1), new Split()).shuffleGrouping(block);
+        ''',
+    )
+    components, _ = graph_read(topology)
+    assert components == {
+        "tab\txA0s": ("spout", 2, 2),
+        "one\n  two three\tfour\n": ("bolt", 195, 195),
+        "numbera98": ("bolt", 1, 1),
+    }
+
+
 def test_methods_are_entered_with_their_arguments(tmp_path):
     topology = read_main(
         tmp_path,
@@ -363,6 +388,30 @@ def test_shells_and_stock_components_run(tmp_path):
     assert len(runs) == 2
     assert "stormspark.testing.TestWordSpout" in runs[0] and "`python3 split.py`" in runs[1]
     assert not reported(topology, "change", ".")
+
+
+def test_the_streams_that_a_flux_shell_gets_by_calls(tmp_path):
+    topology = read_main(
+        tmp_path,
+        """
+        FluxShellBolt shell = new FluxShellBolt(new String[] {"python3", "split.py"});
+        shell.setDefaultStream(Arrays.asList("word"));
+        shell.setNamedStream("errors", Arrays.asList("line", "reason"));
+        FluxShellBolt odd = new FluxShellBolt(new String[] {"python3", "odd.py"});
+        odd.setNamedStream(args[0], Arrays.asList("line"));
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("words", new TestWordSpout());
+        builder.setBolt("split", shell).shuffleGrouping("words");
+        builder.setBolt("odd", odd).shuffleGrouping("words");
+        builder.setBolt("print", new Print()).fieldsGrouping("split", "errors", new Fields("reason"));
+        """,
+    )
+    found = {one.id: one.streams for one in topology.components}
+    assert {one.id: one.fields for one in found["split"] or ()} == {
+        "default": ("word",),
+        "errors": ("line", "reason"),
+    }
+    assert found["odd"] is None, "a stream whose name is not known"
 
 
 def test_lambdas(tmp_path):

@@ -121,6 +121,48 @@ class Mixed(Topology):
     assert reported(topology, "change", "'serialized' is a pickled Java object")
 
 
+def test_names_with_annotations_are_read(tmp_path):
+    """Of specs, of settings, and of a module; an annotation without a value is nothing."""
+    source = """
+from streamparse import Spec, Topology
+from spouts import Words
+TASKS: int = 3
+class Annotated(Topology):
+    config: dict[str, int] = {"topology.workers": 2}
+    later: Spec
+    words: Spec = Words.spec(par=TASKS)
+"""
+    [topology] = read_files(
+        tmp_path, {"annotated.py": source, "spouts.py": COMPONENTS["src/spouts.py"]}
+    ).topologies
+    assert [(one.id, one.parallelism) for one in topology.components] == [("words", 3)]
+    assert [(one.key, one.value) for one in topology.settings] == [("topology.workers", 2)]
+
+
+def test_heronpy_names_with_annotations_are_read(tmp_path):
+    """Of a class of specs, and of a script with a builder."""
+    by_class = """
+from heronpy.api.topology import Topology
+from components import Words
+class Annotated(Topology):
+    words: object = Words.spec(par=2)
+"""
+    by_builder = """
+from heronpy.api.topology import TopologyBuilder
+from components import Count, Words
+builder: TopologyBuilder = TopologyBuilder("built")
+words: object = builder.add_spout("words", Words, par=2)
+tasks: int = 4
+builder.add_bolt("count", Count, par=tasks, inputs=[words])
+"""
+    files = {"by_class.py": by_class, "by_builder.py": by_builder, "components.py": HERON_COMPONENTS}
+    topologies = read_files(tmp_path, files).topologies
+    assert {one.name: [(c.id, c.parallelism) for c in one.components] for one in topologies} == {
+        "Annotated": [("words", 2)],
+        "built": [("words", 2), ("count", 4)],
+    }
+
+
 def test_what_is_not_written_out_is_unread(tmp_path):
     source = """
 from streamparse import Topology

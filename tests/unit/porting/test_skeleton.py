@@ -147,6 +147,15 @@ def test_arguments_that_cannot_be_derived_are_listed(tmp_path):
     assert list(plan_topology(planned_skeleton(tmp_path, file), {}).components) == ["lines"]
 
 
+def test_a_text_with_none_in_it_and_a_null_are_arguments_that_are_known(tmp_path):
+    name = "SkeletonOfNone"
+    body = 'builder.setSpout("lines", new Read("some, None of them", null));'
+    more = """static class Read extends Lines { Read(String what, String encoding) { } }"""
+    [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, body, more)})
+    text = (tmp_path / file).read_text()
+    assert 'Read("some, None of them", None)' in text and "can't be made out" not in text
+
+
 def test_one_class_for_components_that_declare_alike_and_another_for_others(tmp_path):
     name = "SkeletonOfVariants"
     body = """

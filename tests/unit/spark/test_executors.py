@@ -33,6 +33,10 @@ def listed() -> list[Listed]:
 
 @pytest.fixture
 def executors(listed: list[Listed]) -> Executors:
+    return executors_of(listed)
+
+
+def executors_of(listed: list[Listed]) -> Executors:
     session: Any = MagicMock()
     session.sparkContext.getConf.return_value.getAll.return_value = [
         ("spark.dynamicAllocation.enabled", "true")
@@ -64,3 +68,14 @@ def test_an_executor_that_goes_with_workers_explains_one_failure(
     listed[2].there = False
     assert executors.took_workers({3})
     assert not executors.took_workers({3}), "that was an earlier attempt"
+
+
+def test_an_executor_that_was_lost_before_the_topology_started_explains_no_failure(
+    listed: list[Listed],
+) -> None:
+    """An application may have run for days: a worker that dies in the first failing batch did not go with that executor."""
+    listed[1].there = False
+    executors = executors_of(listed)
+    assert not executors.took_workers({3})
+    listed[2].there = False
+    assert executors.took_workers({3})

@@ -30,6 +30,7 @@ from stormspark.testing import (
     make_context,
     wait_until_idle,
 )
+from stormspark.testing.spool import Spool
 
 
 def task_of(feeder: FeederSpout, index: int = 0, parallelism: int = 1) -> tuple[FeederSpout, Any]:
@@ -58,6 +59,21 @@ def fed_topology(feeder: FeederSpout, tasks: int = 1) -> Topology:
     builder.set_spout("feeder", feeder, tasks)
     builder.set_bolt("picky", Picky(), 2).shuffle_grouping("feeder")
     return builder.create_topology("fed")
+
+
+def test_threads_that_count_emitted_tuples_wait_for_each_other():
+    """J25: a thread that reads the spool while another one adds to the count would make the count wrong."""
+    feeder = FeederSpout(Fields("word"))
+    locked = []
+
+    class Taken(Spool):
+        def read(self) -> list[int]:
+            locked.append(feeder._lock is not None and feeder._lock.locked())
+            return [0]
+
+    feeder._taken = Taken()
+    assert (feeder.emitted, feeder.emitted) == (1, 2)
+    assert locked == [True, True]
 
 
 def test_what_is_fed_before_and_after_the_opening_is_emitted_once_in_order():
