@@ -22,7 +22,7 @@ class Rig:
         workers: int,
         *,
         active: Any = True,
-        clock: SimulatedClock | None = None,
+        clock: Any = None,
         **conf: Any,
     ) -> None:
         settings = {
