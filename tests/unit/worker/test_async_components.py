@@ -650,7 +650,7 @@ def test_a_spout_that_hears_slowly_is_asked_slowly() -> None:
 
     rig = _spout(Slow(ack=slowly), topology_max_spout_pending=10)
     spout = RUNNING[0]
-    _until(rig, lambda: spout.emitted > 1000)
+    _until(rig, lambda: spout.emitted >= 1000)
     rig.batches(20)
     assert spout.emitted < 1100
     spout.loop.call_soon_threadsafe(spout.may_hear.set)
