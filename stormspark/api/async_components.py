@@ -35,8 +35,8 @@ __all__ = [
 class AsyncOutputCollector(Protocol):
     """The collector that `AsyncBolt.prepare` receives. Any thread may call it, and no method waits.
 
-    Emits reach their tasks a little later, so they return no task ids. Inside ``execute``, and in the asyncio tasks that it
-    starts, the *current tuple* is the tuple of that call.
+    Emits reach their tasks a little later, so they return no task ids. Inside ``execute``, and in the asyncio tasks and the
+    ``asyncio.to_thread`` that it starts, the *current tuple* is the tuple of that call. Elsewhere there is none.
     """
 
     def emit(
@@ -112,7 +112,7 @@ class AsyncBolt(Component, ABC):
         """Process one tuple. Up to `capacity` of these calls are under way at once."""
 
     async def cleanup(self) -> None:
-        """Called when the topology ends, after all calls have ended, but not when a worker is killed (C1)."""
+        """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled before."""
 
 
 class AsyncEmitGroup(Protocol):

@@ -17,7 +17,7 @@ __all__ = ["problem_with_coroutines"]
 
 _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
-#: The methods of other components that users might write as coroutines.
+#: The methods of other components that users might write as coroutines. A component may have others for its own use.
 _OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
@@ -38,7 +38,9 @@ def problem_with_coroutines(component: Component) -> str | None:
             or _number(component, "prefetch")
             or _mixture(component, "AsyncSpout")
         )
-    wrong = [name for name in _OF_OTHERS if _is_coroutine(component, name)]
+    kinds = [kind for kind in _OTHER_KINDS if isinstance(component, kind)]
+    called = [name for name in _OF_OTHERS if any(hasattr(kind, name) for kind in kinds)]
+    wrong = [name for name in called if _is_coroutine(component, name)]
     if not wrong:
         return None
     base = "AsyncSpout" if isinstance(component, Spout) else "AsyncBolt"

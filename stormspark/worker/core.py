@@ -104,7 +104,7 @@ class Worker:
         try:
             self._open(active)
         except BaseException:
-            self.services.end_event_loop()  # the process may live on, if it is a user's
+            self.abandon()  # the process may live on, if it is a user's
             raise
 
     def _open(self, active: bool) -> None:

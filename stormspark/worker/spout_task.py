@@ -365,10 +365,14 @@ class SpoutTask(Task):
         if isinstance(result, Exception):
             self.raised("next_tuple", result)
             return self.fatal is None
-        if not self.calls.suspended:
+        if not self.calls.suspended and self._has_run():
             self._raised_in_row = 0
         allowance.hungry = result
         return result
+
+    def _has_run(self) -> bool:
+        """Return whether a call of the user's ``next_tuple`` has returned."""
+        return not isinstance(self.spout, AsyncSpoutExecutor) or self.spout.take_returned()
 
     def pause(self) -> None:
         """Suspend a long ``next_tuple``, so that bolts and other spouts get their turn. The collector's ``emit`` calls this."""

@@ -22,7 +22,7 @@ from stormspark.api import DEFAULT_STREAM, AsyncBolt, Bolt, OutputCollector, Top
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import EmitError, FailedException, ReportedFailedException
 from stormspark.spi import WorksOutside
-from stormspark.worker.asynchronous.event_loop import EventLoop, contained
+from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
 
 __all__ = ["AsyncBoltExecutor"]
 
@@ -33,13 +33,15 @@ _MOST_NOTES = 4096
 class _Call:
     """One call of ``execute``, for one tuple."""
 
-    __slots__ = ("deadline", "error", "is_over", "notes", "running", "tup")
+    __slots__ = ("deadline", "error", "has_begun", "is_over", "is_settled", "notes", "running", "tup")
 
     def __init__(self, tup: Tuple, deadline: float) -> None:
         self.tup = tup
         self.deadline = deadline
         self.running: asyncio.Task[None]
-        self.is_over = False
+        self.has_begun = self.is_over = False
+        #: Whether the call has acked or failed its tuple itself.
+        self.is_settled = False
         #: The exception by which the call has ended.
         self.error: BaseException | None = None
         #: In an ordered bolt, what the call has done while earlier calls were not over.
@@ -55,10 +57,10 @@ _current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default
 class AsyncCollector:
     """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
 
-    ``note`` takes what a call does, and ``place`` names the task in error messages.
+    ``note`` takes what a call does, and whether it counts even if the call is over. ``place`` names the task in error messages.
     """
 
-    def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note], None]) -> None:
+    def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note, bool], None]) -> None:
         self._collector = collector  # a `BoltCollector`; only the task's thread may emit, ack and fail by it
         self._place, self._note = place, note
 
@@ -69,9 +71,9 @@ class AsyncCollector:
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> None:
         """Emit a tuple that is anchored to the current tuple, or to ``anchors``. Raises `EmitError`."""
-        call, anchors = self._anchored(anchors)
+        call, anchors, outlives = self._anchored(anchors)
         values = self._collector.outlet(stream).checked(values)
-        self._note(call, partial(self._collector.emit, values, stream, anchors))
+        self._note(call, partial(self._collector.emit, values, stream, anchors), outlives)
 
     def emit_direct(
         self,
@@ -81,43 +83,68 @@ class AsyncCollector:
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> None:
         """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
-        call, anchors = self._anchored(anchors)
+        call, anchors, outlives = self._anchored(anchors)
         values = self._collector.outlet(stream).checked(values)
-        self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors))
+        self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors), outlives)
 
     def _anchored(
         self, anchors: Tuple | Iterable[Tuple] | None
-    ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...]]:
-        """Return the call that an emit belongs to, and its anchors. Raises `EmitError` for anchors that are settled."""
+    ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...], bool]:
+        """Return the call that an emit belongs to, its anchors, and whether it counts after the call.
+
+        Raises `EmitError` for anchors that are settled.
+        """
         call = _current.get()
         if anchors is None and call is not None:
-            if call.is_over:
-                msg = (
-                    f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
-                    f"starts, or emit with anchors=()"
-                )
-                raise EmitError(msg)
-            return call, call.tup
+            self._check_open(call)
+            return call, call.tup, False
         given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
-        if given:
-            self._collector.check_anchors(given)
-        return (None if call is None or call.is_over else call), given
+        if not given:
+            return call, given, True
+        self._collector.check_anchors(given)
+        own = call is not None and any(
+            call.tup is one for one in ((given,) if isinstance(given, Tuple) else given)
+        )
+        if own:
+            assert call is not None
+            self._check_open(call)
+        return call, given, not own
+
+    def _check_open(self, call: _Call) -> None:
+        """Raise `EmitError` if an emit can't be anchored to the call's tuple, which the task's thread may settle only later."""
+        if call.is_over:
+            msg = (
+                f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
+                f"starts, or emit with anchors=()"
+            )
+            raise EmitError(msg)
+        if call.is_settled:
+            msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail (E14); emit first, then ack"
+            raise EmitError(msg)
 
     def ack(self, tup: Tuple) -> None:
         """Ack a tuple before its call ends."""
-        self._note(_current.get(), partial(self._collector.ack, tup))
+        self._settle(tup, partial(self._collector.ack, tup))
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5)."""
-        self._note(_current.get(), partial(self._collector.fail, tup, reason))
+        self._settle(tup, partial(self._collector.fail, tup, reason))
+
+    def _settle(self, tup: Tuple, note: _Note) -> None:
+        call = _current.get()
+        own = call is not None and tup is call.tup
+        if own:
+            assert call is not None
+            call.is_settled = True
+        self._note(call, note, not own)
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""
-        self._note(_current.get(), partial(self._collector.reset_timeout, tup))
+        self._note(_current.get(), partial(self._collector.reset_timeout, tup), True)
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
-        self._note(_current.get(), partial(self._collector.report_error, error))
+        self._note(_current.get(), partial(self._collector.report_error, error), True)
 
 
 class AsyncBoltExecutor(Bolt, WorksOutside):
@@ -136,6 +163,8 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         #: For the task's thread, from any thread: what it has to carry out.
         self._notes: deque[_Note] = deque()
         self._signalled = False
+        #: For the task's thread: whether the next note is an exception that restarts the task.
+        self._raises_next = False
         #: For the loop: the calls that have not returned, in the order in which their tuples came.
         self._calls: dict[_Call, None] = {}
         #: For the loop, in an ordered bolt: the calls whose notes were not all passed on.
@@ -172,7 +201,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
     @property
     def room(self) -> int:
         """See `WorksOutside.room`."""
-        return self._capacity - self._occupied
+        return 0 if self._raises_next else self._capacity - self._occupied
 
     @property
     def outside(self) -> int:
@@ -199,13 +228,20 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         if self._signalled:
             try:
                 os.read(self._read, 64)
+                self._signalled = (
+                    False  # before the queue is read: whoever adds to it from now on signals again
+                )
             except BlockingIOError:
-                pass
-            self._signalled = False  # before the queue is read: whoever adds to it from now on signals again
+                pass  # the signal is about to be written, and the read that follows it comes then
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
             if type(note) is _Call:
+                if self._outside < before and _restarts(note.error):
+                    # The tuples before it are done, so it is not in a row with earlier exceptions.
+                    notes.appendleft(note)
+                    self._raises_next = True
+                    break
                 self._returned(note)
             else:
                 note()  # type: ignore[operator]
@@ -226,7 +262,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self._collector.ack(tup)
 
     def _raise_or_fail(self, tup: Tuple, error: Exception) -> None:
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"[:1000]
         if tup.state != SETTLED:
             self._collector.fail(tup, reason)
         if not isinstance(error, FailedException):
@@ -241,9 +277,9 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self._collector.fail(tup, f"execute took longer than {self._timeout:g} s (timeout_secs)")
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt on the event loop."""
+        """Cancel all calls, and clean up the user's bolt on the event loop."""
         try:
-            self._loop.run(self.bolt.cleanup())
+            self._loop.run(self._clean_up())
         finally:
             self.let_go()
 
@@ -277,9 +313,11 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self._set_timer()
 
     async def _run(self, call: _Call) -> None:
+        call.has_begun = True
         _current.set(call)
         try:
-            await self.bolt.execute(call.tup)
+            if not call.is_over:
+                await self.bolt.execute(call.tup)
         except BaseException as error:  # also `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
@@ -296,13 +334,20 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             call.is_over = True
             self._pass_on(call)
 
-    def _note(self, call: _Call | None, note: _Note) -> None:
-        """Note what a call does; None: code outside of all calls. Any thread may call this."""
+    def _note(self, call: _Call | None, note: _Note, outlives: bool = False) -> None:
+        """Note what a call does; None: code outside of all calls. Any thread may call this.
+
+        ``outlives``: it counts even if the call is over, as it does not concern the call's tuple.
+        """
         if get_ident() != self._loop.thread:
-            self._loop.call(self._note, call, note)
+            self._loop.call(self._note, call, note, outlives)
             return
-        if self._closed or (call is not None and call.is_over):
+        if self._closed:
             return
+        if call is not None and call.is_over:
+            if not outlives:
+                return
+            call = None
         if call is not None and self._ordered and self._order[0] is not call:
             call.notes.append(note)
         else:
@@ -353,18 +398,36 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 call.error = _TIMED_OUT
                 self._note(call, partial(self._fail_late, call.tup))
                 self._over(call)
-                call.running.cancel()
+                if call.has_begun:  # else `_run`, which has to free its place, would never run
+                    call.running.cancel()
         self._set_timer()
 
-    def _cancel_all(self) -> None:
-        for call in list(self._calls):
+    async def _clean_up(self) -> None:
+        running = self._cancel_calls()
+        if running:
+            await asyncio.wait(running, timeout=END_SECS / 2)
+        await self.bolt.cleanup()
+
+    def _cancel_calls(self) -> list[asyncio.Task[None]]:
+        """Cancel all calls; return those that have not ended yet."""
+        running = [call.running for call in self._calls]
+        for call in self._calls:
             call.is_over = True
             call.running.cancel()
         self._order.clear()
         self._deadlines.clear()
+        return running
+
+    def _cancel_all(self) -> None:
+        self._cancel_calls()
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
 
 
 _TIMED_OUT = TimeoutError("execute took too long")
+
+
+def _restarts(error: BaseException | None) -> bool:
+    """Return whether the end of a call restarts the task."""
+    return error is not None and error is not _TIMED_OUT and not isinstance(error, FailedException)

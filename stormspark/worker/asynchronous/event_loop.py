@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from stormspark.worker.foreign_calls import start_unwatched
 
-__all__ = ["EventLoop"]
+__all__ = ["END_SECS", "EventLoop", "contained"]
 
 _T = TypeVar("_T")
 #: How long the end waits for coroutines that are cancelled, in seconds. One that blocks the loop is left behind with its thread.
-_END_SECS = 2.0
+END_SECS = 2.0
 
 
 class EventLoop:
@@ -21,6 +21,7 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._ends = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         # The thread calls no collector of a task, so tasks need not be prepared for calls from it.
         start_unwatched(self._thread)
@@ -31,7 +32,14 @@ class EventLoop:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            while not self._ends:  # user code may stop the loop
+                try:
+                    self._loop.run_forever()
+                except (KeyboardInterrupt, SystemExit) as error:
+                    # asyncio raises it here if it comes of a task that a coroutine has started. Whoever awaits the task gets it,
+                    # too, and the loop belongs to all components.
+                    what = f"a task or a callback raised {type(error).__name__}"
+                    self._loop.call_exception_handler({"message": what, "exception": error})
         finally:
             self._loop.close()
 
@@ -62,15 +70,16 @@ class EventLoop:
     def end(self) -> None:
         """Cancel all coroutines, and end the thread."""
         self.call(lambda: self._loop.create_task(self._end()))
-        self._thread.join(_END_SECS)
+        self._thread.join(END_SECS)
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         if others:
-            await asyncio.wait(others, timeout=_END_SECS / 2)
+            await asyncio.wait(others, timeout=END_SECS / 2)
         await self._loop.shutdown_asyncgens()
+        self._ends = True
         self._loop.stop()
 
 

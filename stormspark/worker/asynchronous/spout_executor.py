@@ -17,7 +17,7 @@ from typing import Any
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
 from stormspark.spi import LivesOutside
-from stormspark.worker.asynchronous.event_loop import EventLoop, contained
+from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
 
 __all__ = ["AsyncSpoutExecutor"]
 
@@ -25,6 +25,8 @@ __all__ = ["AsyncSpoutExecutor"]
 _PAUSE_SECS = 0.001
 #: After how many calls the caller lets other coroutines run, because a call may return without ever waiting.
 _TURN = 64
+#: While this many acks and fails wait for the spout, ``next_tuple`` is not called again until it has got half of them.
+_MOST_VERDICTS = 1000
 
 
 class AsyncSpoutCollector:
@@ -102,6 +104,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         #: From the task's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         self._noted = 0  # how many notes were made so far
+        self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
         self._active = self._closed = False
         self._opened = False
 
@@ -146,6 +149,11 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         elif self._error is not None:
             raise contained(self._error)
 
+    def take_returned(self) -> bool:
+        """Return whether a call of the user's ``next_tuple`` has returned since the last time."""
+        returned, self._returned = self._returned, False
+        return returned
+
     def ack(self, message_id: Hashable) -> None:
         """Pass an ack on to the user's spout."""
         self._inform(True, message_id)
@@ -187,14 +195,15 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
     async def _call(self) -> None:
         calls = 0
         try:
-            while not self._closed:
-                while not self._active or len(self._notes) >= self._prefetch:
+            while not self._closed and self._error is None:
+                while self._must_wait():
                     self._may_call.clear()
                     # The task's thread may have made room since the condition was read.
-                    if not self._active or len(self._notes) >= self._prefetch:
+                    if self._must_wait():
                         await self._may_call.wait()
                 before = self._noted
                 await self.spout.next_tuple()
+                self._returned = True
                 calls += 1
                 if self._noted == before:
                     await asyncio.sleep(_PAUSE_SECS)
@@ -202,6 +211,9 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
                     await asyncio.sleep(0)
         except BaseException as error:
             self._end(error)
+
+    def _must_wait(self) -> bool:
+        return not self._active or len(self._notes) >= self._prefetch or len(self._verdicts) >= _MOST_VERDICTS
 
     async def _inform_spout(self) -> None:
         spout, verdicts = self.spout, self._verdicts
@@ -212,6 +224,8 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
                     acked, message_id, self.collector.verdict = verdicts[0]
                     await (spout.ack(message_id) if acked else spout.fail(message_id))
                     verdicts.popleft()
+                    if len(verdicts) == _MOST_VERDICTS // 2:
+                        self._may_call.set()
                 self.collector.verdict = None
                 await self._has_verdicts.wait()
         except BaseException as error:
@@ -233,5 +247,5 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._closed = True
         self._cancel()
         if self._coroutines:
-            await asyncio.wait(self._coroutines)
+            await asyncio.wait(self._coroutines, timeout=END_SECS / 2)
         await self.spout.close()

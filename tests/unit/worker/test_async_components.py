@@ -6,6 +6,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -341,6 +343,187 @@ def test_a_loop_ends_with_its_worker() -> None:
     assert len(scene.bolt.cancelled) == 20
 
 
+# -- what breaks out, and what comes late --------------------------------------------------------------------------
+
+
+class Exits(Calls):
+    """One call of the first instance starts a task that ends badly."""
+
+    end_of_task = ""
+
+    async def work(self, tup: Any, number: int) -> None:
+        if number == 3 and len(RUNNING) == 1:
+            await asyncio.gather(self.exits())
+        self.collector.emit((number,))
+
+    async def exits(self) -> None:
+        if self.end_of_task == "stop":
+            self.loop.stop()
+            await asyncio.sleep(0)
+            raise KeyError
+        raise SystemExit(3) if self.end_of_task == "exit" else KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("end", "says"), [("exit", "SystemExit: 3"), ("interrupt", "KeyboardInterrupt"), ("stop", "KeyError")]
+)
+def test_no_code_of_a_call_ends_the_loop(end: str, says: str) -> None:
+    """W22: asyncio lets `SystemExit` of a task that a call has started out of the loop, which belongs to all components."""
+    scene = Scene(Exits(end_of_task=end))
+    scene.until(lambda: len(scene.spout.heard) == 20)
+    (task,) = scene.rig.tasks("b")
+    assert task.counters.restarts == 1 and says in scene.rig.errors[0]
+    scene.close()
+
+
+def test_a_call_whose_time_is_over_before_it_begins_leaves_its_place() -> None:
+    scene = Scene(Calls(capacity=1, timeout_secs=0.3), ROWS[:2])
+    scene.under_way(0)
+    executor, loop = scene.rig.users("b")[0], scene.bolt.loop
+    scene.bolt.end(0)
+    wait_for(lambda: not scene.bolt.waiting)
+    # The loop is blocked while the next call is asked for, and again between its creation and its first step. Just then the
+    # timer of an earlier call goes off.
+    loop.call_soon_threadsafe(time.sleep, 0.5)
+    scene.rig.batches(1)
+    assert executor.room == 0
+    loop.call_soon_threadsafe(time.sleep, 0.5)
+    loop.call_soon_threadsafe(executor._end_late_calls)
+    scene.until(lambda: len(scene.spout.heard) == 2)
+    scene.rig.batches(2)
+    assert executor.room == 1
+    scene.close()
+
+
+def test_a_late_emit_with_the_calls_own_tuple_as_anchor_raises_where_it_is_made() -> None:
+    """E14: the task's thread has not failed the tuple yet."""
+
+    class Late(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            try:
+                await self.waiting[number]
+            except asyncio.CancelledError:
+                for anchors in (tup, [tup]):
+                    with pytest.raises(EmitError, match="whose execute has ended"):
+                        self.collector.emit((number,), anchors=anchors)
+                self.collector.emit((number,), anchors=())
+                raise
+
+    scene = Scene(Late(timeout_secs=0.05), ROWS[:3])
+    scene.until(lambda: len(fails_of(scene.spout)) == 3 and len(scene.keep.came) == 3)
+    assert scene.rig.errors == []
+    scene.close()
+
+
+def test_an_emit_after_the_calls_own_ack_raises_where_it_is_made() -> None:
+    """E14."""
+
+    class Early(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            (self.collector.ack if number else self.collector.fail)(tup)
+            with pytest.raises(EmitError, match=r"component 'b', task 3: .* after its ack or fail"):
+                self.collector.emit((number,))
+            self.collector.emit((number,), anchors=())
+
+    scene = Scene(Early(), ROWS[:2])
+    scene.until(lambda: len(scene.spout.heard) == 2 and len(scene.keep.came) == 2)
+    assert acks_of(scene.spout) == [1] and scene.rig.errors == []
+    scene.close()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_task_that_a_call_has_started_serves_later_calls(ordered: bool) -> None:
+    """E5: as one that sends the requests of many calls at once. What it does for others counts after its own call has ended."""
+
+    class Gathers(Calls):
+        async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+            await super().prepare(conf, context, collector)
+            self.queue: asyncio.Queue[Any] = asyncio.Queue()
+            self.sender: Any = None
+
+        async def work(self, tup: Any, number: int) -> None:
+            if self.sender is None:
+                self.sender = asyncio.create_task(self.send())
+                return
+            await self.queue.put(tup)
+            await self.waiting[number]
+
+        async def send(self) -> None:
+            while True:
+                tup = await self.queue.get()
+                self.collector.emit((tup[0],), anchors=tup)
+                if tup[0] % 2:
+                    self.collector.fail(tup, "odd")
+                    self.collector.report_error("odd")
+                self.waiting[tup[0]].set_result(None)
+
+    scene = Scene(Gathers(ordered=ordered), ROWS[:6])
+    scene.until(lambda: len(scene.spout.heard) == 6)
+    assert sorted(acks_of(scene.spout)) == [0, 2, 4]
+    assert sorted(fail.message for fail in fails_of(scene.spout)) == [1, 3, 5]
+    assert len(scene.rig.errors) == 3 and sorted(scene.keep.came) == [1, 2, 3, 4, 5]
+    scene.close()
+
+
+def test_exceptions_are_in_a_row_only_if_no_call_has_gone_well_between_them() -> None:
+    """W22: also if the results of many calls come at once."""
+    scene = Scene(Calls(capacity=5), stormspark_task_max_restarts_in_row=1)
+    (task,) = scene.rig.tasks("b")
+    for first in (0, 5, 10):
+        scene.under_way(*range(first, first + 5))
+        for number in range(first, first + 5):
+            scene.bolt.end(number, KeyError(number) if number == first + 4 else None)
+        ended = threading.Event()
+        wait_for(lambda: not scene.bolt.waiting)
+        scene.bolt.loop.call_soon_threadsafe(ended.set)
+        assert ended.wait(10)
+        instances = len(RUNNING)
+        scene.until(lambda: task.fatal or len(RUNNING) > instances)  # noqa: B023
+    assert task.fatal is None and task.counters.restarts == 3
+    assert len(acks_of(scene.spout)) == 12
+    scene.close()
+
+
+def test_calls_end_before_cleanup() -> None:
+    class Closes(Calls):
+        closed = False
+
+        async def execute(self, tup: Any) -> None:
+            try:
+                await super().execute(tup)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.01)
+                self.was_closed = self.closed
+                raise
+
+        async def cleanup(self) -> None:
+            self.closed, self.left = True, len(self.waiting)
+
+    scene = Scene(Closes(), ROWS[:5])
+    scene.under_way(*range(5))
+    scene.rig.workers[0].close()
+    assert scene.bolt.left == 0 and len(scene.bolt.cancelled) == 5 and not scene.bolt.was_closed
+    wait_for(lambda: not _loops())
+
+
+def test_a_prepare_that_raises_leaves_no_pipe_of_another_bolt() -> None:
+    class Broken(Calls):
+        async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+            raise OSError("no such host")
+
+    def files() -> int:
+        return len(list(Path("/dev/fd").iterdir()))
+
+    builder = two(Calls(), ROWS)
+    builder.set_bolt("c", Broken()).shuffle_grouping("b")
+    before = files()
+    for _ in range(5):
+        with pytest.raises(ComponentError, match="no such host"):
+            Rig(builder, 1)
+    wait_for(lambda: not _loops())
+    wait_for(lambda: files() <= before)
+
+
 # -- spouts --------------------------------------------------------------------------------------------------------
 
 
@@ -404,6 +587,103 @@ def test_an_inactive_spout_is_not_called_and_still_hears() -> None:
     rig.cluster.abandon()
 
 
+class Restless(Flood):
+    """Its ``next_tuple`` and its ``ack`` do what the test says."""
+
+    def __init__(self, next_tuple: Any = None, ack: Any = None) -> None:
+        self.does, self.hears = next_tuple, ack
+
+    async def next_tuple(self) -> None:
+        await (self.does(self) if self.does else super().next_tuple())
+
+    async def ack(self, message_id: Any) -> None:
+        await super().ack(message_id)
+        if self.hears:
+            await self.hears(self)
+
+
+def _spout(spout: AsyncSpout, **conf: Any) -> Rig:
+    builder = TopologyBuilder()
+    builder.set_spout("s", spout)
+    builder.set_bolt("keep", Keep()).shuffle_grouping("s")
+    return _rig(builder, **conf)
+
+
+def test_a_spout_that_never_gets_through_next_tuple_stops_the_topology() -> None:
+    """W22."""
+
+    async def fails(spout: Any) -> None:
+        spout.collector.emit((1,))
+        await asyncio.sleep(0.2)  # some batches
+        raise KeyError("x")
+
+    rig = _spout(Restless(fails), stormspark_task_max_restarts_in_row=2)
+    (task,) = rig.tasks("s")
+    _until(rig, lambda: task.fatal)
+    assert "3 times in a row" in task.fatal.text and len(RUNNING) == 3
+    rig.cluster.abandon()
+
+
+def test_an_ack_that_raises_restarts_a_spout_that_never_rests() -> None:
+    """W22: it is not called any more, and so the exception has its turn."""
+
+    async def many(spout: Any) -> None:
+        for _ in range(100):
+            await Flood.next_tuple(spout)
+        await asyncio.sleep(600 if spout.emitted > 100_000 else 0.001)
+
+    async def raises(_: Any) -> None:
+        raise KeyError("ack")
+
+    spout = Restless(many, raises)
+    spout.prefetch = 1_000_000
+    rig = _spout(spout, topology_max_spout_pending=10)
+    _until(rig, lambda: len(RUNNING) > 1)
+    assert RUNNING[0].emitted < 100_000
+    rig.cluster.abandon()
+
+
+def test_a_spout_that_hears_slowly_is_asked_slowly() -> None:
+    """B4: acks that wait for the spout do not pile up for ever."""
+
+    async def slowly(spout: Any) -> None:
+        await spout.may_hear.wait()
+
+    class Slow(Restless):
+        async def open(self, conf: Any, context: Any, collector: Any) -> None:
+            await super().open(conf, context, collector)
+            self.loop, self.may_hear = asyncio.get_running_loop(), asyncio.Event()
+
+    rig = _spout(Slow(ack=slowly), topology_max_spout_pending=10)
+    spout = RUNNING[0]
+    _until(rig, lambda: spout.emitted >= 1000)
+    rig.batches(20)
+    assert spout.emitted < 1100
+    spout.loop.call_soon_threadsafe(spout.may_hear.set)
+    _until(rig, lambda: spout.emitted > 3000)
+    rig.cluster.abandon()
+
+
+def test_close_waits_not_for_ever_for_a_next_tuple_that_ignores_its_cancellation() -> None:
+    async def stays(spout: Any) -> None:
+        spout.stays = True
+        while not spout.closed:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.1)
+
+    class Stays(Restless):
+        stays = closed = False
+
+        async def close(self) -> None:
+            self.closed = True
+
+    rig = _spout(Stays(stays))
+    wait_for(lambda: RUNNING[0].stays)
+    rig.workers[0].close()
+    assert RUNNING[0].closed
+    wait_for(lambda: not _loops())
+
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 
@@ -455,6 +735,29 @@ def test_what_can_not_be_async_is_refused_with_the_users_line(component: Any, sa
     with pytest.raises(InvalidTopologyError) as raised:
         add("x", component)
     assert "test_async_components.py" in str(raised.value) and says in str(raised.value)
+
+
+class Helped(Bolt):
+    """Has coroutines for its own use, with names that other kinds of components use."""
+
+    async def process(self, tup: Any) -> None:
+        self.collector.ack(tup)
+
+    async def close(self) -> None:
+        pass
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        asyncio.run(self.process(tup))
+
+
+def test_coroutines_that_no_worker_calls_are_the_components_own_affair() -> None:
+    rig = Rig(two(Helped(), ROWS), 1)
+    rig.batches(2)
+    assert len(acks_of(rig.users("a")[0])) == 20
+    rig.cluster.abandon()
 
 
 def test_an_async_bolt_is_no_spout_and_the_other_way_round() -> None:
