@@ -241,7 +241,8 @@ class BoltTask(Task):
 
     def waited(self, seconds: float) -> None:
         """Count time in which the worker only waited for this bolt and others as execution time of this bolt's tuples."""
-        self.counters.latency.seconds += seconds
+        if self._runner.is_busy:
+            self.counters.latency.seconds += seconds
 
     # -- execution -------------------------------------------------------------------------------------------
 
