@@ -67,6 +67,11 @@ class WorksOutside(LivesOutside):
         """
         return True
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the bolt could do no more at the same time. If so, a wait of the worker counts as time that its tuples take."""
+        return True
+
     @abstractmethod
     def send(self) -> None:
         """Called when no more tuples come for now. Send the tuples that the bolt has collected."""

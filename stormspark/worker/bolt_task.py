@@ -241,8 +241,9 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds`` to the execution time of this bolt's tuples: for that time the worker only waited for work outside."""
-        self.counters.latency.seconds += seconds
+        """Count time in which the worker only waited for this bolt and others as execution time of this bolt's tuples."""
+        if self._runner.is_busy:
+            self.counters.latency.seconds += seconds
 
     # -- execution -------------------------------------------------------------------------------------------
 

@@ -217,6 +217,11 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         """Nobody waits: the coroutines go on whether their results are taken in or not."""
         return False
 
+    @property
+    def is_busy(self) -> bool:
+        """Calls that wait take nobody's time, unless all places are taken. So long calls slow no spout down before that."""
+        return self.room <= 0
+
     def send(self) -> None:
         """Begin the calls of the tuples that were executed since the last time."""
         if self._new:

@@ -343,6 +343,22 @@ def test_a_loop_ends_with_its_worker() -> None:
     assert len(scene.bolt.cancelled) == 20
 
 
+def test_only_calls_of_a_full_bolt_take_its_time() -> None:
+    """F3: otherwise the spouts would be slowed down because of long calls that hold up nobody."""
+    scene = Scene(Calls(capacity=4), ROWS[:4])
+    scene.under_way(0, 1, 2, 3)
+    (task,) = scene.rig.tasks("b")
+    took = task.counters.latency.seconds
+    scene.rig.batches(3)
+    assert task.counters.latency.seconds > took
+    scene.bolt.end(0)
+    scene.until(lambda: acks_of(scene.spout) == [0])
+    took = task.counters.latency.seconds
+    scene.rig.batches(3)
+    assert task.counters.latency.seconds == took
+    scene.close()
+
+
 # -- what breaks out, and what comes late --------------------------------------------------------------------------
 
 
