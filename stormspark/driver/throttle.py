@@ -6,8 +6,16 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stormspark.backpressure import Controller, Limits, Pressure, SpoutPressure
+from stormspark.backpressure import (
+    Controller,
+    LimitedSpout,
+    Limits,
+    LocalPreference,
+    Pressure,
+    SpoutPressure,
+)
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.reachability import spouts_of
 from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Throttle", "upstream_spouts"]
@@ -31,6 +39,15 @@ class Throttle:
             byte_marks=settings.byte_marks,
             tree_marks=settings.tree_marks,
         )
+        self._local = LocalPreference(
+            {
+                component.id: LimitedSpout(component.tasks, component.settings.max_spout_pending)
+                for component in components
+                if component.kind == "spout" and component.settings.max_spout_pending and settings.acking
+            },
+            lower=settings.locality_lower_bound,
+            higher=settings.locality_higher_bound,
+        )
 
     def begin(self) -> None:
         """Begin with new workers, whose speed is not known yet."""
@@ -50,12 +67,25 @@ class Throttle:
                 self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
             else:
                 self._controller.observe(loads, seconds, filled=filled)
+                self._local.observe(loads, seconds, worked=[report.worked for report in reports])
 
     @property
     def limits(self) -> Limits | None:
         """The limits of the spouts in the next round; None if the topology does not slow down spouts."""
         with self._lock:
             return self._controller.limits if self._slows else None
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The spouts that max spout pending held in the last round."""
+        with self._lock:
+            return self._local.held
+
+    @property
+    def staying_local(self) -> frozenset[str]:
+        """The spouts whose tuples stay in their workers in the next round, where the grouping allows it."""
+        with self._lock:
+            return self._local.staying
 
     @property
     def round_target(self) -> float:
@@ -85,18 +115,5 @@ class Throttle:
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
     """Return, for each bolt, the spouts whose tuples reach it, directly or through other bolts."""
-    reached: dict[str, set[str]] = {component: set() for component in plan.components}
-    for component in plan.components.values():
-        if component.kind == "spout":
-            reached[component.id].add(component.id)
-    changed = True
-    while changed:
-        changed = False
-        for edge in plan.edges:
-            new = reached[edge.source] - reached[edge.target]
-            if new:
-                reached[edge.target] |= new
-                changed = True
-    return {
-        name: frozenset(spouts) for name, spouts in reached.items() if plan.components[name].kind == "bolt"
-    }
+    spouts = spouts_of(plan.components, plan.edges)
+    return {name: spouts[name] for name, component in plan.components.items() if component.kind == "bolt"}
