@@ -12,6 +12,7 @@ from stormspark.backpressure.controller import (
     SpoutPressure,
 )
 from stormspark.backpressure.local_preference import LimitedSpout, LocalPreference
+from stormspark.backpressure.pending_cost import PendingCost
 from stormspark.backpressure.quantum import SpoutQuantum
 from stormspark.backpressure.signals import BoltLoad, Limits, SpoutLoad, TaskLoad
 from stormspark.backpressure.water_marks import WaterMarks
@@ -25,6 +26,7 @@ __all__ = [
     "LimitedSpout",
     "Limits",
     "LocalPreference",
+    "PendingCost",
     "Pressure",
     "SpoutLoad",
     "SpoutPressure",

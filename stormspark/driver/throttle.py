@@ -11,6 +11,7 @@ from stormspark.backpressure import (
     LimitedSpout,
     Limits,
     LocalPreference,
+    PendingCost,
     Pressure,
     SpoutPressure,
 )
@@ -39,12 +40,14 @@ class Throttle:
             byte_marks=settings.byte_marks,
             tree_marks=settings.tree_marks,
         )
+        self._limited = {
+            component.id: LimitedSpout(component.tasks, component.settings.max_spout_pending)
+            for component in components
+            if component.kind == "spout" and component.settings.max_spout_pending and settings.acking
+        }
+        self._cost = PendingCost(self._limited, {task.id: task.worker for task in plan.tasks.values()})
         self._local = LocalPreference(
-            {
-                component.id: LimitedSpout(component.tasks, component.settings.max_spout_pending)
-                for component in components
-                if component.kind == "spout" and component.settings.max_spout_pending and settings.acking
-            },
+            self._limited,
             lower=settings.locality_lower_bound,
             higher=settings.locality_higher_bound,
         )
@@ -67,6 +70,7 @@ class Throttle:
                 self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
             else:
                 self._controller.observe(loads, seconds, filled=filled)
+                self._cost.observe(loads)
                 self._local.observe(loads, seconds, worked=[report.worked for report in reports])
 
     @property
@@ -104,13 +108,25 @@ class Throttle:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 
     def pressure(self) -> Pressure:
-        """Return the controller's whole state, for people."""
+        """Return the controller's whole state, and what is known of max spout pending, for people."""
         with self._lock:
             pressure = self._controller.pressure()
-        if self._slows:
-            return pressure
-        spouts = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
-        return replace(pressure, spouts=spouts, limit_changes=0, history=())
+            if not self._slows:
+                unthrottled = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
+                pressure = replace(pressure, spouts=unthrottled, limit_changes=0, history=())
+            # Without the limit, rounds would be as long as the controller wants them to be.
+            open_secs = self._controller.round_target
+            spouts = {
+                name: replace(
+                    spout,
+                    max_pending=self._limited[name].limit,
+                    unfelt_max_pending=self._cost.unfelt(name, open_secs),
+                )
+                if name in self._limited
+                else spout
+                for name, spout in pressure.spouts.items()
+            }
+            return replace(pressure, spouts=spouts)
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:

@@ -22,6 +22,7 @@ class LocalWhileHeldGrouping(Grouping):
     better. A planning phase makes this grouping, and users do not. Without a local target it is ``otherwise``, always.
 
     >>> from random import Random
+    >>> from stormspark.grouping import ShuffleGrouping
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))
     >>> choose = LocalWhileHeldGrouping(ShuffleGrouping(), ("lines",)).chooser(context)
     >>> sorted(choose(["a"]) for _ in range(3))
