@@ -190,7 +190,7 @@ class QueryRun:
             number += 1
             reported = False
             reports = self._plain_round(number, report_to_acker=False)
-        while self._goes_on_for_held_spouts(began):
+        while self._goes_on_for_held_spouts(began, reports):
             number += 1
             reports = self._plain_round(number, report_to_acker=False)
         if self.acker is not None and not reported:
@@ -201,15 +201,16 @@ class QueryRun:
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 
-    def _goes_on_for_held_spouts(self, began: float) -> bool:
+    def _goes_on_for_held_spouts(self, began: float, reports: Sequence[WorkerReport]) -> bool:
         """Whether the batch gets another round because max spout pending holds a spout, which waits for the end of rounds.
 
         A round alone costs less than a batch. Nothing else waits for the end of a batch that reads no source, but it should not
-        last longer than any other.
+        last longer than any other. If nothing happens because bolts keep the trees, the batch ends, and a pause may follow.
         """
         settings = self.plan.settings
         return (
             bool(self.throttle.held)
+            and not all(report.idle for report in reports)
             and not (self.plan.sources or settings.trigger_interval_ms or self.stop_wanted.is_set())
             and time.monotonic() - began < settings.batch_target_ms / 1000
         )

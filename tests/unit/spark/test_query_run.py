@@ -69,10 +69,10 @@ def test_what_spark_has_read_is_not_held_between_two_batches() -> None:
 
 
 class Rounds(Round):
-    """Whose rounds take 0.3 s each, and report what ``held`` and ``late`` say."""
+    """Whose rounds take 0.3 s each, and report what ``held``, ``late`` and ``idle`` say."""
 
     now = 0.0
-    held = late = False
+    held = late = idle = False
     asked: list[bool]
 
     def run_round(self, orders: Any) -> Any:
@@ -94,7 +94,18 @@ class Rounds(Round):
         return [
             MagicMock(
                 payload=pickle.dumps(
-                    WorkerReport(w, 0, 0, {}, (), None, 0, loads=loads if w == 0 else {}, emitted_late=late)
+                    WorkerReport(
+                        w,
+                        0,
+                        0,
+                        {},
+                        (),
+                        None,
+                        0,
+                        loads=loads if w == 0 else {},
+                        emitted_late=late,
+                        idle=self.idle,
+                    )
                 )
             )
             for w in range(self.plan.workers)
@@ -137,6 +148,16 @@ def test_a_batch_has_one_round_if_batches_come_at_intervals_or_there_is_no_limit
 ) -> None:
     run = rounds(monkeypatch, **conf)
     run.held = True
+    run.batch(run.frames(), 1)
+    assert len(run.asked) == 1
+
+
+def test_a_batch_in_which_nothing_happens_ends_although_a_spout_is_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bolts keep its trees, perhaps for long. A pause can only follow a batch."""
+    run = rounds(monkeypatch)
+    run.held = run.idle = True
     run.batch(run.frames(), 1)
     assert len(run.asked) == 1
 
