@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stormspark import Fields, TopologyBuilder
@@ -46,7 +47,7 @@ def limited(**conf: Any) -> Rig:
     return Rig(topology(), 2, topology_max_spout_pending=LIMIT, **conf)
 
 
-def home(reports: Any, rig: Rig) -> WorkerReport:
+def home(reports: Sequence[WorkerReport], rig: Rig) -> WorkerReport:
     (spout,) = rig.tasks("a")
     return next(report for report in reports if spout.id in report.loads)
 
