@@ -50,7 +50,7 @@ PHASES = (
     Phase("load", follow_load, decisions.of_load),  # D6
     Phase("tasks", create_tasks, decisions.of_tasks),  # A16-A18
     Phase("packing", pack_tasks, decisions.of_packing),  # J23
-    Phase("local preference", prefer_local, decisions.of_local_preference),  # B4
+    Phase("locality", prefer_local, decisions.of_local_preference),  # B4
     Phase("crossing", find_crossings, decisions.of_crossing),
     Phase("supersteps", cut_supersteps, decisions.of_supersteps),
     Phase("ends of batches", schedule_ends, decisions.of_ends),  # G5-G7
