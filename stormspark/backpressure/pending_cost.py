@@ -21,7 +21,7 @@ class PendingCost:
     In a round each spout emitted so many tuples, and bolts worked on them for so many seconds. A worker does one thing at a
     time, so the busiest worker bounds the throughput that the spout can have without its limit: at most the tuples per second of
     its bolts' work. While a tree is open, for about a round, others come at that rate. So as many are open at once, and a limit
-    of as many is not felt. The figure is rather too high than too low, because only bolts' time counts.
+    of as many is not felt. It is an estimate: the time of spouts does not count.
 
     In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker: 100,000 per second. At rounds of
     1 s each task has 50,000 of them open.
