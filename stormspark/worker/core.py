@@ -84,7 +84,6 @@ class Worker:
         self.tasks: Mapping[int, Task] = parts.wiring.tasks
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
         self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
-        self._local_choices = parts.local_choices
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
         #: The batch, the attempt and the first superstep of the round. That superstep may come in several requests.
@@ -245,11 +244,7 @@ class Worker:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
             spouts = self.wiring.spouts
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
-            began = self.clock()
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
-            clock.left_to_ask -= self.clock() - began
-        elif phase:
-            self._ask_again(step, deadline)
         turns.takes_calls = not plan.exactly_once
 
         # 5. All tuples that are left, until none is left or until the deadline.
@@ -277,31 +272,6 @@ class Worker:
         clock.superstep_ends(self.clock())
         return frames
 
-    def _ask_again(self, step: Step, deadline: float) -> None:
-        """Call the spouts that max spout pending stopped earlier in the round, if acks have come for them since.
-
-        Otherwise they would wait for the next round, and most of such a round is waiting for Spark. They use the rest of the
-        quantum, so the round gets no longer than any other. If batches are transactions, no ack comes before the batch ends.
-        """
-        clock, turns = self.round_clock, self.turns
-        if (
-            self.plan.exactly_once
-            or not step.orders.asks_spouts
-            or not turns.spouts_wait
-            or clock.left_to_ask <= 0
-            or self.wiring.fatal is not None
-        ):
-            return
-        spouts = [spout for spout in self.wiring.spouts if spout.has_room_again]
-        if not spouts:
-            return
-        now, emitted = self.clock(), sum(spout.allowance.emitted for spout in spouts)
-        for spout in spouts:
-            spout.allowance.go_on(now)
-        turns.ask_spouts(min(deadline, now + clock.left_to_ask), spouts)
-        clock.left_to_ask -= self.clock() - now
-        clock.emitted_late |= sum(spout.allowance.emitted for spout in spouts) != emitted
-
     def _begin_round(self, now: float, step: Step) -> None:
         spouts, states, orders = self.wiring.spouts, self._states, step.orders
         limited = orders.limits is not None and any(spout.id in orders.limits for spout in spouts)
@@ -311,7 +281,6 @@ class Worker:
             was_limited=any(spout.allowance.limited for spout in spouts),
             unlimited=orders.asks_spouts and not limited,
         )
-        self._local_choices.begin_round(orders.staying_local)
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
         if self._first_round:
             if states.recording is not None:

@@ -9,7 +9,6 @@ Each part knows only those above it in this list:
     refusals        tuples that can't reach their receiver                       refusals.py
     departures      lanes and frames for other workers                           departures.py
     loads           how many tuples wait, for choosers that follow load          loads.py
-    local choices   choosers that stay local while max spout pending holds       local_choices.py
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
@@ -37,7 +36,6 @@ from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
-from stormspark.worker.local_choices import LocalChoices
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import edge_ids
 from stormspark.worker.refusals import Refusals
@@ -65,7 +63,6 @@ class Parts:
     refusals: Refusals
     departures: Departures
     loads: Loads
-    local_choices: LocalChoices
     wiring: Wiring
     states: BatchState
     round_clock: RoundClock
@@ -105,7 +102,6 @@ def make_parts(
     refusals = Refusals(ledger)
     departures = Departures(plan, index, ledger, stories, refusals.unsent)
     loads = Loads(plan, index)
-    local_choices = LocalChoices()
 
     # The tasks.
     wiring = make_tasks(plan, index, services, refusals)
@@ -119,7 +115,7 @@ def make_parts(
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
-    connect(wiring, plan, index, departures, loads, local_choices, stories, random)
+    connect(wiring, plan, index, departures, loads, stories, random)
 
     # The parts that run the tasks.
     round_clock = RoundClock(plan, sheds=sheds)
@@ -145,7 +141,6 @@ def make_parts(
         refusals=refusals,
         departures=departures,
         loads=loads,
-        local_choices=local_choices,
         wiring=wiring,
         states=states,
         round_clock=round_clock,

@@ -56,10 +56,6 @@ class RoundClock:
         #: How many seconds of gaps were filled since the last report, and how many may still be filled in this round.
         self.filled = self.left_to_fill = 0.0
         self._gaps = 0.0
-        #: Whether spouts emitted after superstep 0 in this round, so that the round may end before their trees do.
-        self.emitted_late = False
-        #: How many seconds of the quantum spouts may still use in this round.
-        self.left_to_ask = 0.0
         self._round_began: float | None = None
         self._superstep_ended: float | None = None
 
@@ -96,8 +92,6 @@ class RoundClock:
         self._round_began = now
         self.quantum_used_up = False
         self.worked = 0.0
-        self.emitted_late = False
-        self.left_to_ask = self.quantum.seconds
         fills = self._may_fill and unlimited
         self.left_to_fill = min(self._gaps, self.quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0

@@ -21,7 +21,6 @@ from stormspark.plan.supersteps import forward_order
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
 from stormspark.worker.loads import Loads
-from stormspark.worker.local_choices import LocalChoices
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport
@@ -119,12 +118,11 @@ def connect(
     index: int,
     departures: Departures,
     loads: Loads,
-    local_choices: LocalChoices,
     stories: Stories,
     random: Random,
 ) -> None:
     """Give each task the outlets of its streams."""
-    connector = _Connector(wiring, plan, index, departures, loads, local_choices, stories, random)
+    connector = _Connector(wiring, plan, index, departures, loads, stories, random)
     for task in wiring.tasks.values():
         connector.connect(task)
 
@@ -138,7 +136,6 @@ class _Connector:
     index: int
     departures: Departures
     loads: Loads
-    local_choices: LocalChoices
     stories: Stories
     random: Random
 
@@ -241,5 +238,4 @@ class _Connector:
         )
         choose = edge.grouping.chooser(context)
         self.loads.follow(edge, choose)
-        self.local_choices.follow(edge, choose)
         return context, choose
