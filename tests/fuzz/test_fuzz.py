@@ -241,7 +241,7 @@ def on_an_engine(spec: TopologySpec, folder: Path, start: Callable[[Topology, di
     begin_run()
     running = start(built(spec), {FOLDER: str(folder)})
     try:
-        wait_until_idle(running, 120)
+        wait_until_idle(running)
         statistics = running.statistics()
     finally:
         running.stop()

@@ -30,7 +30,7 @@ folder = Path(sys.argv[1])
 conf = {"stormspark.log.dir": str(folder / "logs"), "topology.workers": 2, FOLDER: str(folder)}
 spark = local_session(2, conf | {"spark.executor.memory": "1024m"}, master="local-cluster[2,1,1024]")
 running = submit(word_count(1000, "on-a-cluster"), spark, conf=conf)
-wait_until_idle(running, 120)
+wait_until_idle(running)
 executors = {p.environ()["SPARK_EXECUTOR_DIRS"] for p in worker_processes("on-a-cluster").values()}
 running.stop()
 print("error", running.error)
@@ -52,14 +52,14 @@ conf = {"topology.workers": 2, "wordcount.folder": text, "wordcount.output": cou
 cluster = {"spark.archives": archive + "#shipped", "spark.executorEnv.PYTHONPATH": "shipped"}
 spark = local_session(2, conf | cluster | {"spark.executor.memory": "1024m"}, master="local-cluster[2,1,1024]")
 running = submit(topology, spark, conf=conf)
-wait_until_idle(running, 120)
+wait_until_idle(running)
 running.stop()
 print("error", running.error)
 spark.stop()
 """
 
 
-def _run(command: list[str], folder: Path, timeout: float = 300.0, **environment: str) -> str:
+def _run(command: list[str], folder: Path, timeout: float = 1000.0, **environment: str) -> str:
     """Run an application in a folder where nothing of ours can be imported by chance; its standard output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     done = subprocess.run(

@@ -65,7 +65,7 @@ def test_of_two_drivers_on_one_checkpoint_the_first_is_fenced_off(start: Start, 
     wait_for(lambda: first.wait(0), message="the first driver's end")
     assert isinstance(first.error, FencedError), first.error
     assert "belongs to another driver now" in str(first.error)
-    wait_for_batches(second, 2, 90)
+    wait_for_batches(second, 2)
 
 
 def test_a_table_and_offsets_of_different_pasts_are_refused(start: Start, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
     )
     for victim in (0, 1):
         seen = len(values_of(tmp_path / "out"))
-        wait_for(lambda seen=seen: len(values_of(tmp_path / "out")) > seen + 400, 90)  # type: ignore[misc]
+        wait_for(lambda seen=seen: len(values_of(tmp_path / "out")) > seen + 400)  # type: ignore[misc]
         os.kill(worker_processes(topic)[victim].pid, signal.SIGKILL)
     wait_for_batches(running, 2)  # at most once: what is in the batch that it was killed in may not come
     kafka.produce(topic, [b"%d" % n for n in range(3000, 3500)])

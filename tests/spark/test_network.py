@@ -37,7 +37,7 @@ spark = local_session(2, conf | {
     "spark.authenticate": "true", "spark.authenticate.secret": "secret", "spark.network.crypto.enabled": "true",
 }, master="local-cluster[2,1,1024]")
 running = submit(word_count(1000, "on-a-network"), spark, conf=conf)
-wait_until_idle(running, 240)
+wait_until_idle(running)
 workers = worker_processes("on-a-network").values()
 connections = [c for worker in workers for c in worker.net_connections("tcp")]
 print(json.dumps({
@@ -72,7 +72,7 @@ def test_workers_that_can_be_reached_by_tcp_alone(tmp_path):
             env=environment | {"PYTHONPATH": str(ROOT), "TMPDIR": temporary, "PYSPARK_PYTHON": str(python)},
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=1000,
             check=False,
         )
     finally:
