@@ -22,11 +22,21 @@ SCHEDULES = int(os.environ.get("SCHEDULES", 3 * settings().max_examples // 2))
 #: ``python -m tests.schedules --planted`` takes new seeds.
 _UNTIL_FOUND = 1500
 _FOUND_AT = {
-    "fails are late (point 4)": 989,
     "errors of post_save are told only": 966,
     "parts are dropped at the deadline": 200,
     "kept rows that fail leave the table": 256,
 }
+#: What none of these seeds finds, and a search does that draws cuts and fails alone: in batch 0 a fail of `total` is cut off from
+#: its way home, after others have changed who executes what.
+_FOUND_BY = {
+    "fails are late (point 4)": {
+        "numbers": 1, "between": 2, "work tasks": 1, "sinks": 3, "partitions": 1, "rows of 0/0": 5, "rows of 0/1": 2, "poison": 3,
+        "g0 b0 a0 r0 s1 w0: work executes 4 ()": 1, "g0 b0 a1 r0 s1 w0: total executes 4 (0, 1)": 1, "g0 b0 a1 r0 s2 w1: cut": 5,
+        "g0 b0 a1 r0 s4 w0: total executes 7 (0, 1)": 1, "g0 b0 a2 r0 s2 w1: work executes 7 ()": 1,
+        "g0 b0 a3 r0 s1 w0: ring executes 7 (0, 2)": 1, "g0 b0 a3 r0 s1 w0: ring executes 4 ()": 1,
+        "g0 b0 a4 r0 s3 w0: ring executes 8 (0, 0)": 1, "g0 b0 a5 r0 s5 w0: total executes 5 (0, 2)": 1,
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -54,8 +64,11 @@ def test_a_planted_defect_is_found(defect: str) -> None:
     """The defects of the past, and their like."""
     family, rule, _ = PLANTED[defect]
     with planted(defect):
-        for seed in chain([_FOUND_AT.get(defect, 0)], range(_UNTIL_FOUND)):
-            found = try_schedule(family, Schedule(seed), seed)
+        seeds = chain([_FOUND_AT.get(defect, 0)], range(_UNTIL_FOUND))
+        drawn = ((Schedule(seed), seed) for seed in seeds)
+        known = [(Schedule(0, _FOUND_BY[defect]), 0)] if defect in _FOUND_BY else []
+        for schedule, seed in chain(known, drawn):
+            found = try_schedule(family, schedule, seed)
             # By what it breaks, and not since the plant itself raises.
             if found is not None and found.rule.startswith(rule) and "Error at " not in found.rule:
                 return
