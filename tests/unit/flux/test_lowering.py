@@ -180,12 +180,12 @@ def test_worker_hooks_are_added_in_their_order(load):
         (
             ALL.replace("TestWordSpout", "TestWordCounter"),
             2,
-            "spout 'words' must be an instance of Spout or SourceSpout",
+            "spout 'words' must be an instance of Spout, SourceSpout or AsyncSpout",
         ),
         (
             ALL.replace("TestWordCounter", "TestWordSpout"),
             3,
-            "bolt 'count' must be an instance of Bolt, BasicBolt, WindowedBolt or ArrowBolt",
+            "bolt 'count' must be an instance of Bolt, BasicBolt, WindowedBolt, ArrowBolt or AsyncBolt",
         ),
         (
             ALL.replace("id: words, ", "id: words, parallelism: 0, "),
