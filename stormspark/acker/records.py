@@ -4,9 +4,10 @@ A record is like one edge of a tree. The acker keeps one XOR per root. A record'
 opens the record, and again when the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's
 ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
-The acker's time is not the time of a clock. It advances only by commits of the journal, and from one commit to the next by at
-most a quarter of the watermark's delay (`AckerTime`). So no record that is written is late for the watermark, however long the
-pause between two commits is.
+A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark drops
+the changes of late records. So records are closed, and opened anew, before they are that old (`AckerTime.refresh_before`). A long pause between two
+commits must not make them old, so the acker's time is not that of a clock. It advances with each commit of the journal, by the
+time since the last commit, but by at most a quarter of the delay.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class AckerTime:
 
     delay: float
     at: int = 0
-    #: The last attempt at a batch whose changes may be in the journal. Later attempts' changes are not in it.
+    #: The number of the last attempt that has tried to commit changes to the journal. No later attempt's changes are in it.
     tried: int = -1
 
     def committed(self, seconds: float) -> None:

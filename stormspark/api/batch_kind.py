@@ -1,4 +1,4 @@
-"""How a component declares that it takes part in batches."""
+"""How a component declares that it knows its batches."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class LocalSource(Protocol):
 
 
 class SourceSpout(Component, ABC):
-    """A spout that Spark reads for: each row of a streaming DataFrame becomes a tuple with its own message id.
+    """A spout whose rows Spark reads: each row of a streaming DataFrame becomes a tuple with its own message id.
 
     Spark keeps the offsets, and reads a batch of rows again if it was not committed. Rows reach the spout's tasks by
     source partition, in order. A row that fails or times out is emitted again by the rules of ``retry``. It becomes a

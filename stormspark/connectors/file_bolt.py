@@ -27,8 +27,8 @@ from stormspark.errors import InvalidTopologyError
 __all__ = ["FileBolt"]
 
 
-#: Errors for which a file can't be opened because of its path, and so because of the tuple. After any other error no file can be
-#: opened: the storage is away or full.
+#: The errors of opening a file that come from its path. The tuple decides the path, so only this tuple fails. After any other
+#: error no file can be opened: the storage is away or full.
 _OF_PATH = frozenset(
     [errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ]
 )
@@ -146,8 +146,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the folder, and finish the files that earlier runs left.
 
-        Raises OSError if the folder can't be written. Where batches are transactions, a later instance of the task raises it in
-        `pre_save` instead: the storage was there before, so it may come back.
+        Raises OSError if the folder can't be made or read. Where batches are transactions, only the task's first instance does
+        so. Later instances raise the error in `pre_save`, and the batch runs again: the storage was there, so it may come back.
         """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
@@ -228,7 +228,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._collector.ack(tup)
                 return
             self._collector.fail(tup, reason)
-            self._sync()  # the records that are already written
+            self._sync()  # storage may be failing: find out now whether the tuples that wait are safe
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)

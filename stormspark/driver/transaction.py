@@ -1,16 +1,19 @@
 """A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
 
 A round carries tuples as far as they go. It is the last one if no tuple waits anywhere and none has failed. The workers find
-that out themselves, within the round: each worker that has work left in superstep S sends a frame to all others. So either all
-workers prepare in the superstep after S, or none does (`WorkerTransaction.warn_if_unsettled`). Most batches need one round.
-More rounds are needed for loops that cross workers, for sources with more rows than a round takes, and if a deadline cut a
-round short.
+that out themselves, within the round: each worker that has work left in superstep S, the last one that tuples can leave, sends a
+frame to all others. So either all workers prepare in superstep S + 1, or none does (`WorkerTransaction.warn_if_unsettled`). Most
+batches need one round. More rounds are needed for loops that cross workers, for sources with more rows than a round takes, and if
+a deadline cut a round short.
 
-Some bolts are called at the end of a batch (`PhysicalPlan.ends_of_batches`). If any of them takes part in this batch, the rounds
-that end the batch begin once no tuple waits any more. The first of these rounds is for all such bolts except committers. A
-*committer* is a bolt that is called only after all other bolts have ended the batch well, because it makes the batch's effects
-final (`stormspark.spi.COMMIT`). The second round is for committers. Before it, the driver stores the announcements of tasks, so
-that the committers of a later attempt act on the same announcements.
+Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). It is called only if a component *takes part* in the batch,
+which means that it has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that end the batch begin. In
+the first one, ``end_batch`` of all bolts is called, except of committers. A *committer* is a bolt that changes something outside,
+so it has to wait until all other bolts have ended the batch well. In the second round, ``end_batch`` of committers is called.
+
+An *announcement* is what a task has to repeat exactly if the batch runs again, such as the piece of a source that it has read.
+The driver stores the announcements before the round for committers. So the committers of a later attempt at the batch get the
+same tuples.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class TransactionState(Enum):
 
     #: The batch can't be over yet, so no worker prepares in the next round.
     WORKING = "working"
-    #: No tuple waits. In the next round bolts end their batch; in the last such round workers prepare, too.
+    #: No tuple waits. The next round ends the batch: it calls ``end_batch``. If it is the last such round, workers also prepare.
     ENDING = "ending"
     #: In the next round the workers prepare, if no tuple is left then. Most batches begin in this state, and need one round.
     PREPARING = "preparing"
@@ -59,9 +62,9 @@ TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
     # Back to WORKING: bolts may emit when they end the batch, and these tuples must arrive before the next round that ends it.
     _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # Back to WORKING, or to ENDING: the first bolt that has to be called at the end takes part only now.
+    # Back to WORKING, or to ENDING: only in this round the first component took part, so ``end_batch`` has to be called.
     _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # If the commit fails, the attempt stays here: only the next attempt finds out whether the batch is committed.
+    # If the commit fails, this attempt at the batch stays here: only the next one finds out whether the batch is committed.
     _PREPARED: frozenset({_COMMITTED}),
     _COMMITTED: frozenset(),
     _ABORTED: frozenset(),
@@ -84,16 +87,16 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats`` says that committers may have acted on an earlier attempt's announcement. Then this attempt has to repeat
-    that announcement.
+    ``repeats`` says that committers may have acted in an earlier attempt at the batch. Then this attempt has to repeat what was
+    announced there.
 
     `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before it has done so. If no edge crosses between workers,
-        # the workers know nothing of each other, so the driver has to find out first whether bolts have to end the batch.
+        # A batch that has to repeat an announcement can't be over before that is done. If no edge leads to another worker, the
+        # workers know nothing of each other, so the driver has to find out first whether ``end_batch`` has to be called.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
         #: The states so far, each with the number of the round that came next.
@@ -101,16 +104,15 @@ class Transaction:
         self.rounds = 0
         self._ending_rounds, self._announces = plan.ending_rounds, plan.announces
         self._repeats = repeats
-        #: Whether any bolt that has to be called at the end takes part; and how many of the rounds that end the batch were
-        #: ordered.
+        #: `_begun`: whether any component takes part in the batch. `_ended`: how many rounds that end the batch were ordered.
         self._begun, self._ended = False, 0
-        #: The announcements to store durably before the next round, by component and index of the task; empty if there are
-        #: none.
+        #: The announcements to store before the next round, by component and index of the task; empty if there are none.
         self.announcement: Mapping[str, bytes] = {}
         #: The workers' files, or their rows.
         self.files: Sequence[FileDescription | ChangedRows | None] = []
-        #: Why the batch has to run again, or None; and whether the cause is storage or a broker that can't be reached.
+        #: Why the batch has to run again, or None.
         self.aborts: str | None = None
+        #: Whether the cause of that is storage or a broker that can't be reached.
         self.aborted_outside = False
         #: The rows of sources that failed in the last round, by task.
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
@@ -130,14 +132,14 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round, and until they have repeated what was announced. Otherwise the batch would be committed
-        without the tuples that committers have acted on in an earlier attempt.
+        They may in the first round. A batch that has to repeat an announcement goes on asking until it is repeated: it must not
+        be committed without the tuples that committers have acted on in an earlier attempt.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
     @property
     def ending_round(self) -> int:
-        """Which of the rounds that end the batch the next round is; 0: none of them."""
+        """The number of the next round among those that end the batch, from 1; 0 if it does not end the batch."""
         return self._ended if self.state is _ENDING else 0
 
     # -- what happens ----------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ class Transaction:
 
     @property
     def _precedes_committers(self) -> bool:
-        """Whether committers act in the next round, and the announcements that they act on are not stored yet."""
+        """Whether the next round is for committers, and the announcements still have to be stored before it."""
         return self._announces and not self._repeats and self.state is _ENDING and self.may_prepare
 
     def _announced(self, reported: Sequence[TransactionReport]) -> Mapping[str, bytes]:

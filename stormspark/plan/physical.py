@@ -75,14 +75,14 @@ class ComponentPlan:
     parallelism: int
     tasks: tuple[int, ...]
     declared_at: str
-    #: The class of a spout that Spark reads for; empty for every other component.
+    #: The class of a spout whose rows Spark reads; empty for every other component.
     kind_of_source: str = ""
     #: How the component's tasks receive their state: ``storm`` (C35), ``heron`` (C42), ``pickle`` (their attributes), ``window``
     #: (they have windows and no other state), or empty if they have no state.
     kind_of_state: str = ""
     #: Whether windows are part of the component's state (C41).
     windowed: bool = False
-    #: How the component takes part in batches; empty if it is not informed of them. See `stormspark.spi.batches`.
+    #: How the component is told of batches, if it knows its batches; empty if not. See `stormspark.api.batch_kind`.
     kind_of_batch: str = ""
     #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
@@ -96,7 +96,7 @@ class ComponentPlan:
 
     @property
     def source(self) -> bool:
-        """Whether the component is a spout that Spark reads for."""
+        """Whether the component is a source spout, which is a spout whose rows Spark reads."""
         return bool(self.kind_of_source)
 
 
@@ -105,7 +105,7 @@ class PhysicalPlan:
     """Everything that a worker or an engine needs to know about a topology.
 
     ``supersteps`` is S: the number of exchanges that a tuple tree may need to reach its leaves. A round runs supersteps
-    0 to S, and one more, in which acks come home, if S > 0 or Spark reads for a spout.
+    0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks come home.
     """
 
     topology: str
@@ -119,7 +119,7 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: its state, outputs and offsets take effect once, or not at all.
     exactly_once: bool = False
-    #: For each bolt that is informed of the end of a batch: in which of the rounds that end a batch, and in which superstep.
+    #: When ``end_batch`` of a bolt is called: the number of the round among those that end a batch, and the superstep.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     #: How many cores the engine offers to workers; None if it is not known.
     cores: int | None = None
@@ -135,8 +135,8 @@ class PhysicalPlan:
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S + 1 if any edge crosses or Spark reads for a spout, because acks come home in one more superstep. Otherwise it
-        is 0.
+        It is S + 1 if an edge leads to another worker, or if there is a source spout, because then acks come home in one more
+        superstep. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
@@ -147,9 +147,9 @@ class PhysicalPlan:
 
     @property
     def announces(self) -> bool:
-        """Whether there are committers, which act before the batch is committed.
+        """Whether there are committers (`stormspark.spi.COMMIT`), which act outside before the batch is committed.
 
-        So an announcement (see `stormspark.spi.batches`) must be the same in each attempt at the batch.
+        Only then are announcements (`stormspark.spi.BatchAware`) stored, and repeated by each later attempt at the batch.
         """
         return any(component.kind_of_batch == "commit" for component in self.components.values())
 
@@ -159,10 +159,10 @@ class PhysicalPlan:
 
     @property
     def sources(self) -> tuple[ComponentPlan, ...]:
-        """The spouts that Spark reads for, by id.
+        """The source spouts, sorted by id. Spark reads their rows.
 
-        A worker receives the rows of these spouts in separate requests. Its report needs an exchange that waits for all of these
-        requests.
+        A worker receives the rows in requests of their own, and may report only after all of these requests. An exchange waits
+        for them.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)

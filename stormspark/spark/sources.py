@@ -21,7 +21,7 @@ __all__ = ["SourceStream", "explain_failure", "open_sources"]
 
 @dataclass(frozen=True)
 class SourceStream:
-    """The rows that Spark reads for one source spout. ``tasks`` are pairs (task id, worker), ascending."""
+    """The rows of one source spout, which Spark reads. ``tasks`` are pairs (task id, worker), ascending."""
 
     spout: str
     rows: DataFrame

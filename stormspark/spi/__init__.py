@@ -12,7 +12,7 @@ choose from these kinds, and from those of `stormspark.api`:
 The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and receive `Tuple`.
 So ``api`` imports nothing from it. The two modules that ``api`` and the front-ends share are below ``api``:
 `stormspark.user_line` and `stormspark.pickling`. One class, `BatchAware`, is split over both layers. Its base class is in
-`stormspark.api.batch_kind`, because the declaration of a component says how the component takes part in batches.
+`stormspark.api.batch_kind`, because the declaration of a component says how the component is told of batches.
 """
 
 from stormspark.spi.automatic import ACK, AutoAckBolt, Line, Send, Sender

@@ -1,7 +1,7 @@
 """Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
 
-The worker informs such a component when an attempt at a batch begins. It also informs a bolt when all tuples of the batch have
-come. To find that out, Storm counts tuples between tasks (G7); here a batch is over when no tuple waits any more.
+The worker tells such a component when an attempt at a batch begins. It also tells bolts when all tuples of the batch have come.
+To find that out, Storm counts tuples between tasks (G7). Here a batch is over when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FINISH, COMMIT = "finish", "commit"
 
 
 class TransactionAttempt(NamedTuple):
-    """An attempt at a transaction. A repeated attempt has the same ``txid``, from 1, and another ``attempt_id`` (G2).
+    """An attempt at a batch. Later attempts at the same batch have the same ``txid``, from 1, and other ``attempt_id``s (G2).
 
     >>> first, again = TransactionAttempt(7, 0), TransactionAttempt(7, 1)
     >>> first.txid == again.txid, first == again
@@ -33,11 +33,11 @@ class TransactionAttempt(NamedTuple):
 class BatchAware(KnowsBatches):
     """A mixin for a `Spout` or a `BasicBolt`. The thread that runs the tasks calls its methods, between tuples."""
 
-    #: Whether the component makes an `announcement`, which has to be the same in each attempt at a batch.
+    #: Whether the component makes an `announcement`, which later attempts at the batch have to repeat.
     announces: ClassVar[bool] = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Called when an attempt begins, or when an attempt continues with this new instance.
+        """Called when an attempt at a batch begins, and for an instance that is made during an attempt.
 
         ``announced`` is the `announcement` of an earlier attempt at this batch, if a committer may have acted on it; else None.
         """
@@ -45,18 +45,18 @@ class BatchAware(KnowsBatches):
 
     @property
     def takes_part(self) -> bool:
-        """Whether this attempt brings tuples, so that bolts have to be informed of the attempt's end."""
+        """Whether the component has got or emitted tuples of this batch. If any component has, bolts are told of its end."""
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Called when all tuples of this attempt have been executed here.
+        """Called when all tuples of the batch have been executed here.
 
         Raises `FailedException` if the batch has to run again.
         """
 
     def announcement(self) -> Any:
-        """Return what a later attempt has to know, as any object that can be pickled; None for nothing.
+        """Return what a later attempt at the batch has to repeat, as any object that can be pickled; None for nothing.
 
-        The object is stored durably before any bolt whose batch `ends` with `COMMIT` is informed of the batch's end.
+        The object is stored durably before ``end_batch`` of any committer is called.
         """
         return None

@@ -1,9 +1,11 @@
 """A worker's part in a batch that is a transaction: it begins the batch, processes all of it, and prepares it or rolls it back.
 
-After a component was called for the end of its batch (``pre_save``), no tuple of that batch may reach it. So all workers prepare
-in the same round, or none does. In superstep S, the last one in which tuples can leave a worker, each worker that still has work
-sends an empty frame to every other worker. In the superstep after it, every worker knows whether a tuple is left anywhere, and
-only acks arrive.
+After ``pre_save`` of a component was called, no tuple of the batch may reach the component. So all workers prepare in the same
+round, or none does. Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends
+an empty frame to all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
+
+Bolts that know their batches have a call of their own, ``end_batch``. It comes earlier, in rounds that end the batch
+(`stormspark.driver.transaction`), because they may emit in it.
 
 The driver's part, which decides about the commit, is `stormspark.driver.transaction`.
 """
@@ -37,7 +39,7 @@ __all__ = ["WorkerTransaction"]
 class WorkerTransaction:
     """The transactions of worker ``index``, one batch after another. ``states`` is the state of its tasks.
 
-    It also begins attempts (G2) for components that know their batches, even if batches are no transactions.
+    For `BatchAware` components it also begins attempts at batches (G2), even if batches are no transactions.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class WorkerTransaction:
             wiring.bolts,
         )
         self._call, self._departures, self._refusals, self._turns = call, departures, refusals, turns
-        #: The tasks that know their batches; and how many of the rounds that end this batch have run.
+        #: The tasks of components that know their batches (`BatchAware`).
         self._batch_aware = [task for task in wiring.tasks.values() if task.component.kind_of_batch]
+        #: How many of the rounds that end this batch have run.
         self._ended = 0
         self._batch = -1
-        #: Why the previous attempt has to be rolled back when the next one begins; None if it need not be.
+        #: Why this worker has to roll back at its next round, because an attempt has ended; None if it need not.
         self._rolls_back: str | None = None
-        #: Whether some worker still had work when the last tuples of this round left it. If so, no worker prepares in the round.
+        #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
         #: Why the batch fails according to another worker, in a round that ends the batch; "" if it does not.
         self._fails_elsewhere = ""
@@ -76,7 +79,7 @@ class WorkerTransaction:
     # -- how a batch begins ------------------------------------------------------------------------------------
 
     def attempt_ended(self, reason: str) -> None:
-        """Remember that the attempt is over. The next round's orders name the last commit; work after it is rolled back."""
+        """Remember that the attempt is over. `settle` rolls back to the last commit, which the next round's orders name."""
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
@@ -118,11 +121,10 @@ class WorkerTransaction:
         self._turns.deliver_verdicts()
 
     def begin_batch(self, step: Step) -> None:
-        """Begin an attempt at a batch, also for the components that know their batches (G2)."""
+        """Begin an attempt at a batch, and tell the components that know their batches (G2)."""
         self._batch = step.batch
         self._ended, self.prepared = 0, None
-        # Each driver counts its attempts anew, so its generation is needed to tell them apart from those of the previous
-        # driver.
+        # Each driver counts attempts from 0, so only the driver's generation distinguishes its attempts from earlier ones.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
             pickled = step.orders.earlier.announced.get(_place_of(task))
@@ -130,7 +132,7 @@ class WorkerTransaction:
             task.begin_batch(attempt, None if pickled is None else self._read(task, pickled))
 
     def _read(self, task: Task, pickled: bytes) -> Any:
-        """Unpickle an earlier attempt's announcement. If that fails, the topology stops: the attempt can't be repeated."""
+        """Unpickle an announcement. If that fails, the attempt that made it can't be repeated, so the topology stops."""
         try:
             return pickle.loads(pickled)
         except Exception as error:
@@ -145,7 +147,7 @@ class WorkerTransaction:
     # -- how it ends -------------------------------------------------------------------------------------------
 
     def end_batches(self, number: int, stage: int) -> None:
-        """Tell bolts that the batch is over: those whose turn is in superstep ``stage`` of ending round ``number``."""
+        """Call ``end_batch`` of the bolts whose turn is in superstep ``stage`` of the ``number``-th round that ends the batch."""
         reached("worker.before_finish")
         ends = self._plan.ends_of_batches
         for bolt in self._bolts:
@@ -164,12 +166,11 @@ class WorkerTransaction:
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
     def warn_if_unsettled(self, step: Step, phase: int) -> None:
-        """Send all other workers a frame in superstep S if this worker needs another round, or if the batch fails here.
+        """Tell all other workers, by a frame, that this worker needs another round, or that the batch fails here.
 
-        A round in which no worker may prepare needs no such frame.
-
-        In a round that ends the batch the worker reports a fail at once, in any superstep: a bolt must not be called for the end
-        of the batch if the batch has failed in an earlier bolt.
+        The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
+        fail is sent at once, in any superstep: once the batch has failed in one bolt, ``end_batch`` of the next bolts must not be
+        called.
         """
         # If no edge crosses between workers, the work that is left concerns nobody else.
         if self.unsettled or not self._plan.supersteps:
@@ -231,7 +232,7 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, here or elsewhere; None if it can. Only for rounds that end the batch."""
+        """Return why the batch can't be committed, as far as this worker knows; None if it can. For rounds that end the batch."""
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)
@@ -248,12 +249,12 @@ class WorkerTransaction:
         return self._turns.left + sum(spout.rows_left + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:
-        """Return whether all bolts here that take part were called for the end of the batch."""
+        """Return whether no ``end_batch`` is missing here: all were called, or no task here takes part in the batch."""
         begun = any(task.takes_part for task in self._batch_aware)
         return not begun or max(self._ended, step.orders.ending_round) == self._plan.ending_rounds
 
     def _announcements(self) -> dict[str, bytes]:
-        """Return what the tasks announce of their batch, for a later attempt at it."""
+        """Return the announcements of the tasks, which a later attempt at the batch has to repeat."""
         announced = {_place_of(task): task.announcement() for task in self._batch_aware}
         return {place: pickled for place, pickled in announced.items() if pickled is not None}
 

@@ -26,7 +26,7 @@ class BoltSurroundings(Surroundings):
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: Tuples that are neither acked nor failed, and whose id was read.
+        #: By id: the open tuples whose ``id`` the bolt has read. It can name only these by their ids.
         self.named: dict[str, Tuple] = {}
         # A BatchingBolt acks the tuples of its batches by itself.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
@@ -38,7 +38,7 @@ class BoltSurroundings(Surroundings):
 
     @property
     def batch(self) -> list[Tuple] | None:
-        """The tuples that emits are anchored to, if that is not the current tuple."""
+        """The tuples that emits are anchored to in place of the current tuple; None: the current tuple."""
         return self.passage.batch  # type: ignore[no-any-return]
 
     @batch.setter
@@ -47,7 +47,7 @@ class BoltSurroundings(Surroundings):
 
     @property
     def anchors(self) -> list[Tuple]:
-        """The tuples that emits are anchored to."""
+        """The tuples to which an emit is anchored if it names no anchors: the batch, or else the current tuple."""
         if self.batch is not None:
             return self.batch
         return [] if self.tup is None else [self.tup]
@@ -129,7 +129,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         raise NotImplementedError
 
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Set up the fast path to each stream."""
+        """Find the outlet of each stream once, so that an emit need not look for it."""
         passage = self._surroundings.passage
         found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
         passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}
