@@ -234,11 +234,11 @@ class Settings:
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
     #: Whether traffic between hosts is encrypted; None: it is if Spark's own traffic is.
     network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
-    #: The port at which the driver listens for workers on other hosts, and the port at which a worker listens for requests;
-    #: 0: any. If a port is taken, the next ones are tried, at most as many as ``port_retries`` says; None: as many as Spark
-    #: would try (``spark.port.maxRetries``).
+    #: The port at which the driver listens for workers on other hosts; 0: any.
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
+    #: The port at which a worker listens for requests; 0: any.
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
+    #: How many further ports are tried if a port is taken; None: as many as Spark would try (``spark.port.maxRetries``).
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
@@ -256,8 +256,9 @@ class Settings:
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
     #: One in this many trees is traced while all is well; 0: none. Each replay of a failed message is traced in any case.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
-    #: How many stories a worker keeps per second at most, of sampled trees and of failed ones. Further stories are only counted.
+    #: How many stories of sampled trees a worker keeps per second at most. Further stories are only counted.
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
+    #: The same for stories of failed trees.
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)

@@ -49,12 +49,15 @@ def state(
     ``stormspark.state.retain.txids`` and ``stormspark.state.retain.hours`` say how many earlier batches can be read. ``task`` is
     the task's index among the tasks of its component. With ``topology.state.pickle``, each pickled attribute is a row.
 
-    Without ``spark`` the result is a pandas DataFrame. Keys and values are Python objects if they are plain data, and otherwise
-    their bytes in the table. The whole state passes through this process. With a session the result is a DataFrame of Spark,
-    which reads the state of each task in a Spark task of its own. The columns ``key`` and ``value`` have the common type of all
-    their entries, such as strings, numbers or structs. If the entries of a column have no common type, or are not plain data, the
-    column has their bytes in the table, encoded or pickled. ``storage_options`` are options of delta-rs for tables that are not
-    on a local disk. If only Spark can read the table, give a session.
+    Without ``spark`` the result is a pandas DataFrame, and the whole state passes through this process. Keys and values that are
+    plain data are Python objects there. All others are bytes, as in the table.
+
+    With a session the result is a DataFrame of Spark, which reads the state of each task in a Spark task of its own. The columns
+    ``key`` and ``value`` have the common type of all their entries, such as strings, numbers or structs. If the entries of a
+    column have no common type, or are not plain data, the column has the table's bytes, encoded or pickled.
+
+    ``storage_options`` are options of delta-rs for tables that are not on a local disk. If only Spark can read the table, give a
+    session.
 
     The topology may run meanwhile. Raises `CheckpointError` if there is no such state, and `TopologyNotAliveError` for an unknown
     name.

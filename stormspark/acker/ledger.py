@@ -115,17 +115,17 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: The number of frames packed so far, including the current one. A `Branch.mark` that equals it says that the
-        #: current frame already has tuples of that branch.
+        #: The number of frames packed so far, including the current one. If `Branch.mark` has the same number, the current
+        #: frame already has tuples of that branch.
         self.frames = 0
         self.wanted_stories: list[int] = []  # roots of trees whose stories other workers want
-        #: For traces: -1 while tuples are handed out to another worker, 1 while tuples from one are taken over, else 0.
+        #: For traces: -1 while tuples leave for another worker, 1 while tuples of another worker come in, else 0.
         self.moving = 0
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. The trees of a closed bucket began before it was closed. They time out one timeout after
-        # it was closed.
+        # Open trees, in buckets. New trees go into the newest bucket. From time to time it is closed, and a new one is opened.
+        # One timeout after a bucket was closed, the trees in it time out.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
             deque()
@@ -168,7 +168,7 @@ class Ledger:
                 parts.values.append(branch.value)
 
     def fail(self, branch: Branch, verdict: Verdict) -> None:
-        """Fail a tree at once; the first failure of a part is sent home.
+        """Fail a tree at once. If ``branch`` is a part of another worker's tree, send its first failure home.
 
         The tree's remaining tuples are still executed, but no longer count (E11, E24).
         """
@@ -183,7 +183,7 @@ class Ledger:
     def take_parts(self, parts: Parts) -> None:
         """Process what another worker has sent: parts, fails and resets of this worker's trees, and requests for stories.
 
-        The first three are ignored if their tree has ended, or if it began in an earlier incarnation of this worker (E8, E33).
+        Parts, fails and resets are ignored if their tree has ended, or began in an earlier incarnation of this worker (E8, E33).
         """
         self.wanted_stories += parts.wanted_stories
         outside = self._outside
@@ -203,7 +203,7 @@ class Ledger:
                     self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree a whole timeout again (C11). For a tree of another worker, its home is informed.
+        """Give an open tree a whole timeout again (C11). If the tree belongs to another worker, that worker gets a message.
 
         Nothing else extends a timeout. A fail ends the tree at once (E9).
         """
@@ -231,7 +231,7 @@ class Ledger:
         while self._closed and running_seconds - self._closed[0][0] >= timeout:
             expired += self._closed.popleft()[1]
         whole = running_seconds - self._parts_rotated_at >= timeout
-        # Even if no tree is late, explain is called: it keeps track of how long tuples have waited.
+        # ``explain`` keeps track of how long tuples have waited, so it is called even if no tree is late.
         if expired or whole:
             late = Verdict(Outcome.TIMED_OUT, f"not fully processed within {timeout:g} s")
             reasons = explain(expired) if explain is not None else {}

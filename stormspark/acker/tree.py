@@ -48,8 +48,9 @@ class Branch:
     count: int
     value: int
     root_id: int
-    #: The last frame that took tuples of this branch to another worker, and the branch's position in that frame.
+    #: The number of the last frame that took tuples of this branch to another worker (`Ledger.frames`).
     mark: int
+    #: The position of the branch in that frame.
     place: int
     #: How the tree ended; None before that. A part has a verdict once a bolt has failed it here.
     verdict: Verdict | None

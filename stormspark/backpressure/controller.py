@@ -183,8 +183,9 @@ class _Spout:
     by_task: dict[int, int] = field(default_factory=dict)
     #: Seconds of a round per tuple.
     cost: float | None = None
-    #: The round that showed this cost: its tuples, and how many tuples arrived at tasks of bolts.
+    #: The number of the spout's tuples by which this cost was computed.
     tuples: float = 0.0
+    #: How many tuples arrived at each task of a bolt in the round that showed this cost.
     arrived: Mapping[int, int] = field(default_factory=dict)
     #: The share of the limit that remains after waiting tuples are subtracted.
     brake: float = 1.0

@@ -1,6 +1,6 @@
 """Tidying: merging files, and deleting those that are no longer needed.
 
-It may fail now and then, because the next attempt makes up for it. If tidying never succeeds, the disk fills up. So failures in a
+It may fail now and then, because the next try makes up for it. If tidying never succeeds, the disk fills up. So failures in a
 row are counted, and logged as a warning.
 """
 
@@ -21,7 +21,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """A counter of failed attempts in a row to tidy something. ``name`` is the name of that thing in warnings.
+    """A counter of tries to tidy something that failed in a row. ``name`` is what warnings call the thing.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():
@@ -36,7 +36,7 @@ class Tidying:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Surround one attempt to tidy. An OSError or a `CheckpointError` in it is counted and not raised."""
+        """Surround one try to tidy. An OSError or a `CheckpointError` in it is counted and not raised."""
         try:
             yield
         except (OSError, CheckpointError) as error:

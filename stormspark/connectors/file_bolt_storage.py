@@ -5,7 +5,7 @@ A local file is written under a name that readers skip, ``_{owner}.{name}.inprog
 any task can tell which files have no writer. `finish_abandoned` finishes these files, because their tuples may have been acked.
 If it knows how records end, it cuts off everything after the last complete record.
 
-Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next attempt overwrites
+Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next sync overwrites
 them.
 """
 

@@ -113,10 +113,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
-    #: The next attributes matter where batches are transactions. First come the task's state, and the messages that are not
-    #: delivered yet. Then come the reason why messages of this batch could not be delivered, and the number of these messages.
+    #: The task's state. This and the next attributes matter where batches are transactions.
     _state: KeyValueState[Any, Any] | None = None
+    #: The messages that are not delivered yet.
     _outbox: Outbox[list[Message]] | None = None
+    #: Why messages of this batch could not be delivered (`_lost`), and the number of these messages (`_losses`).
     _lost, _losses = "", 0
 
     def __init__(self) -> None:
@@ -141,7 +142,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
         the messages of its last batch may be written twice, and the bolt reports that.
 
-        While the broker is away, batches go on, and their messages wait in the state: up to 64 MB per task. Each attempt to
+        While the broker is away, batches go on, and their messages wait in the state: up to 64 MB per task. Each try to
         deliver them blocks the worker for up to ``max.block.ms``, 5000 by default in this mode.
         """
         self._transactions, self._transactional_id = True, transactional_id or ""
@@ -385,7 +386,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                     raise  # this producer is useless now, so the task starts again
                 self._collector.report_error(error)
                 if error.args[0].fatal():
-                    self._lose(tup, f"Kafka: {error.args[0].str()}")  # the next attempt has another producer
+                    self._lose(tup, f"Kafka: {error.args[0].str()}")  # the next try has another producer
                     return False
                 self._collector.fail(tup, f"Kafka: {error.args[0].str()}")
                 return False

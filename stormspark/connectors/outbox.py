@@ -25,7 +25,7 @@ __all__ = ["Outbox"]
 P = TypeVar("P")
 
 _PARCEL, _NAME = "outbox", "outbox.name"
-#: Seconds between attempts to deliver to a destination that refuses: the first pause, and the longest one.
+#: Seconds between two tries to deliver to a destination that refuses: the first pause, and the longest one.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LOOK_SECS = 0.5
 

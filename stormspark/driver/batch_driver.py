@@ -17,7 +17,7 @@ __all__ = ["BatchDriver", "BatchEngine"]
 
 
 class BatchEngine(Protocol):
-    """The methods of an engine that its `BatchDriver` calls. An error in any of them ends the attempt."""
+    """The methods of an engine that its `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
 
     def plain_orders(self) -> RoundOrders:
         """Return the engine's part of the orders for a round that begins now: its limits, its target, the last commit."""
@@ -26,21 +26,21 @@ class BatchEngine(Protocol):
         """Run every superstep once, and return the report of each worker."""
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Store ``announcement`` durably: committers act on it in the next round, and another attempt must repeat it."""
+        """Store ``announcement`` durably. Committers act in the next round, and later attempts at the batch must repeat it."""
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Called when a round has ended without an abort. The engine may end the attempt here if the batch takes too long."""
+        """Called when a round has ended without an abort. The engine may give the batch up here, if it takes too long."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch. ``files`` are the changes of each worker."""
 
 
 class BatchDriver:
-    """The driver of one topology's transactions, one attempt after another. ``engine`` runs the rounds."""
+    """The driver of one topology's transactions. Each call of `attempt` is one attempt at a batch. ``engine`` runs the rounds."""
 
     def __init__(self, plan: PhysicalPlan, engine: BatchEngine, failed_rows: FailedRows) -> None:
         self._plan, self._engine, self._failed_rows = plan, engine, failed_rows
-        #: The current attempt, or the last one.
+        #: The current attempt at a batch, or the last one.
         self.transaction: Transaction | None = None
 
     def attempt(self, batch: int, earlier: EarlierAttempts) -> Sequence[WorkerReport]:

@@ -28,8 +28,9 @@ class Tally:
     ) -> None:
         self._plan, self._engine, self._pressure = plan, engine, pressure
         self._lock = threading.Lock()
-        #: The counters of each worker's current incarnation; and those of all earlier incarnations together, by task.
+        #: By worker: the counters of its current incarnation.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
+        #: By task: the counters of all earlier incarnations together.
         self._past: dict[int, TaskCounters] = {}
         self._living: dict[int, int] = {}
         self._backlogs: dict[int, int] = {}

@@ -38,7 +38,7 @@ def values(*items: Any) -> tuple[Any, ...]:
 
 
 class WindowDuration(WindowLength):
-    """A window's length in one of Java's units. It has the static methods of `stormspark.Duration`.
+    """A window's length in one of Java's units. The class has the static methods of `stormspark.Duration`.
 
     >>> WindowDuration(5, TimeUnit.SECONDS).value
     5000

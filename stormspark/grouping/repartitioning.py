@@ -74,7 +74,7 @@ class ByTask:
 class ByChooser:
     """The layout that puts a row in the partitions of the tasks that a chooser of ``grouping`` returns: one, several or none.
 
-    A grouping uses it if its choice depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code
+    It is for groupings whose choice depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code
     (D13). Each partition of the DataFrame acts as a sender task. It has its own chooser, which gets the partition's rows in
     their order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
     """

@@ -51,7 +51,7 @@ class Batch(Generic[S]):
         return list(self._changed)
 
     def read(self, keys: Sequence[Key]) -> None:
-        """Read the stored values of ``keys`` that are not in memory; outside of a batch, read them all again."""
+        """Read the stored values of those ``keys`` that are not in memory. Outside of a batch, read those of all ``keys``."""
         if not self._open:
             self._forget()
         missing = [key for key in dict.fromkeys(keys) if key not in self._read and key not in self._changed]
@@ -59,11 +59,11 @@ class Batch(Generic[S]):
             self._read.update(zip(missing, self._backing.multi_get(missing), strict=True))
 
     def stored(self, key: Key) -> S | None:
-        """Return the value that `read` has found in the store, or None. An earlier attempt at the batch may have stored it."""
+        """Return the value that `read` has found in the store, or None. It may come from an earlier attempt at the batch."""
         return self._read.get(key)
 
     def changed(self, key: Key) -> S | None:
-        """Return the value as this attempt has changed it; None if it has not."""
+        """Return the value that this attempt has given to ``key``; None if it has not changed ``key``."""
         return self._changed.get(key)
 
     def change(self, key: Key, stored: S) -> None:

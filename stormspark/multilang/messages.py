@@ -134,7 +134,7 @@ class Json:
         # `raw_decode` would only add a call, and turn StopIteration into another error.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: The bytes before and after the id in the child's acks. Empty if acks can't be split so; None before the first ack.
+        #: The bytes before and after the id in the child's acks. Empty if the acks have no such form; None before the first ack.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
         # From a task's id to the answer to an emit that only this task received.

@@ -44,8 +44,8 @@ def about_settings(
 ) -> Iterator[Statement]:
     """One statement per setting that is unknown or wrong, has no effect here, or has a different effect here.
 
-    ``strings``: all values are strings, as in heronpy, so their types are not checked. ``of_heron``: any key may be set for one
-    component.
+    With ``strings``, all values are strings, as in heronpy, so types are not checked. With ``of_heron``, any key may be set for
+    one component.
 
     >>> from stormspark.porting.findings import Place
     >>> one = Setting("topology.wrokers", 2, Place("WordCount.java", 40))

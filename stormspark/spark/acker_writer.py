@@ -34,7 +34,7 @@ class AckerWriter:
         self._journal = journal
         # By worker and incarnation, the number of the last change set that is known to be written.
         self._written: dict[tuple[int, int], int] = {}
-        # The last attempt whose commit was tried, and the last attempt whose commit is known to be written.
+        # `_tried`: the last attempt that has tried to commit. `_sure`: the last one of which a commit is known to be written.
         self._tried = self._sure = -1
         # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None

@@ -59,7 +59,7 @@ _CAUSES = 60
 
 @dataclass
 class QueryRun:
-    """One run of the data query: one attempt, many batches.
+    """One run of the data query, with many batches. A planned restart of the query begins another run of the same attempt.
 
     Spark calls `batch` on the query's thread, and `BatchDriver` calls this object's methods there, too. The supervisor calls the
     rest.

@@ -113,9 +113,11 @@ class _Stand:
     #: Whether this is the first entry of a driver, which keeps earlier drivers out. An earlier driver may still have written
     #: right before it. So of this entry only the writer counts; the rest comes from the entry before.
     opening: bool = False
-    #: The number of rows that the last compaction left, and the numbers of rows and entries since then.
+    #: How many rows the last compaction left.
     compacted: int = 0
+    #: How many rows were added since the last compaction.
     rows: int = 0
+    #: How many entries were added since the last compaction.
     entries: int = 0
 
 

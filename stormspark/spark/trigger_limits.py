@@ -71,11 +71,13 @@ class _Limit:
     units: int
     #: The most rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: The direction in which the limit should change, judged by the last batches: -1 down, 1 up, 0 not at all. The next three
-    #: fields count the batches in a row with this direction, their rounds, and the seconds that bolts worked in them.
+    #: The direction in which the limit should change, judged by the last batches: -1 down, 1 up, 0 not at all.
     direction: int = 0
+    #: How many batches in a row had this direction.
     batches: int = 0
+    #: How many rounds these batches had.
     rounds: int = 0
+    #: For how many seconds bolts worked in these batches.
     busy: float = 0.0
 
     def forget(self) -> None:

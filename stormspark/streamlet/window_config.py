@@ -21,7 +21,8 @@ class WindowConfig:
     >>> WindowConfig.create_tumbling_count_window(100)
     WindowConfig(Count(100), Count(100))
 
-    Raises `InvalidTopologyError` unless both are positive. In Heron's Python, windows are whole seconds, and less than a day.
+    Raises `InvalidTopologyError` unless length and slide are positive. In Heron's Python, windows are whole seconds, and less
+    than a day.
     """
 
     def __init__(self, window_duration: object, slide_interval: object) -> None:
@@ -52,7 +53,7 @@ class WindowConfig:
 
     @property
     def holds_secs(self) -> float:
-        """How long an element is held at most, in seconds; 0 if that is unknown, because the length or the slide is a count."""
+        """The longest time, in seconds, for which an element is held; 0 if it is unknown, as the length or slide is a count."""
         if isinstance(self.length, Count) or isinstance(self.slide, Count):
             return 0
         return (self.length.value + self.slide.value) / 1000

@@ -27,8 +27,8 @@ class AckFailDelegate(Protocol):
 class AckTracker:
     """Records acks and fails so that the test can read them, whatever process the spout's task is in.
 
-    It combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use it too: keep one in ``__init__`` and call
-    its `ack` and `fail`. Driver and workers must run on one host, as for `FeederSpout`.
+    It combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: keep one in ``__init__`` and
+    call its `ack` and `fail`. Driver and workers must run on one host, as for `FeederSpout`.
 
     >>> import pickle
     >>> tracker = AckTracker()

@@ -47,8 +47,8 @@ class FixedTupleSpout(Spout):
     """Emits given tuples once, each with its position as message id, dealt out to the spout's tasks in turn.
 
     ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a failed tuple counts as
-    completed. The instance that the topology was built with counts the completed tuples of all tasks on its host, whatever
-    processes the tasks are in.
+    completed. The instance with which the topology was built counts the completed tuples of all tasks on its host, also of tasks
+    in other processes.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -74,7 +74,7 @@ class FixedTupleSpout(Spout):
 
     @property
     def source_tuples(self) -> list[FixedTuple]:
-        """The tuples that it emits."""
+        """The tuples that the spout emits, those of all tasks."""
         return list(self._tuples)
 
     @property

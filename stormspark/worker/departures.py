@@ -43,8 +43,9 @@ class Departures:
             for worker in (others if vectorised else ())
         }
         self.all_lanes: list[Lanes | BatchLanes] = [*self.lanes.values(), *self.batch_lanes.values()]
-        #: Sealed frames that wait for the end of the superstep; how many entries they hold, and their bytes.
+        #: Sealed frames that wait for the end of the superstep.
         self.sealed: list[Frame] = []
+        #: How many entries these frames hold (`sealed_count`), and how many bytes (`sealed_bytes`).
         self.sealed_count = self.sealed_bytes = 0
         self._sequence = 0
 

@@ -53,7 +53,7 @@ class RoundClock:
         self.quantum_used_up = False
         #: How many seconds the worker was at work in this round.
         self.worked = 0.0
-        #: How many seconds of gaps were filled since the last report, and how many may still be filled in this round.
+        #: Seconds of gaps: those filled since the last report (`filled`), those that this round may still fill (`left_to_fill`).
         self.filled = self.left_to_fill = 0.0
         self._gaps = 0.0
         self._round_began: float | None = None

@@ -65,8 +65,9 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether bolts need a call at the batch's end; and the announcements that a later attempt needs (`EarlierAttempts`).
+    #: Whether a component takes part in the batch, so that bolts need a call at its end.
     begun: bool = False
+    #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if none are due.
     announced: Mapping[str, bytes] | None = None
     #: Whether the cause in ``aborts`` is storage or a broker that can't be reached, and not user code.
     outside: bool = False

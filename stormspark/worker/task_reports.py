@@ -24,8 +24,9 @@ class TaskReports:
         self.logger = logging.getLogger(f"stormspark.task.{component.id}")
         self.errors: list[ErrorReport] = []
         self.failures: list[ErrorReport] = []
-        #: The times at which errors were reported; and by kind, those at which failures of trees were reported.
+        #: The times at which errors were reported.
         self._errors_at: deque[float] = deque(maxlen=self._most)
+        #: By kind: the times at which failures of trees were reported.
         self._failures_at: dict[str, deque[float]] = {}
 
     def add_error(self, error: BaseException | str) -> None:

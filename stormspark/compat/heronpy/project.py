@@ -1,8 +1,8 @@
 """Runs a file of heronpy as Heron's command line does: imports it, and runs its code for ``__main__`` too (A40, J6).
 
 The code under ``if __name__ == "__main__"`` runs in the file's own module, and not in a module called ``__main__``. So the
-classes of the file are pickled by reference, and a worker that imports the file does not run the code that submits. If a file
-submits while it is imported, workers can't import it, and its classes are pickled by value.
+classes of the file are pickled by reference, and a worker that imports the file does not run the code that submits. A file that
+submits while it is imported can't be imported by workers, so its classes are pickled by value.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _at_import: WeakKeyDictionary[ModuleType, list[Topology]] = WeakKeyDictionary()
 def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topology:
     """The topology that ``file`` submits, or defines as a class.
 
-    ``name`` is the name of the topology, as for ``heron submit``, or of the class. The file's code gets ``name`` as its first
-    argument, or else the file's own name. ``arguments`` are its further arguments.
+    ``name`` is the topology's name, as for ``heron submit``, or the name of a class. The file's code gets ``name``, or else the
+    file's own name, as its first argument, and then ``arguments``.
 
     Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line in the file at which the error was raised.
     """
@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """Call `put_first` for each folder, even if it is on the module path already. The last folder comes first."""
+    """Call `put_first` for each folder, also for those on the module path. Afterwards the last of ``folders`` is first there."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -147,7 +147,7 @@ def _names_main(test: ast.expr) -> bool:
 
 
 def _chosen(submitted: list[Topology], name: str | None, file: Path) -> Topology:
-    """The topology called ``name``. If there is only one, it gets this name, as in Heron."""
+    """The submitted topology called ``name``. If the file submits only one topology, that one gets the name, as in Heron."""
     for topology in submitted:
         if topology.name == name:
             return topology

@@ -79,7 +79,10 @@ class Brokers:
         return sorted(Partition(name, number) for name in names for number in topics[name].partitions)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of those topics that exist, if the brokers have ids, and this user may see them."""
+        """Return the ids of topics.
+
+        A topic is left out if it does not exist, if the brokers have no ids, or if this user may not see its id.
+        """
         from confluent_kafka import KafkaException, TopicCollection
 
         names = sorted(set(topics))
@@ -249,11 +252,12 @@ class Answer(NamedTuple):
 class EndsWatch:
     """A watch on the ends of all partitions, as of Kafka's last answer.
 
-    It asks Kafka in a thread of its own, so that an outage blocks nobody. ``refresh_secs`` is how often it looks for partitions.
+    The watch asks Kafka in a thread of its own, so that an outage blocks nobody. ``refresh_secs`` is how often it looks for
+    new partitions.
     ``pause_secs`` is how long an answer counts as fresh.
 
-    It asks for the topics' ids after the ends. If a topic still has its former id by then, it was not made again in between, so
-    the ends belong to this topic.
+    The watch asks for the topics' ids after the ends. A topic that is made again gets another id. So if a topic still has its
+    former id by then, the ends belong to this topic.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: Where a run that stops at the current ends has to stop. A target before a partition's position has no effect.
+    #: For a run that stops at the current ends: the offsets at which it stops. One that lies before the position has no effect.
     _target: Positions | None = field(default=None, init=False)
     #: The positions before which all messages are acked or given up, as far as tasks have reported.
     _done: Positions | None = field(default=None, init=False)
@@ -182,7 +182,7 @@ class KafkaPlanner:
     def _missing(self, first: Positions) -> bool:
         """Whether an existing partition has not answered yet.
 
-        If the others began without this partition, it would later be taken for a partition that was added after the start.
+        If reading began without such a partition, the partition would later be taken for one that was added after the start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
@@ -220,8 +220,8 @@ class KafkaPlanner:
     ) -> dict[str, str]:
         """Return the topic ids that belong to the positions ``after``.
 
-        A topic's new id is recorded only if none of the topic's positions is beyond the end of its partition. Such a position may
-        belong to an older topic of the same name.
+        A position beyond the end of its partition may belong to an older topic of the same name. If a topic has such a position,
+        its new id is not recorded.
         """
         beyond = {
             partition.topic
@@ -345,7 +345,7 @@ class KafkaPlanner:
         )
         if not done:
             return
-        # Commit even if nothing is new: a commit may have been lost, and Kafka forgets groups that are silent for long.
+        # Commit even what was committed before: that commit may be lost, and Kafka forgets groups that are silent for long.
         self._committed_at = self.clock()
         try:
             self._commit(done, wait_secs=_LAST_COMMIT_SECS if now else 0.0)

@@ -24,7 +24,7 @@ _RENAMED = {
     "socket.connection.setup.timeout.max.ms": "socket.connection.setup.timeout.ms",
 }
 
-#: Settings that would conflict with what stormspark does, or that librdkafka does not have; with what to do instead.
+#: Settings that conflict with what stormspark does, or that librdkafka does not have. The values say what to do instead.
 _REFUSED = {
     "enable.auto.commit": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
     "enable.auto.offset.store": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
@@ -46,8 +46,8 @@ _REFUSED = {
     "ssl.keystore.certificate.chain": "set ssl.certificate.pem",
 }
 
-#: Settings of consumers that share partitions among them, and of the Java client's internals. They have no effect here, so
-#: they are dropped with a warning.
+#: Settings without effect here: those of consumers that share the partitions of a group, and those of the Java client's
+#: internals. They are dropped with a warning.
 _MEANINGLESS = {
     "default.api.timeout.ms", "exclude.internal.topics", "group.instance.id", "group.protocol", "group.remote.assignor",
     "heartbeat.interval.ms", "interceptor.classes", "max.poll.interval.ms", "max.poll.records", "metric.reporters",
@@ -71,7 +71,7 @@ _OURS = {
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,  # a range may end with offsets that have no message
     "auto.offset.reset": "error",  # missing messages are found and reported, not skipped silently
-    "log_level": 0,  # otherwise each attempt to connect writes to stderr; `error_cb` gets the errors, too
+    "log_level": 0,  # otherwise each try to connect writes to stderr; `error_cb` gets the errors, too
 }
 
 

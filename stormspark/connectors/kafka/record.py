@@ -40,8 +40,9 @@ def _json(data: bytes) -> Any:
     return json.loads(data)
 
 
-#: Deserializers by stormspark's names; and the Java classes that mean the same.
+#: Deserializers by stormspark's names.
 _NAMED: dict[str, Deserializer] = {"str": _text, "bytes": _bytes, "json": _json}
+#: stormspark's names for deserializers that are Java classes.
 _JAVA = {"StringDeserializer": "str", "ByteArrayDeserializer": "bytes"}
 
 

@@ -28,7 +28,7 @@ class RecordTranslator(Protocol):
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
         """Return the values for the default stream, or a `Routed` for another stream.
 
-        If it returns None, the record is acked and nothing is emitted, unless `KafkaSpoutConfig.emit_null_tuples` is set.
+        For None the record is acked and nothing is emitted, unless `KafkaSpoutConfig.emit_null_tuples` is set.
         """
 
     def streams(self) -> Mapping[str, Fields]:
@@ -113,7 +113,10 @@ class ByTopicRecordTranslator:
         fields: Fields | Iterable[str] | None = None,
         stream: str = DEFAULT_STREAM,
     ) -> ByTopicRecordTranslator:
-        """Set the translator of a topic's records. If it is a function, give its ``fields``, and maybe their ``stream``."""
+        """Set the translator of a topic's records.
+
+        If the translator is a function, ``fields`` are the names of its values, and ``stream`` is the stream for them.
+        """
         if topic in self._of:
             msg = f"ByTopicRecordTranslator: topic {topic!r} already has a translator (K7)"
             raise InvalidTopologyError(msg)

@@ -1,7 +1,7 @@
 """The ordinary bolt around an `AsyncBolt`: it begins a coroutine for each tuple, and carries out what the coroutines did.
 
 Two threads take part. The *loop* runs the coroutines. It notes what they do (emits, acks, fails, their end) in a queue. The
-*task's thread* takes the queue in (`WorksOutside.take_in`), because the tuple path belongs to it. A pipe wakes it up.
+*task's thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
 
 A call is *over* when nothing that it does counts any more: it has returned, raised, or taken too long. In an ordered bolt each
 call has a queue of its own. The first call that is not over passes what it does straight on, and the later calls wait.
@@ -57,7 +57,7 @@ _current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default
 class AsyncCollector:
     """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
 
-    ``note`` takes what a call does, and whether it counts even if the call is over. ``place`` names the task in error messages.
+    ``note`` takes a call, what it does, and whether that counts even if the call is over. ``place`` names the task in errors.
     """
 
     def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note, bool], None]) -> None:
@@ -90,7 +90,7 @@ class AsyncCollector:
     def _anchored(
         self, anchors: Tuple | Iterable[Tuple] | None
     ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...], bool]:
-        """Return the call that an emit belongs to, its anchors, and whether it counts after the call.
+        """Return the call that an emit belongs to, the emit's anchors, and whether the emit counts even if the call is over.
 
         Raises `EmitError` for anchors that are settled.
         """
@@ -156,21 +156,23 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self.bolt = bolt
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
         self._get_loop = loop
-        #: For the task's thread: how many calls keep a place, and how many tuples are neither acked nor failed by their call.
+        # A comment says which thread may use an attribute: the task's thread, the loop, or any.
+        #: Task's thread. `_occupied`: how many calls keep a place. `_outside`: how many tuples their calls have not settled yet.
         self._occupied = self._outside = 0
         #: Tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
-        #: For the task's thread, from any thread: what it has to carry out.
+        #: Any thread adds, the task's thread takes: what the task's thread has to carry out.
         self._notes: deque[_Note] = deque()
         self._signalled = False
-        #: For the task's thread: whether the next note is an exception that restarts the task.
+        #: Task's thread: whether the next note is an exception that restarts the task.
         self._raises_next = False
-        #: For the loop: the calls that have not returned, in the order in which their tuples came.
+        #: Loop: the calls that have not returned, in the order in which their tuples came.
         self._calls: dict[_Call, None] = {}
-        #: For the loop, in an ordered bolt: the calls whose notes were not all passed on.
+        #: Loop, in an ordered bolt: the calls whose notes were not all passed on.
         self._order: deque[_Call] = deque()
-        #: For the loop: the calls with a deadline, the earliest first, and whether a timer is set for the first of them.
+        #: Loop: the calls with a deadline, the earliest first.
         self._deadlines: deque[_Call] = deque()
+        #: Loop: whether a timer is set for the first deadline.
         self._timer_is_set = False
         self._closed = False
         self._read = self._write = -1
@@ -219,7 +221,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
 
     @property
     def is_busy(self) -> bool:
-        """Calls that wait take nobody's time, unless all places are taken. So long calls slow no spout down before that."""
+        """True only if all places are taken. Before that, calls that wait take nobody's time, and need slow no spout down."""
         return self.room <= 0
 
     def send(self) -> None:
@@ -234,7 +236,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             try:
                 os.read(self._read, 64)
                 self._signalled = (
-                    False  # before the queue is read: whoever adds to it from now on signals again
+                    False  # before the notes are taken: whoever adds a note from now on signals again
                 )
             except BlockingIOError:
                 pass  # the signal is about to be written, and the read that follows it comes then
@@ -243,7 +245,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             note = notes.popleft()
             if type(note) is _Call:
                 if self._outside < before and _restarts(note.error):
-                    # The tuples before it are done, so it is not in a row with earlier exceptions.
+                    # Tuples were executed since the last exception, so the two exceptions are not in a row.
                     notes.appendleft(note)
                     self._raises_next = True
                     break
@@ -340,9 +342,9 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self._pass_on(call)
 
     def _note(self, call: _Call | None, note: _Note, outlives: bool = False) -> None:
-        """Note what a call does; None: code outside of all calls. Any thread may call this.
+        """Note what a call does. ``call`` is None for code outside of all calls. Any thread may call this.
 
-        ``outlives``: it counts even if the call is over, as it does not concern the call's tuple.
+        ``outlives``: the note counts even if the call is over, because it does not concern the call's tuple.
         """
         if get_ident() != self._loop.thread:
             self._loop.call(self._note, call, note, outlives)

@@ -98,8 +98,9 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self.spout = spout
         self._get_loop = loop
         self._prefetch = spout.prefetch
-        #: From the loop to the task's thread: what the spout did, and the exception by which one of its calls has ended.
+        #: From the loop to the task's thread: what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
+        #: From the loop to the task's thread: the exception by which a call of the spout has ended.
         self._error: BaseException | None = None
         #: From the task's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()

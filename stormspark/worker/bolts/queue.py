@@ -12,8 +12,9 @@ from stormspark.worker.tuples.weights import weight
 
 __all__ = ["TupleQueue"]
 
-#: How many of the waiting tuples are weighed to estimate the size of all; and the bytes that a delivery takes beside its values.
+#: How many of the waiting tuples are weighed to estimate the size of all.
 _SAMPLE = 8
+#: How many bytes a delivery takes beside its values.
 _DELIVERY_BYTES = 2 * getsizeof(())
 
 

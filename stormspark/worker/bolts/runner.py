@@ -40,8 +40,9 @@ class Runner:
 
     def __init__(self, task: BoltTask) -> None:
         self.task = task
-        #: The tuple whose execution raised: its position in the chunk, and the tuple itself.
+        #: The position in the chunk of the tuple whose execution raised.
         self.position = -1
+        #: The tuple whose execution raised.
         self.current: Tuple | None = None
         self._prepared = False
 

@@ -69,9 +69,9 @@ class Launch(NamedTuple):
     jvm: ProcessId | None
     #: The folder for logs; None: the default folder of the user who runs the worker.
     log_folder: str | None
-    #: The host by which others reach the worker (None: the address from which it has reached the driver), and the one where it
-    #: listens; see `Address`.
+    #: The host by which others reach the worker; None: the address from which the worker has reached the driver.
     host: str | None = None
+    #: The host at which the worker listens; see `Address`.
     bind: str | None = None
     ports: Ports = ANY_PORT
     silence_secs: float = SILENCE_SECS

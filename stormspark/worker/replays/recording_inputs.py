@@ -32,7 +32,7 @@ class BatchBegins(NamedTuple):
 
 
 class BatchEnds(NamedTuple):
-    """Recorded when ``end_batch`` of a `BatchAware` bolt is called, because all tuples of the attempt have come."""
+    """Recorded when ``end_batch`` of a `BatchAware` bolt is called, because all tuples of the batch have come."""
 
 
 class InputRecording:
@@ -42,19 +42,19 @@ class InputRecording:
         self._files, self._generation, self._worker = files, generation, worker
         self._batch: int | None = None
         self._file: InputFile | None = None
-        #: The files of this attempt that `end` has closed.
+        #: The files of this attempt at the batch that `end` has closed.
         self._closed: list[InputFile] = []
         self.tasks = {bolt.id: TaskInputs(bolt.component.id, bolt.index, self) for bolt in bolts}
 
     def begin(self, batch: int) -> None:
-        """Begin an attempt at a batch. Remove the file of the previous attempt, if `end` did not close it."""
+        """Begin an attempt at a batch. A file that `end` did not close belongs to a failed attempt, and is removed."""
         self._give_up()
         self._batch, self._closed = batch, []
         for task in self.tasks.values():
             task.forget()
 
     def end(self) -> TaskChanges:
-        """Close the batch's file. Return a row for the state table that lists the files; it is committed with the batch."""
+        """Close the batch's file. Return the row of the state table that lists the files. The row is committed with the batch."""
         for task in self.tasks.values():
             task.flush()
         if self._file is not None:
@@ -120,7 +120,7 @@ class TaskInputs:
             self._add(0, b"")
 
     def forget(self) -> None:
-        """Drop the emits of an attempt that is rolled back."""
+        """Drop the emits of a batch that is rolled back."""
         self._emits.clear()
 
     def _add(self, executed: int, inputs: bytes) -> None:

@@ -20,7 +20,7 @@ class RowKeys:
     def __init__(self) -> None:
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # how many numbers of that batch each partition has used
-        #: The last batch that came again while trees of an earlier attempt were open, and how often that happened to it.
+        #: The last batch that came again while trees of an earlier attempt at it were open; and how often it came so.
         self._again = (-1, 0)
 
     def of_rows(

@@ -48,9 +48,9 @@ class SourceRows:
         self._fails: Counter[Hashable] = Counter()
         self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps rows in order
         self._numbered = 0
-        #: The ids of rows that have failed too often and are not emitted any more; and, by id, why rows of this batch have
-        #: failed, as far as this worker knows.
+        #: The ids of rows that have failed too often and are not emitted any more.
         self.skipped: frozenset[Hashable] = frozenset()
+        #: By id: why rows of this batch have failed, as far as this worker knows.
         self.why: dict[Hashable, str] = {}
         #: How many rows, or ranges, have come since a caller last set this to 0.
         self.came = 0

@@ -40,7 +40,7 @@ class RoundAllowance:
         self.left = UNLIMITED
         #: How many tuples it has emitted since the last `take_emitted`.
         self.emitted = 0
-        #: Whether the spout had more to emit in this round when it was stopped; and whether its limit stopped it.
+        #: `hungry`: the spout had more to emit when it was stopped in this round. `limited`: its limit has stopped it.
         self.hungry = self.limited = False
         #: Why the spout is not called now, and since when; None while it is called.
         self._stopped: tuple[StopReason, float] | None = None

@@ -68,12 +68,12 @@ class TaskState:
             self.windows.load(windows)
 
     def before(self, instance: Any) -> None:
-        """Call ``init_state``, if this kind of component gets that call before ``open`` or ``prepare``."""
+        """Call ``init_state`` of a component of Heron's kind. Call this before ``open`` or ``prepare``."""
         if self._kind == "heron":
             _of_user(instance).init_state(self.store)
 
     def after(self, instance: Any, **surroundings: Any) -> None:
-        """Call ``init_state`` or restore the attributes, if that comes after ``open`` or ``prepare`` for this kind of component.
+        """Call ``init_state`` of a component of Storm's kind, or restore attributes. Call this after ``open`` or ``prepare``.
 
         ``surroundings`` are the context, the collector and the configuration.
         """
@@ -137,7 +137,7 @@ class TaskState:
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Return whether the component is a sink, which retries by itself whatever failed in ``post_save``."""
+        """Return whether the component is a sink. What fails in ``post_save`` of a sink, the sink tries again by itself."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
@@ -191,7 +191,7 @@ def _of_user(instance: Any) -> Any:
 
 
 def _attributes_of(instance: Any) -> Any:
-    """Return the component's attributes; if it has a ``__getstate__`` of its own, return the result of that."""
+    """Return the component's attributes, or the result of its own ``__getstate__``, if it has one."""
     own: Any = type(instance).__getstate__
     return vars(instance) if own is object.__getstate__ else instance.__getstate__()
 

@@ -72,7 +72,7 @@ class Lanes:
         self._seen: dict[int, tuple[int, int]] = {}
         self.tuples = self.bytes = 0
         self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
-        #: The bytes per tuple in the last frames, and the number of looks so far.
+        #: `_learned`: the bytes per tuple in the last frames. `_looks`: how often the lanes were looked at so far.
         self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:

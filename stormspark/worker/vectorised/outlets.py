@@ -80,7 +80,7 @@ class BatchOutlet:
         scene: Scene,
     ) -> None:
         self.source, self.schema = source, schema
-        #: How many rows were emitted so far, and how many copies of them.
+        #: `emitted`: how many rows were emitted so far. `copies`: how many copies of them went to tasks.
         self.emitted = self.copies = 0
         self._subscriptions = subscriptions
         self._scene = scene

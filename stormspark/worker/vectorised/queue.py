@@ -44,7 +44,7 @@ class RowQueue(TupleQueue):
     def __init__(self) -> None:
         super().__init__()
         self._batches: deque[RowBatch | None] = deque()  # None is a tick
-        #: How many rows wait in record batches, and their bytes.
+        #: `rows`: how many rows wait in record batches. `bytes`: how large these record batches are.
         self.rows = self.bytes = 0
 
     @property
