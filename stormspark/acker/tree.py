@@ -19,7 +19,8 @@ __all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "Tr
 class SpoutAccount:
     """The trees of one spout task: how many are open, and the trees that have ended and wait for ``ack`` or ``fail``.
 
-    ``attempt`` counts the attempts at batches, if these are transactions. Each tree has the number of its attempt.
+    If batches are transactions, ``attempt`` is the number of the current attempt at a batch, counted over all batches. Each tree
+    keeps the number under which it began.
     """
 
     __slots__ = ("attempt", "ended", "pending", "task")
@@ -63,7 +64,7 @@ Roots: TypeAlias = Branch | tuple[Branch, ...] | None
 class Tree(Branch):
     """A tree in the worker of its spout.
 
-    ``emitted_at`` is the time of the emit by the worker's clock, and ``attempt`` is the account's attempt at that time.
+    ``emitted_at`` is the time of the emit by the worker's clock, and ``attempt`` is the account's ``attempt`` at that time.
     """
 
     __slots__ = ("account", "attempt", "bucket", "emitted_at", "message_id")

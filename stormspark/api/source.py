@@ -48,8 +48,8 @@ class SourceProgress(NamedTuple):
 
     ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
     tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges wait, too. ``came`` is the
-    number of rows, or of ranges, that are new in this batch. ``low_marks`` has for each partition the lowest position that
-    is not done with. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
+    number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of each
+    partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
     them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
     in the next batch; None means that nothing limits them.
     """
@@ -148,7 +148,7 @@ class SourceSpout(Component, ABC):
         return None
 
     def local_source(self) -> LocalSource | None:
-        """Return the object that the local engine reads from, or None if only Spark can read for this spout."""
+        """Return the object that the local engine reads from, or None if only Spark can read the rows of this spout."""
         return None
 
     def report_error(self, error: BaseException | str) -> None:

@@ -161,8 +161,8 @@ def find_state(
 ) -> StateOfComponent:
     """The state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
 
-    Raises `CheckpointError` if there is no table, if it has no state of such a component, or if it does not have that batch, or
-    no longer has it.
+    Raises `CheckpointError` if there is no table, or if the table has no state of such a component, or does not have that batch,
+    because it is not committed yet or not kept any more.
     """
     own = StateTable(location, storage_options=storage_options)
     try:

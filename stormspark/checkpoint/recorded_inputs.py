@@ -3,9 +3,9 @@
     inputs/<generation>-<txid>-<random>       written by a worker: one `Chunk` after another, pickled
     inputs/plan-<generation>                  the code that ran: `sys.path` and the plan, pickled
 
-A worker writes while it executes, in the order of execution. The commit of the batch decides which attempt counts: a row of
-kind ``inputs`` names the files of each worker. No commit names the files of attempts that were rolled back. They are deleted
-together with the files of batches that can't be restored any more.
+A worker writes while it executes, in the order of execution. The commit of the batch decides which attempt at it counts: a row
+of kind ``inputs`` names the files of each worker. Files that no commit names are left of attempts that were rolled back. They are
+deleted together with the files of batches that can't be restored any more.
 """
 
 from __future__ import annotations

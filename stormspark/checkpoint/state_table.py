@@ -10,9 +10,9 @@ previous one. The error of a failed commit does not say whether the commit is in
 that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, this driver is fenced. If there is
 none, this object refuses to write until `open` begins again from what the log says.
 
-**Announcements.** Committers are bolts that act at the end of a batch, before it is committed. A later attempt at the batch
-has to give them the same tuples again. Before they act, `announce` stores what later attempts need for that: the
-announcement. Its rows belong to the batch, and only `announced` reads them.
+**Announcements.** Committers are bolts that act outside at the end of a batch, before it is committed. A later attempt at the
+batch has to give them the same tuples again. What a later attempt needs for that is the *announcement*. `announce` stores it
+before committers act. Its rows belong to the batch, and only `announced` reads them.
 
 **One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver

@@ -180,7 +180,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
 
 
 def _create(path: Path, *, locked: bool) -> int:
-    """Create a file, and create it again if another task took it for abandoned before it was locked."""
+    """Create a file and lock it. If another task took it for abandoned before it was locked, create it again."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if not locked or _lock(descriptor, path, wait=True):

@@ -54,7 +54,7 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
+        #: What the next attempt at the running batch has to know: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
         #: The source rows of the next or the running batch, as (task, partition, rows). The spouts get them again if the batch

@@ -55,9 +55,10 @@ class MapState(ABC, Generic[V]):
     def begin_commit(self, txid: int | None) -> None:
         """Begin the changes of batch ``txid``, or of a batch without a number if ``txid`` is None.
 
-        Uncommitted changes of an earlier attempt are forgotten. Call this for every attempt at a batch, even if it changes
-        nothing: an `OpaqueMap` takes back here the changes that an earlier attempt has stored. It raises `StateError` if a later
-        batch is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later batch has changed.
+        Uncommitted changes of an earlier attempt at the batch are forgotten. Call this for every attempt, even for one that
+        changes nothing: an `OpaqueMap` takes back here the changes that an earlier attempt has stored. An `OpaqueMap` raises
+        `StateError` here if a later batch is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later
+        batch has changed.
         """
 
     @abstractmethod

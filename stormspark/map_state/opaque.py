@@ -1,9 +1,9 @@
 """A map in which a replayed batch counts once, even if its replays bring other tuples (G8, G15).
 
-The map follows the rule of Storm's OpaqueMap: each key also holds its value from before the batch that changed it last, and
-a replay begins from that value. This is right for keys that the replay changes too. A key that only a failed attempt changed
-would keep that change. When its tuples come in a later batch, they would be counted a second time. Storm accepts this.
-Here the map also stores which keys a batch has changed, before it stores their values. The list is its *journal*, an
+The map follows the rule of Storm's OpaqueMap: each key also holds its value from before the batch that changed it last, and a
+replay begins from that value. This is right for keys that the replay changes too. But a key that only a failed attempt at the
+batch changed would keep that change. When its tuples come in a later batch, they would be counted a second time. Storm accepts
+this. Here the map also stores which keys a batch has changed, before it stores their values. The list is its *journal*, an
 ordinary row of the store. A batch that begins again first returns the keys of the journal to their values from before the
 batch. This costs one more row per batch. The row is as long as the batch's keys together.
 """
@@ -30,8 +30,8 @@ class OpaqueMap(MapState[V]):
     """A map that stores (txid, value before, value). A batch that comes again begins from the values before it.
 
     ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored one raises
-    `StateError`. If an attempt adds a key, and the next attempt does not, the key's row stays in the store. Its value is
-    None, which means that there is no value.
+    `StateError`. If one attempt at a batch adds a key, and the next one does not, the key's row stays in the store. The row's
+    value is None, which means that there is no value.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = OpaqueMap(MemoryBackingMap())

@@ -6,8 +6,8 @@ keeps task ids that arrive while it waits for something else, because they may a
 answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads
 the same answers as if none were sent ahead, and none of them arrives later.
 
-This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list that they have
-not asked for.
+This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list for which they
+did not ask.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kills the children of this process when the process ends, even by ``kill -9``.
 
 Each child has a session of its own, so that it can be killed with everything that it has forked. But a process that is killed
-can't kill anything itself. The kernel's parent-death signal does not help: it reaches only the child, not the processes that it
-has forked, and it is sent as soon as the *thread* that started the child ends.
+can't kill anything itself. The kernel's parent-death signal does not help. It reaches only the child, and not what the child
+has forked. And the kernel sends it as soon as the *thread* that started the child ends.
 
 So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
 of each session to the pipe. When the pipe ends, the watchman kills the processes that are left of these sessions. A

@@ -43,7 +43,7 @@ class AckerWriter:
 
     @property
     def tried(self) -> int:
-        """The last attempt whose changes may be written; -1 if there is none. No later attempt has written anything."""
+        """The last attempt whose changes may be in the journal; -1 if there is none."""
         return self._tried
 
     def settle(self) -> None:
@@ -57,7 +57,7 @@ class AckerWriter:
             self._to_close.update(records)
 
     def write(self, reports: Iterable[WorkerReport], attempt: int, at: int) -> bool:
-        """Write the unwritten changes in the reports of an ``attempt`` at a batch, in one commit at the acker's time ``at``.
+        """Write, in one commit at the acker's time ``at``, the unwritten changes in the reports of a batch that ``attempt`` ran.
 
         Return false if there are none. If this raises OSError, the changes may be written or not, and the next call finds out.
         Raises `CheckpointError` if existing files can't be read, and `FencedError` if a later driver has written.

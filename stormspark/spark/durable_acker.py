@@ -171,7 +171,7 @@ class DurableAcker:
         return self.time
 
     def write(self, reports: Iterable[WorkerReport], attempt: int) -> None:
-        """Write the changes in the reports of an ``attempt`` at a batch, except those that are written already.
+        """Write the changes in the reports of a batch that ``attempt`` ran, except those that are written already.
 
         If this raises OSError, the changes may be written or not, and the next call finds out. Raises `CheckpointError` if the
         journal or the acker query can't be used, and `FencedError` if a later driver has written.

@@ -79,7 +79,7 @@ def local_session(
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
-        # The jar goes on the class path. If it were in `spark.jars`, Spark would fetch it through the file system that is in it.
+        # The jar goes on the class path. Spark would fetch a jar in `spark.jars` by means of a file system that this jar has.
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.extraClassPath": str(jar),

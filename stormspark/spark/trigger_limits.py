@@ -11,8 +11,9 @@ row, and did not change just before (`_PAUSE_SECS`):
   for less than a `FACTOR`-th of the target. The new limit lets the bolt work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
 
-Nothing shows whether a source has more rows than it gave. If it gives few, its limit may be too small, or it has no more, and
-the limit is raised at first. If a larger limit then brings no more rows per batch, the limit was not the reason (`_FULL`).
+Nothing shows whether a source has more rows than it gave. If a source gives few rows, the reason may be the limit, or there are
+no more rows. So the limit is raised at first. If a larger limit then brings no more rows per batch, the limit was not the
+reason (`_FULL`).
 
 This module reads no clock: time is an argument.
 """

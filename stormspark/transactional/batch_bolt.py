@@ -31,7 +31,7 @@ __all__ = [
 
 
 class BatchOutputCollector:
-    """The collector of batch bolts and emitters. The first value of every tuple must be the attempt (G2)."""
+    """The collector of batch bolts and emitters. The first value of every tuple must be the `TransactionAttempt` (G2)."""
 
     def __init__(self) -> None:
         self._collector: BasicOutputCollector | None = None
@@ -42,7 +42,7 @@ class BatchOutputCollector:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
         If the tuple fails anywhere, the whole batch comes again. Raises `EmitError` as `BasicOutputCollector.emit` does, and
-        if the first value is not the attempt.
+        if the first value is not the `TransactionAttempt`.
         """
         return self._checked(values).emit(values, stream)
 
@@ -75,7 +75,7 @@ class BatchBolt(Component, ABC):
     """A bolt that receives the tuples of a batch, and is called once all of them have come (G6).
 
     In each task, each attempt at a batch has a fresh instance, which is unpickled, prepared, and dropped afterwards.
-    So attributes belong to one attempt and need no reset. A `FailedException` in `execute` or `finish_batch` takes the
+    So attributes belong to one attempt at a batch and need no reset. A `FailedException` in `execute` or `finish_batch` takes the
     batch back: it comes again with the same txid.
 
     >>> from stormspark import Fields
@@ -101,11 +101,11 @@ class BatchBolt(Component, ABC):
         collector: BatchOutputCollector,
         attempt: TransactionAttempt,
     ) -> None:
-        """Called once for this instance, before `execute` and `finish_batch`. The instance serves this attempt only."""
+        """Called once for this instance, before `execute` and `finish_batch`. The instance serves one attempt at a batch only."""
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process a tuple of the batch. Its first value is the attempt. It is acked, and emits are anchored to it."""
+        """Process a tuple, whose first value is the `TransactionAttempt`. The tuple is acked, and emits are anchored to it."""
 
     @abstractmethod
     def finish_batch(self) -> None:
@@ -120,7 +120,7 @@ class Committer:
 
 
 class BatchBoltExecutor(BatchAware, BasicBolt):
-    """An ordinary bolt that runs a `BatchBolt`, with one instance per attempt."""
+    """An ordinary bolt that runs a `BatchBolt`, with one instance per attempt at a batch."""
 
     def __init__(self, bolt: BatchBolt, *, committer: bool) -> None:
         self._bolt = bolt
@@ -136,16 +136,16 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         self._collector._place = self._place
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Drop the instance of the previous attempt."""
+        """Drop the instance of the previous attempt at a batch."""
         self._attempt, self._instance = attempt, None
 
     @property
     def takes_part(self) -> bool:
-        """Whether a tuple of this attempt has come."""
+        """Whether a tuple of the batch has come."""
         return self._instance is not None
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Pass the tuple to the attempt's instance."""
+        """Pass the tuple to the instance of the current attempt at the batch."""
         if not tup.values or tup.values[0] != self._attempt:
             msg = (
                 f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
@@ -155,7 +155,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         (self._instance or self._made(collector)).execute(tup)
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Finish the batch in the attempt's instance, which is made if no tuple has come."""
+        """Finish the batch in the instance of the current attempt, which is made if no tuple has come."""
         (self._instance or self._made(collector)).finish_batch()
 
     def _made(self, collector: BasicOutputCollector) -> BatchBolt:
@@ -186,7 +186,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Let the attempt's instance, if there is one, put values into its state before the batch is committed."""
+        """Let the instance of the current attempt, if there is one, put values into its state before the batch is committed."""
         if isinstance(self._instance, StatefulComponent):
             self._instance.pre_save(checkpoint_id)
 

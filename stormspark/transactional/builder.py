@@ -46,11 +46,11 @@ class TransactionalTopologyBuilder:
     """Builds a topology of a spout and bolts, some of which process whole batches (G1).
 
     ``spout`` may be one of the three kinds of `stormspark.transactional`. Its coordinator runs as the component
-    ``<spout_id>/coordinator``, and its emitters run in ``parallelism`` tasks of ``<spout_id>``. Or ``spout`` may be any
-    source spout, such as KafkaSpout. Then Spark decides which rows a batch has. The source spout runs as
-    ``<spout_id>/source``, and the bolt ``<spout_id>`` puts the attempt in front of the values of its tuples, as field ``tx``.
-    In Storm ``id`` identifies the topology's state. Here the checkpoint folder does; ``id`` is only kept in the
-    configuration, and is the topology's default name.
+    ``<spout_id>/coordinator``, and its emitters run in ``parallelism`` tasks of ``<spout_id>``. Or ``spout`` may be any source
+    spout, such as KafkaSpout. Then Spark decides which rows a batch has. The source spout runs as ``<spout_id>/source``, and
+    the bolt ``<spout_id>`` puts the `TransactionAttempt` in front of the values of the source's tuples, as field ``tx``. In
+    Storm ``id`` identifies the topology's state. Here the checkpoint folder does; ``id`` is only kept in the configuration, and
+    is the topology's default name.
 
     There is at most one transaction per micro-batch, and its txid is the number of the micro-batch, counted from 1. So txids
     grow, and the txids of batches in which nothing was ready are missing. Transactions do not overlap (G5), because a

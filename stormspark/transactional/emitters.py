@@ -1,7 +1,7 @@
 """The bolts that emit a batch's tuples (G3, G4).
 
 For a transactional spout, they receive the batch's metadata from the coordinator's task and call the user's emitters.
-For a source spout, `AttemptFirst` puts the attempt in front of its tuples.
+For a source spout, `AttemptFirst` puts the `TransactionAttempt` in front of each tuple's values.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
 
 
 class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
-    """Emits for a `PartitionedTransactionalSpout`. A piece that an earlier attempt has announced is emitted again exactly."""
+    """Emits for a `PartitionedTransactionalSpout`. A piece that was announced earlier is emitted again exactly."""
 
     announces: ClassVar[bool] = True
 
@@ -125,7 +125,7 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         self._emitted: dict[int, Any] = {}
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Keep what an earlier attempt has announced: per partition, the metadata of the piece to emit again."""
+        """Keep what an earlier attempt at the batch has announced: per partition, the metadata of its piece."""
         self._announced, self._emitted = announced or {}, {}
 
     @property
@@ -153,9 +153,9 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
 
 
 class AttemptFirst(BatchAware, BasicBolt):
-    """Puts the attempt in front of a source spout's tuples, on each of its ``streams``.
+    """Puts the `TransactionAttempt` in front of the values of a source spout's tuples, on each of the spout's ``streams``.
 
-    It announces nothing: when a batch comes again, Spark reads the same rows.
+    The bolt announces nothing: when a batch comes again, Spark reads the same rows.
     """
 
     #: The name of the first field.
@@ -166,7 +166,7 @@ class AttemptFirst(BatchAware, BasicBolt):
         self._takes_part = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Note the attempt. No row of it has come yet."""
+        """Note the attempt. No row of its batch has come yet."""
         self._attempt, self._takes_part = attempt, False
 
     @property
@@ -175,7 +175,7 @@ class AttemptFirst(BatchAware, BasicBolt):
         return self._takes_part
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit the tuple with the attempt in front."""
+        """Emit the tuple's values with the attempt in front."""
         self._takes_part = True
         collector.emit((self._attempt, *tup.values), tup.source_stream)
 

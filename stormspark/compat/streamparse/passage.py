@@ -32,7 +32,7 @@ __all__ = ["Passage", "SpoutPassage"]
 class Passage(Executor):
     """The paths in and out of one bolt, and its current tuple (``tup``).
 
-    ``batch`` are the tuples that emits are anchored to, if that is not the current tuple. ``lines`` are the fast paths to
+    ``batch`` are the tuples that emits are anchored to in place of the current tuple. ``lines`` are the fast paths to
     streams, by name. ``line`` is the fast path of emits that name no stream; see `AutoAckBolt.connected`.
     """
 

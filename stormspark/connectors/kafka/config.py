@@ -51,7 +51,7 @@ class _Options:
 
     #: Settings of the consumer, by the names of librdkafka or of the Java client. They may hold passwords: no repr shows them.
     props: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    #: The consumer group that offsets are committed for; None: nothing is committed.
+    #: The consumer group under whose name offsets are committed; None: nothing is committed.
     group_id: str | None = None
     processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE
     first_poll_offset_strategy: FirstPollOffsetStrategy = FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST
@@ -240,7 +240,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(props={**self._options.get("props", {}), **props})
 
     def set_group_id(self, group_id: str) -> KafkaSpoutConfigBuilder:
-        """Set the consumer group that offsets are committed for."""
+        """Set the consumer group under whose name offsets are committed."""
         return self._with(group_id=group_id)
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:

@@ -251,7 +251,7 @@ def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partitio
     if limit is None or sum(there.values()) <= limit:
         return there
     given: dict[Partition, int] = {}
-    # The smallest partition comes first: what it leaves of its share goes to those after it.
+    # The smallest partition comes first. What a partition leaves of its share goes to those after it.
     in_order = sorted(there, key=lambda partition: (there[partition], partition))
     for left, partition in zip(range(len(in_order), 0, -1), in_order, strict=True):
         given[partition] = share = min(there[partition], -(-limit // left))

@@ -2,9 +2,9 @@
 
 The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it sees the
 user's modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch` from
-its standard input and not from its command line, because the key must stay secret. After its imports have worked, it forks once
-more, so that the process that lives on does not end with the one that started it. If the start fails before nimbus knows the
-worker, `start` raises an error, with the worker's message if there is one.
+its standard input and not from its command line, because the key must stay secret. Once all imports have worked, the process
+forks once more. Only the new process lives on, so the worker does not end with the process that started it. If the start fails
+before nimbus knows the worker, `start` raises an error, with the worker's message if there is one.
 """
 
 from __future__ import annotations

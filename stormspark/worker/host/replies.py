@@ -44,8 +44,8 @@ class Replies:
     """The kept replies, by request key. The class is not thread-safe, so `Desk` holds a lock during every call. The result of
     `messages` may be read without the lock.
 
-    ``folder`` must exist. Its files are named by number, and `clear` removes them. A reply that is being read from its file
-    while `clear` runs can be read to its end, because the file loses only its name, not its bytes.
+    ``folder`` must exist. Its files are named by number, and `clear` removes them. If a reply is being read from its file
+    while `clear` runs, the reader still gets all of it, because a removed file only loses its name.
 
     >>> replies = Replies(Path("unused"), memory_bytes=100)
     >>> replies.put((0, 0, 0), [b"one", b"two"])

@@ -122,7 +122,7 @@ class RowSpout(Spout):
     def ack(self, message_id: Hashable) -> None:
         """Mark the row as done, and call the source's ``ack``.
 
-        If the row was emitted in an attempt that has ended, nothing happens: the row comes again, and is acked then.
+        If the row was emitted in an earlier attempt at its batch, nothing happens: the row comes again, and is acked then.
         """
         if not self._done_by_commit:
             if not self._rows.knows(message_id):

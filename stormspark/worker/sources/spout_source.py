@@ -18,7 +18,7 @@ from stormspark.worker.sources.source_rows import SourceRows
 
 __all__ = ["SpoutSource"]
 
-#: How many failed rows are reported per attempt, at most.
+#: How many failed rows are reported per attempt at a batch, at most.
 _MOST_FAILED_ROWS = 1000
 
 
@@ -57,7 +57,7 @@ class SpoutSource:
         return self.rows
 
     def skip(self, rows: Iterable[Hashable]) -> None:
-        """Let these rows become dead letters when it is their turn, because they have failed in too many attempts."""
+        """Let these rows become dead letters when it is their turn, because they failed in too many attempts at their batch."""
         self.rows.skipped = frozenset(map(comparable, rows))
 
     def progress(self, spout: RowSpout | None, batch: int) -> SourceProgress:
@@ -97,13 +97,13 @@ class SpoutSource:
         return self.held.changes(self.rows.open_rows(acked))
 
     def note_failed(self, tree: Tree) -> None:
-        """Remember that the tree of a row has failed in this attempt, and why."""
+        """Remember that the tree of a row has failed in this attempt at the batch, and why."""
         if self._is_known and len(self._failed) < _MOST_FAILED_ROWS:
             self._failed.append(tree.message_id)
             self.rows.why[tree.message_id] = str(tree.verdict)
 
     def take_failed(self) -> list[Hashable]:
-        """Return the ids of rows whose trees failed in this attempt, at most `_MOST_FAILED_ROWS` of them."""
+        """Return the ids of rows whose trees failed in this attempt at the batch, at most `_MOST_FAILED_ROWS` of them."""
         failed, self._failed = self._failed, []
         return failed
 

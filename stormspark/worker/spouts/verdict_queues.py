@@ -41,14 +41,14 @@ class VerdictQueue:
         return iter(())
 
     def end_attempt(self) -> None:
-        """End the attempt: trees of later emits belong to the next batch."""
+        """End the attempt at the batch. Trees of later emits belong to the next batch."""
 
     def commit(self) -> list[Hashable]:
         """Make the verdicts of the committed batch final, and return the message ids of those that were acked."""
         return []
 
     def roll_back(self, reason: str) -> None:
-        """Fail all trees of the attempt, whether they were acked or not, because the batch runs again. Earlier verdicts stay."""
+        """Fail all trees of the batch, even if they were acked, because it runs again. Verdicts of earlier batches stay."""
 
 
 class TransactionVerdicts(VerdictQueue):
@@ -60,7 +60,7 @@ class TransactionVerdicts(VerdictQueue):
     def __init__(self, account: SpoutAccount) -> None:
         super().__init__(account)
         self.ready = []  # the decided trees
-        self._undecided = 0  # the number of the first attempt that is neither committed nor rolled back
+        self._undecided = 0  # the first attempt at a batch that is neither committed nor rolled back
 
     def __len__(self) -> int:
         return len(self._account.ended) + len(self.ready)
@@ -72,7 +72,7 @@ class TransactionVerdicts(VerdictQueue):
 
     def failed(self) -> Iterator[Tree]:
         """See `VerdictQueue.failed`."""
-        # Attempts are compared, not the times of emits: an emit outside of `next_tuple` has the time of an earlier call.
+        # `Tree.attempt` is compared, not `Tree.emitted_at`: an emit outside of `next_tuple` has the time of an earlier call.
         return (
             tree
             for tree in self._account.ended
