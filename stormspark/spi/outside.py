@@ -42,7 +42,7 @@ class WorksOutside(LivesOutside):
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
 
-    #: What an exception in `take_in` is reported for, like the name of a method.
+    #: What an error message names as the place of an exception in `take_in`, like the name of a method.
     works_in = "what it has outside"
 
     @property

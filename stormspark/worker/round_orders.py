@@ -35,7 +35,8 @@ class RoundOrders:
     """The orders for one round of one batch, the same for all workers and supersteps.
 
     The defaults are for the only round of a batch that is no transaction. If a batch has several rounds, `asks_spouts` may change
-    from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may, too.
+    from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may
+    change, too.
     """
 
     #: The number of this round in its batch; a batch begins with round 0.
@@ -52,7 +53,7 @@ class RoundOrders:
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: Which of the rounds that end a batch this is (`PhysicalPlan.ends_of_batches`), counted from 1; 0: none of them.
+    #: The number of this round among those that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if it ends none.
     ending_round: int = 0
     #: What the workers have to know of earlier attempts at this batch.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS

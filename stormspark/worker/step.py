@@ -101,7 +101,7 @@ class WorkerReport:
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
     #: For how many seconds the worker was at work in this round.
     worked: float = 0.0
-    #: For how many seconds it filled gaps between supersteps since the last report.
+    #: For how many seconds the worker filled gaps between supersteps since the last report.
     filled: float = 0.0
     #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False

@@ -70,7 +70,7 @@ class Passage(Executor):
         self.line: Outlet | None = None
         #: The object with the current tuple's values. It is reused for the next tuple, if the user did not keep it.
         self._values: Any = None
-        #: The bolt's switches. `_looks` is true if they have to be read each time, because they don't notify of changes.
+        #: The bolt's switches. If `_looks` is true, the switches don't notify of changes, so they are read each time.
         self._anchor_now = self._ack_now = True
         self._looks = True
 

@@ -4,8 +4,8 @@ The invariant: **the acker's journal holds a prefix of each worker's log, each c
 the journal is zero if and only if the journal has both changes: the one that opens the record and the one that closes it.
 
 Why it holds. A change set holds all changes since the previous set, and sets are in the order in which the batches ended. A set
-goes to the driver with every report until the next batch begins. Spark begins that only after the set's own batch is committed.
-The driver writes the set of each number once.
+goes to the driver with every report until the next batch begins, which Spark begins only after the set's own batch is
+committed. The driver writes the set of each number once.
 
 If a batch runs again, its second run adds a change set of its own. The records that the first run opened are void then. If the
 first run's set was written, the second run's set closes these records. Sets that the driver never tried to write are merged with
