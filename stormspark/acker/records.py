@@ -4,7 +4,7 @@ A record is like one edge of a tree. The acker keeps one XOR per root. A record'
 opens the record, and again when the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's
 ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
-A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark drops the changes
+A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
 of late records. So old records are closed in time, and others are opened in their place (`AckerTime.refresh_before`). A long
 pause between two commits must not make a record late, so the acker's time is not that of a clock. With each commit of the journal
 it advances by the time since the last commit, but at most by a quarter of the delay.

@@ -228,7 +228,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._collector.ack(tup)
                 return
             self._collector.fail(tup, reason)
-            self._sync()  # storage may be failing: find out now whether the tuples that wait are safe
+            self._sync()  # so the tuples whose records are already written are acked or failed now
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
