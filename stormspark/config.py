@@ -206,6 +206,16 @@ class Settings:
     max_restarts_in_row: int = _setting(
         "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
     )
+    #: Whether each executor has a thread of its own: if its code may wait ("auto"), or in any case. Otherwise its tasks run on
+    #: the worker's thread, one after another with all others (A16).
+    executor_threads: str = _setting(
+        "stormspark.executor.threads",
+        "auto",
+        str,
+        one_of=("auto", "always", "never"),
+        row="A16",
+        of_components=True,
+    )
     #: At most this much of the time between two batches counts for message timeouts, which follow the running clock.
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting(

@@ -31,7 +31,10 @@ class Component:
 
 
 class Spout(Component, ABC):
-    """A source of tuples (B1). One thread runs all its methods, and `next_tuple` must not block for long.
+    """A source of tuples (B1). One thread runs all its methods.
+
+    If its code may wait, that is a thread of its executor's own (A16). `stormspark.waiting_code` looks at the code to find that
+    out; a class attribute ``waits``, True or False, says it instead.
 
     >>> from stormspark import Fields
     >>> class Numbers(Spout):

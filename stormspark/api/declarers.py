@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
-from stormspark.api.async_components import AsyncSpout
+from stormspark.api.async_components import AsyncBolt, AsyncSpout
 from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
@@ -38,6 +38,7 @@ from stormspark.grouping import (
 )
 from stormspark.pickling import pickled
 from stormspark.user_line import raised_at, user_line
+from stormspark.waiting_code import why_it_may_wait
 from stormspark.windowing.settings import LATE_TUPLE_STREAM
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", "described"]
@@ -65,6 +66,10 @@ class ComponentDeclaration:
     #: For a component that knows its batches: ``finish`` or ``commit``, or ``part`` if nobody informs it of a batch's end. For
     #: every other component it is empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
+    #: Why the component's code may wait; empty if it only computes. See `stormspark.waiting_code`.
+    may_wait: str = ""
+    #: Whether the component's tasks run on the worker's thread in any case.
+    on_workers_thread: bool = False
     #: Whether the component takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
@@ -123,6 +128,8 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
+            may_wait=why_it_may_wait(component) or "",
+            on_workers_thread=_runs_on_workers_thread(component),
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )
@@ -240,3 +247,12 @@ def described(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__qualname__}: did you forget the brackets, {value.__qualname__}()?"
     return f"{value!r} of type {type(value).__qualname__}"
+
+
+def _runs_on_workers_thread(component: Component) -> bool:
+    """Return whether a component runs on the worker's thread in any case: it says so, or has a way of its own to wait."""
+    if isinstance(component, SourceSpout | AsyncSpout | AsyncBolt | ArrowBolt | ArrowSpout):
+        return True
+    if isinstance(component, Spout) and kind_of_batch(component):
+        return True
+    return getattr(type(component), "on_workers_thread", False) is True

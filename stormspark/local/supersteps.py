@@ -48,6 +48,8 @@ class InProcessWorkers:
                 epoch=0.0 if isinstance(clock, SimulatedClock) else None,
                 random=Random(self.random.getrandbits(64)),
                 storm_id=storm_id,
+                # On a simulated clock everything happens in one thread, and in the same order each time.
+                side_by_side=not isinstance(clock, SimulatedClock),
             )
             for index in range(plan.workers)
         ]

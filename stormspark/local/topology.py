@@ -266,7 +266,7 @@ class LocalTopology:
             thread.join(_STUCK_SECS)
             for worker in self.workers.workers if thread.is_alive() else ():
                 busy = worker.busy()
-                if busy is not None and busy.seconds > _STUCK_SECS:
+                if busy is not None and not busy.alone and busy.seconds > _STUCK_SECS:
                     _log.warning(
                         "topology %s can't stop: it has been in the code of %s for %.0f s; next_tuple, execute and the like "
                         "must return soon (B1)",

@@ -19,12 +19,13 @@ __all__ = ["ShellSpout"]
 class ShellSpout(ShellComponent, Spout):
     """A spout that runs a child process, which speaks Storm's multilang protocol. It takes the same arguments as `ShellBolt`.
 
-    The child does one thing at a time, and the worker waits for it, as in Storm (I4). So a child that has nothing to emit should
-    sleep for some milliseconds, not longer.
+    The child does one thing at a time, and the thread of the spout's executor waits for it, as in Storm (I4).
 
     >>> sentences = ShellSpout(["node", "sentences.js"], ["sentence"])
     """
 
+    #: It waits for its child (`stormspark.waiting_code`).
+    waits = True
     _talk: _SpoutConversation | None = None
 
     def open(

@@ -176,15 +176,19 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on executors that far exceed those that can compute at the same time: one per worker, and one per core."""
+    """Yield advice on executors that far exceed those that can compute at the same time: one per worker, and one per core.
+
+    Executors whose code may wait don't count: they wait at the same time.
+    """
     at_once = plan.workers if plan.cores is None else min(plan.workers, plan.cores)
-    if plan.executors <= _EXECUTORS_PER_CORE * at_once:
+    computing = sum(one.parallelism for one in plan.components.values() if not one.threads_reason)
+    if computing <= _EXECUTORS_PER_CORE * at_once:
         return
     of_cores = "" if plan.cores is None else f" on {counted(plan.cores, 'core')}"
     yield (
-        f"the topology has {plan.executors} executors in {counted(plan.workers, 'worker')}{of_cores}, so at most {at_once} "
-        f"of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't make a bolt that "
-        f"computes faster; give it fewer, or run the topology with more workers and cores"
+        f"the topology has {computing} executors that compute in {counted(plan.workers, 'worker')}{of_cores}, so at most "
+        f"{at_once} of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't "
+        f"make a bolt that computes faster; give it fewer, or run the topology with more workers and cores"
     )
 
 

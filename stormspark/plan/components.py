@@ -40,6 +40,7 @@ def enter_components(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPl
 def _component(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
 ) -> ComponentPlan:
+    settings = _settings(component, topology_conf, of_topology)
     return ComponentPlan(
         id=component.id,
         kind=component.kind,
@@ -49,15 +50,25 @@ def _component(
             for one in component.streams.values()
         },
         conf=for_component(component.conf),
-        settings=_settings(component, topology_conf, of_topology),
+        settings=settings,
         parallelism=component.parallelism,
         tasks=(),
         declared_at=component.declared_at,
         kind_of_source=component.kind_of_source,
         kind_of_batch=component.kind_of_batch,
         vectorised=component.vectorised,
+        threads_reason=_threads_reason(component, settings),
         own_conf=component.conf,
     )
+
+
+def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
+    """Return why each executor of the component has a thread of its own; empty if none has."""
+    if component.on_workers_thread or settings.executor_threads == "never":
+        return ""
+    if settings.executor_threads == "always":
+        return "stormspark.executor.threads is 'always'"
+    return component.may_wait
 
 
 def _settings(

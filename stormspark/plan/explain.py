@@ -12,7 +12,8 @@ __all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges"]
 def explain_text(plan: PhysicalPlan) -> str:
     """Return the components, edges, workers and supersteps of a plan as text.
 
-    Components are listed with their tasks and streams, edges with their groupings, and workers with their tasks.
+    Components are listed with their tasks and streams, edges with their groupings, and workers with their tasks. If each
+    executor of a component has a thread of its own, ``threads:`` says why (A16).
     """
     lines = [
         f"topology {plan.topology}: {counted(len(plan.components), 'component')}, {counted(len(plan.tasks), 'task')}, "
@@ -30,6 +31,8 @@ def explain_text(plan: PhysicalPlan) -> str:
     for component in plan.components.values():
         read = ", read by Spark" if component.source else ""
         lines.append(f"  {component.kind:<5} {component.id}: {_tasks(component)}{read}")
+        if component.threads_reason:
+            lines.append(f"        threads: {component.threads_reason}")
         for stream in component.streams.values():
             direct = ", direct" if stream.direct else ""
             lines.append(f"        emits {stream.id}({', '.join(stream.fields)}){direct}")

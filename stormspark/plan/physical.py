@@ -86,6 +86,9 @@ class ComponentPlan:
     kind_of_batch: str = ""
     #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
+    #: Why each executor of the component has a thread of its own: its code may wait, or it is configured. Empty if its tasks run
+    #: on the worker's thread.
+    threads_reason: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 

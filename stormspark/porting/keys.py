@@ -17,7 +17,7 @@ __all__ = ["DIFFERENT_MEANING", "about_settings"]
 
 #: Keys whose effect here differs from their effect in Storm or Heron.
 DIFFERENT_MEANING: Mapping[str, str] = {
-    "topology.workers": "workers are Python processes beside Spark executors, and each runs its tasks on one thread",
+    "topology.workers": "workers are Python processes beside Spark executors; in each, one executor computes at a time (A16)",
     "topology.stmgrs": "Heron's containers become workers here",
     "topology.acker.executors": "0 turns acking off; others only shift task ids, because workers track their own trees (E12)",
     "topology.max.spout.pending": "the limit is per task; Storm's limit is per executor, the value times its tasks (B4)",

@@ -189,7 +189,7 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
         elif dotted == "time.sleep":
             yield (
                 "note",
-                f"{name} sleeps: the tasks of a worker share one thread, so the others wait meanwhile (B1)",
+                f"{name} sleeps: so each executor of it gets a thread of its own, and nobody else waits (A16)",
                 place,
                 "",
             )

@@ -514,7 +514,10 @@ class Nimbus:
             self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Warn about user code that does not return and holds up a batch (B1). Give the worker up if that takes too long."""
+        """Warn about user code that does not return (B1). If it holds up a batch for too long, give the worker up."""
+        if busy is not None and busy.alone:
+            self._look_at_lonely(link, busy)
+            return
         if busy is not None:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
@@ -546,6 +549,20 @@ class Nimbus:
                 link.worker,
                 busy.task,
                 busy.seconds,
+            )
+
+    def _look_at_lonely(self, link: _Link, busy: Busy) -> None:
+        """Name a spout whose ``next_tuple`` does not return. Nobody waits for it but its own executor, so its worker goes on."""
+        if busy.seconds < self._stuck_secs:
+            link.warned_at = self._stuck_secs
+        elif busy.seconds >= link.warned_at:
+            link.warned_at = 2 * busy.seconds
+            _log.warning(
+                "next_tuple of %s has not returned for %.0f s; only its own executor in worker %d waits for it, and the spout "
+                "hears of acks and fails when it returns (B1, B3)",
+                busy.task,
+                busy.seconds,
+                link.worker,
             )
 
     # -- changes ---------------------------------------------------------------------------------------------

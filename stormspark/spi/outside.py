@@ -44,6 +44,8 @@ class WorksOutside(LivesOutside):
 
     #: What an error message names as the place of an exception in `take_in`, like the name of a method.
     works_in = "what it has outside"
+    #: It waits in its own way, so its executors never have threads of their own (`stormspark.worker.executors`).
+    on_workers_thread = True
 
     @property
     @abstractmethod

@@ -62,6 +62,8 @@ class FixedTupleSpout(Spout):
     (2, True)
     """
 
+    waits = False  # its tracker has a lock, which nobody holds for long
+
     def __init__(
         self,
         tuples: Iterable[Sequence[Any] | FixedTuple],

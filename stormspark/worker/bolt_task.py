@@ -84,10 +84,14 @@ class BoltTask(Task):
 
     # -- life ------------------------------------------------------------------------------------------------
 
-    def _begin(self, instance: Bolt | BasicBolt | WindowedBolt | AsyncBolt, context: TopologyContext) -> None:
-        """Start the ticks, choose the runner for this kind of bolt, and prepare the bolt."""
+    def _end_previous(self) -> None:
+        """See `Task._end_previous`. Ticks begin anew with each instance."""
+        super()._end_previous()
         if self._settings.tick_freq_secs:
-            self.set_timer(self._settings.tick_freq_secs, self._tick)
+            self._host.set_timer(self, self._settings.tick_freq_secs, self._tick)
+
+    def _begin(self, instance: Bolt | BasicBolt | WindowedBolt | AsyncBolt, context: TopologyContext) -> None:
+        """Choose the runner for this kind of bolt, and prepare the bolt."""
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance, self._window_state())
         elif isinstance(instance, AsyncBolt):
@@ -128,7 +132,7 @@ class BoltTask(Task):
         if self.inputs is not None:
             self.inputs.note(BatchEnds())
         try:
-            self.bolt.end_batch(self._end_collector)
+            self._run(self.bolt.end_batch, self._end_collector)
         except Exception as error:
             self._fail_and_restart("finish_batch", error, None)
 
@@ -162,7 +166,7 @@ class BoltTask(Task):
     def stop(self) -> None:
         """Call ``cleanup``. Errors are reported, and stop nothing."""
         try:
-            self.bolt.cleanup()
+            self._run(self.bolt.cleanup)
         except Exception as error:
             self.report_error(error)
         super().stop()

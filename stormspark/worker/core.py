@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from random import Random
@@ -48,7 +48,8 @@ class Worker:
     ``incarnation`` tells lives of the same worker apart. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
     seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it
     is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says where state
-    is stored; without it state is kept in memory only, and ends with the process.
+    is stored; without it state is kept in memory only, and ends with the process. ``side_by_side``: executors whose code may wait
+    run on threads of their own (`stormspark.worker.executors`), for which the clock has to be a real one.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Worker:
         logs: TaskLogs | None = None,
         storm_id: str | None = None,
         state: StateAccess | None = None,
+        side_by_side: bool = False,
     ) -> None:
         self.plan = plan
         self.index = index
@@ -78,12 +80,14 @@ class Worker:
             logs=logs,
             storm_id=storm_id or f"{plan.topology}-1",
             state=state,
+            side_by_side=side_by_side,
         )
         self.call, self.stories, self.ledger = parts.call, parts.stories, parts.ledger
         self.services, self.wiring, self.turns = parts.services, parts.wiring, parts.turns
         self.tasks: Mapping[int, Task] = parts.wiring.tasks
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
         self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
+        self._executors = parts.executors
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
         #: The batch, the attempt and the first superstep of the round. That superstep may come in several requests.
@@ -110,6 +114,7 @@ class Worker:
     def _open(self, active: bool) -> None:
         call = self.call
         call.thread, call.opening = get_ident(), True
+        self._executors.opening = True
         call.enter_other("a worker hook")
         self.services.start(self.tasks.values())
         call.enter_other("the state table")
@@ -117,12 +122,15 @@ class Worker:
         for bolt in self.wiring.bolts:
             call.enter(bolt)
             bolt.start()
+        self._executors.wait_for_starts(self._executors.bolts)
         self._outside.bolts = [bolt for bolt in self.wiring.bolts if bolt.works_outside]
         if active:
             for spout in self.wiring.spouts:
                 call.enter(spout)
                 spout.start()
+            self._executors.wait_for_starts(self._executors.spouts)
             self.set_active(True)
+        self._executors.opening = False
         call.enter(None)
         call.opening = False
 
@@ -155,10 +163,12 @@ class Worker:
         ``committed`` is the last committed batch, if batches are transactions. Before they stop, the tasks hear of that commit.
         """
         self.transaction.hear_of_commit(committed)
+        self._executors.finish()
         for task in [*self.wiring.spouts, *self.wiring.bolts]:
             self.call.enter(task)
             task.stop()
         self.call.enter(None)
+        self._executors.end()
         self.services.shut_down()
         self.stories.close()
 
@@ -168,6 +178,7 @@ class Worker:
             self.call.enter(task)
             task.let_go()
         self.call.enter(None)
+        self._executors.end()
         self.services.end_event_loop()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
@@ -231,7 +242,7 @@ class Worker:
 
         # 3. Frames of other workers.
         self._arrivals.refresh_loads(frames)
-        self._open_doors(phase, frames)
+        self._open_doors(step, phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
             turns.run_pass(deadline)  # frame by frame, while its tuples are in the processor's caches
@@ -244,7 +255,11 @@ class Worker:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
             spouts = self.wiring.spouts
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
+            if plan.exactly_once:  # other emits of spouts on threads of their own belong to later batches
+                self._executors.let_emit(spouts, begin_turns=step.orders.asks_spouts)
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
+            if plan.exactly_once:
+                self._executors.let_emit((), begin_turns=False)
         turns.takes_calls = not plan.exactly_once
 
         # 5. All tuples that are left, until none is left or until the deadline.
@@ -296,13 +311,15 @@ class Worker:
         for spout in spouts:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
 
-    def _open_doors(self, phase: int, frames: Iterable[Frame]) -> None:
+    def _open_doors(self, step: Step, phase: int, frames: Sequence[Frame]) -> None:
         """Decide whether this superstep takes in answers from outside and calls of users' threads, beside frames."""
         transaction, transactions = self.transaction, self.plan.exactly_once
         if transaction.prepared is not None:
             transaction.refuse_tuples(frames)
         # A worker that has prepared the batch, or is about to, must not get new tuples.
-        closed = transactions and phase > self.plan.supersteps and not transaction.unsettled
+        others = any(frame.kind == FrameKind.UNSETTLED for frame in frames)
+        may_prepare = step.orders.may_prepare and not (transaction.unsettled or others)
+        closed = transactions and phase > self.plan.supersteps and may_prepare
         self.turns.listens = listens = transaction.prepared is None and not closed
         # In a transaction, all calls of threads are taken until the first round has called the spouts. After that, only calls
         # that are made while their bolt is in `execute` are taken: with all of them, a thread that never pauses would keep the
@@ -352,6 +369,8 @@ class Worker:
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():
             return True
+        if self._executors.has_notes():
+            return True
         stirs = False
         for spout in () if self.plan.exactly_once else self.wiring.spouts:
             if spout.may_emit and not spout.component.source:
@@ -385,7 +404,7 @@ class Worker:
 
     def busy(self) -> Busy | None:
         """Return which call of user code runs here, and for how long. Another thread calls this; see `CurrentCall.busy`."""
-        return self.call.busy()
+        return self.call.busy() or self._executors.busy()
 
     def look(self) -> None:
         """Look at a call that takes long. Another thread calls this several times per second; see `CurrentCall.look`."""

@@ -41,6 +41,11 @@ class CurrentCall:
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
+    def enter_on_thread(self, task: str) -> None:
+        """Switch the log of the calling thread, which is an executor's own, to that of a task."""
+        if self._logs is not None:
+            self._logs.enter_on_thread(task)
+
     def enter_other(self, name: str | None) -> None:
         """Remember that user code outside of tasks runs from now on, like a class that is unpickled; None: it has returned."""
         self.at = None if name is None else (name, self._clock())

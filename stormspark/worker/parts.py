@@ -13,6 +13,7 @@ Each part knows only those above it in this list:
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
     outside         waiting for tuples that bolts work on outside                outside.py
+    executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
     arrivals        the entry for frames of other workers                        arrivals.py
@@ -34,6 +35,7 @@ from stormspark.worker.arrivals import Arrivals
 from stormspark.worker.backlog import Backlog
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.executors.executors import Executors
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
 from stormspark.worker.outside import OutsideWork
@@ -67,6 +69,7 @@ class Parts:
     states: BatchState
     round_clock: RoundClock
     outside: OutsideWork
+    executors: Executors
     turns: Turns
     transaction: WorkerTransaction
     arrivals: Arrivals
@@ -84,6 +87,7 @@ def make_parts(
     logs: TaskLogs | None,
     storm_id: str,
     state: StateAccess | None,
+    side_by_side: bool,
 ) -> Parts:
     """Make the parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
     settings = plan.settings
@@ -104,7 +108,7 @@ def make_parts(
     loads = Loads(plan, index)
 
     # The tasks.
-    wiring = make_tasks(plan, index, services, refusals)
+    wiring = make_tasks(plan, index, services, refusals, side_by_side=side_by_side)
     refusals.follow(wiring.tasks, wiring.bolts)
     states = BatchState(plan, wiring.tasks.values(), wiring.spouts, state, enter=call.enter)
     if state is not None and settings.record_inputs:
@@ -121,6 +125,8 @@ def make_parts(
     round_clock = RoundClock(plan, sheds=sheds)
     backlog = Backlog(settings, wiring, departures, sheds=sheds)
     outside = OutsideWork(clock, call, departures)
+    executors = Executors(clock, call)
+    executors.add(wiring.tasks.values(), departures)
     turns = Turns(
         wiring,
         services,
@@ -128,6 +134,7 @@ def make_parts(
         departures,
         backlog,
         outside,
+        executors,
         refusals,
         sheds=sheds,
         most_leaving=inf if sheds else settings.worker_byte_marks[0],
@@ -145,6 +152,7 @@ def make_parts(
         states=states,
         round_clock=round_clock,
         outside=outside,
+        executors=executors,
         turns=turns,
         transaction=transaction,
         arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),
@@ -154,6 +162,7 @@ def make_parts(
             wiring,
             turns,
             outside,
+            executors,
             ledger,
             round_clock,
             transaction if plan.exactly_once else None,

@@ -13,6 +13,7 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
 from stormspark.metrics import TaskCounters
+from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import record_ids
 from stormspark.worker.round_clock import RoundClock
@@ -35,6 +36,7 @@ class Reporter:
         wiring: Wiring,
         turns: Turns,
         outside: OutsideWork,
+        executors: Executors,
         ledger: Ledger,
         round_clock: RoundClock,
         transaction: WorkerTransaction | None,
@@ -42,6 +44,7 @@ class Reporter:
     ) -> None:
         self._worker, self._incarnation, self._random = worker, incarnation, random
         self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
+        self._executors = executors
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
         self._transaction = transaction
         #: The changes of open rows that the durable acker has to know.
@@ -76,9 +79,9 @@ class Reporter:
             errors=tuple(error for task in tasks for error in task.reports.take_errors()),
             failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
             fatal=self._wiring.fatal,
-            backlog=backlog,
+            backlog=backlog + self._executors.spouts_to_come,
             idle=self.was_idle,
-            at_rest=self.was_idle and not self._outside.bolts and no_tree_open,
+            at_rest=self.was_idle and not self._outside.bolts and not self._executors.tasks and no_tree_open,
             data_points=tuple(point for task in tasks for point in task.metrics.take()),
             loads=loads,
             worked=self._round.worked,
@@ -95,7 +98,8 @@ class Reporter:
         """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next round."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
-        return self._turns.waiting + rows + calls + self._ledger.statistics().outgoing
+        waiting = self._turns.waiting + self._executors.noted_by_spouts
+        return waiting + rows + calls + self._ledger.statistics().outgoing
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come.

@@ -53,6 +53,7 @@ class SpoutTask(Task):
 
     _first_call = "open"
     _collector_type = SpoutCollector
+    _emits_per_turn = _EMITS_PER_TURN
 
     def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -77,11 +78,15 @@ class SpoutTask(Task):
         """The spout; None before it is opened (B2)."""
         return self.spout if self.life.is_open else None
 
-    def _begin(self, instance: Spout | SourceSpout | AsyncSpout, context: TopologyContext) -> None:
-        """Open the spout, and activate it if it was active before; forget open trees of an earlier instance (B10)."""
+    def _end_previous(self) -> None:
+        """See `Task._end_previous`. Open trees of an earlier instance are forgotten, too (B10)."""
+        super()._end_previous()
         self.calls.end()
         self._ledger.forget(self.account)
         self.verdicts.forget()
+
+    def _begin(self, instance: Spout | SourceSpout | AsyncSpout, context: TopologyContext) -> None:
+        """Open the spout, and activate it if it was active before."""
         self._collector = self._collector_type(
             self, self.account, self._ledger, acking=self._acking, on_ack=self._delivery.ack_inside_emit
         )
@@ -92,12 +97,17 @@ class SpoutTask(Task):
         self.calls.begin(self.spout, self._collector)
         if self.state is not None:
             self.state.before(self.spout)
-        self.spout.open(self._conf, context, self._collector)
+        collector = self._collector_for_user()
+        self.spout.open(self._conf, context, collector)
         if self.state is not None:
-            self.state.after(self.spout, context=context, collector=self._collector, conf=self._conf)
+            self.state.after(self.spout, context=context, collector=collector, conf=self._conf)
         self.life.opened()
         if self.life.is_active:
             self._activate_or_deactivate()
+
+    def _collector_for_user(self) -> Any:
+        """Return the collector that the spout gets."""
+        return self._collector
 
     def _spout_for(self, instance: Spout | SourceSpout | AsyncSpout) -> Spout:
         """Return the spout that the task calls."""
@@ -148,7 +158,7 @@ class SpoutTask(Task):
         self.calls.end()
         try:
             self.set_active(False)
-            self.spout.close()
+            self._run(self.spout.close)
         except Exception as error:
             self.report_error(error)
         super().stop()
@@ -359,7 +369,8 @@ class SpoutTask(Task):
         """
         collector, allowance = self._collector, self.allowance
         before, left = collector.emitted, allowance.left
-        turn = _EMITS_PER_TURN if left > _EMITS_PER_TURN else left
+        most = self._emits_per_turn
+        turn = most if left > most else left
         result = self.calls.take_turn(turn, calls if calls < left else left, deadline)
         allowance.use(collector.emitted - before)
         if isinstance(result, Exception):

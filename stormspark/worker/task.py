@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from logging import Logger
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
 
@@ -34,6 +34,8 @@ from stormspark.worker.tuples.outlets import Outlet
 
 __all__ = ["Task"]
 
+_T = TypeVar("_T")
+
 
 class Task:
     """One task of a component. After a restart it has a new instance of the component.
@@ -45,6 +47,7 @@ class Task:
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         self.id = plan.id
+        self.placed = plan
         #: Its index among its component's tasks. State is stored under this index, because the ids of tasks change when other
         #: components are added or removed (A18, C36).
         self.index = plan.index
@@ -98,13 +101,21 @@ class Task:
             self.begun_at, self.begins_since = self._clock(), None
 
     def _start(self) -> None:
+        self._end_previous()
+        self._begin_instance()
+
+    def _end_previous(self) -> None:
+        """Forget what belongs to the previous instance."""
         self.let_go()
         self._host.clear_timers(self)
         self.metrics.forget()
         self.hooks.clear()
         remove_hooks(self.outlets)
-        self.mailbox.close()  # it belonged to the previous instance
+        self.mailbox.close()
         self.mailbox = Mailbox(self.name, self.report_error)
+
+    def _begin_instance(self) -> None:
+        """Make the instance, and begin it; raises `ComponentError`."""
         instance = self._instance()
         context = self._host.context(self)
         self._starting = True
@@ -186,9 +197,13 @@ class Task:
         self.mailbox.close()
         for hook in self.hooks:
             try:
-                hook.cleanup()
+                self._run(hook.cleanup)
             except Exception as error:
                 self.report_error(error)
+
+    def _run(self, call: Callable[..., _T], *args: Any) -> _T:
+        """Call a function of the instance on the thread that the instance belongs to; return or raise what it does."""
+        return call(*args)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -201,7 +216,7 @@ class Task:
         """Prepare the state, and return its changes in the batch; None if that failed, so that the batch can't be committed."""
         assert self.state is not None
         try:
-            return self.state.prepare(self.instance, txid)
+            return self._run(self.state.prepare, self.instance, txid)
         except (OSError, UnavailableError, CheckpointError) as error:
             # The next attempt begins with a new instance in any case. It does not count as a restart: the component is not at
             # fault.
@@ -223,7 +238,7 @@ class Task:
         if not self.state.take_over(txid):
             return
         try:
-            self.state.call_post_save(instance, txid)
+            self._run(self.state.call_post_save, instance, txid)
         except Exception as error:
             self.report_error(error)
             if not self.state.tries_again(instance):
@@ -234,6 +249,9 @@ class Task:
     def forget_tuples(self) -> None:
         """Drop all tuples that wait for the task or that it holds."""
 
+    def take_back(self) -> None:
+        """Let nothing count any more that calls under way do, because their attempt is rolled back."""
+
     def roll_back_state(self, txid: int) -> None:
         """Take the task back to the state of batch ``txid``, because the batch after it runs again.
 
@@ -242,7 +260,7 @@ class Task:
         assert self.state is not None
         instance = self.instance
         try:
-            self.state.rolled_back(instance, txid)
+            self._run(self.state.rolled_back, instance, txid)
         except Exception as error:
             self.report_error(error)
         if instance is not None:
@@ -260,7 +278,7 @@ class Task:
         self._attempt = attempt, announced
         component = self._batch_aware
         if component is not None:
-            component.begin_batch(attempt, announced)
+            self._run(component.begin_batch, attempt, announced)
 
     @property
     def takes_part(self) -> bool:
@@ -273,7 +291,7 @@ class Task:
         component = self._batch_aware
         if component is None or not component.announces:
             return None
-        announced = component.announcement()
+        announced = self._run(component.announcement)
         if announced is None:
             return None
         try:
@@ -314,10 +332,14 @@ class Task:
             msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
             raise TypeError(msg)
         if not self.hooks:
-            add_hooks(self.outlets, self.id, self.hooks)
-            self.connect()
+            self._call_hooks_for_emits()
         self.hooks.append(hook)
         hook.prepare(self._conf, self._host.context(self))
+
+    def _call_hooks_for_emits(self) -> None:
+        """Call the hooks from now on for each emit of the instance."""
+        add_hooks(self.outlets, self.id, self.hooks)
+        self.connect()
 
     # -- errors ----------------------------------------------------------------------------------------------
 

@@ -103,6 +103,8 @@ class WorkerTransaction:
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
         self.hear_of_commit(committed)  # this worker may not know yet that this batch is committed
+        for task in self._tasks.values():
+            task.take_back()
         self._ledger.roll_back(reason)
         self._departures.clear()
         self.prepared = None

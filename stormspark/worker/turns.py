@@ -1,7 +1,8 @@
 """The turns of a worker's tasks: spouts are called in bursts, bolts execute in passes, timers and threads come in between.
 
-All of it happens on one thread. A *pass* walks over the bolts, senders before receivers, and each bolt executes its waiting
-tuples in chunks. One pass carries every tuple to the end of an acyclic topology.
+All of it happens on one thread, but for the code of executors with threads of their own (`stormspark.worker.executors`). A
+*pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. One pass carries every
+tuple to the end of an acyclic topology.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from stormspark.worker.backlog import Backlog
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.services import TaskServices
@@ -49,6 +51,7 @@ class Turns:
         departures: Departures,
         backlog: Backlog,
         outside: OutsideWork,
+        executors: Executors,
         refusals: Refusals,
         *,
         sheds: bool,
@@ -57,7 +60,7 @@ class Turns:
         self._tasks, self._spouts, self._bolts = wiring.tasks, wiring.spouts, wiring.bolts
         self._wiring, self._services, self._call = wiring, services, call
         self._departures, self._backlog = departures, backlog
-        self._outside, self._refusals = outside, refusals
+        self._outside, self._executors, self._refusals = outside, executors, refusals
         self._clock, self._timers = services.clock, services.timers
         self._most_leaving = most_leaving
         #: The bolts in the order of the next pass.
@@ -110,13 +113,21 @@ class Turns:
             waits = self._outside.bolts and (idle or self._outside.wants_answers)
             if waits and self._outside.wait(until):
                 continue
-            if idle:
+            if idle and not self._waits_for_executors(until):
                 break
         now = self._clock()
         for spout in spouts:
             spout.end_asking(now)
         self._call.enter(None)
         return used_up
+
+    def _waits_for_executors(self, until: float) -> bool:
+        """Wait for a moment for executors at work, because they may need the spouts. Return false if none is, or time is up."""
+        executors = self._executors
+        if not executors.tasks or not (executors.left or executors.spouts_began()):
+            return False
+        executors.wait(until)
+        return self._clock() < until
 
     def deliver_verdicts(self) -> None:
         """Deliver verdicts to all spouts."""
@@ -135,11 +146,13 @@ class Turns:
         for ever (A15). After the time ``loops_until`` they wait for the next superstep.
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
+        self._executors.begin_to_wait()
         while not late and still < _MOST_PASSES:
             if (
                 not any(bolt.ready and bolt.fatal is None for bolt in self._bolts)
                 and not (self._services.guarded and self.calls_at_hand())
                 and not (self._outside.bolts and self._outside.wait(loops_until))
+                and not (self._awaits_executors and self._executors.wait_with_patience(loops_until))
             ):
                 break
             late = self.run_pass(loops_until)
@@ -147,6 +160,8 @@ class Turns:
             now = self._clock()
             if now != before:
                 still = 0
+        if self._executors.tasks and self.listens:
+            self._executors.take_in()  # what was noted while time ran out leaves with this superstep
 
     def run_pass(self, deadline: float) -> bool:
         """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
@@ -158,12 +173,17 @@ class Turns:
         self._refusals.flush()
         if self._outside.bolts and self.listens:
             self._outside.take_in()
+        if self._executors.tasks and self.listens:
+            self._executors.take_in()
+            self._executors.wake()
         late = self._one_after_another(deadline) if self.spouts_wait else self._slices(deadline)
         for spout in self._spouts:
             if spout.has_verdicts:
                 self._call.enter(spout)
                 spout.deliver()
                 self._departures.seal_full(spout)
+        if self._executors.tasks:
+            self._executors.wake()
         return late
 
     def _one_after_another(self, deadline: float) -> bool:
@@ -243,13 +263,21 @@ class Turns:
         """Wait until no bolt works outside, because no bolt may hear that the batch is over before all answers are there."""
         while self._outside.wait(inf):
             self.run_pass(inf)
+        while self._awaits_executors:
+            self._executors.wait(inf)
+            self.run_pass(inf)
+
+    @property
+    def _awaits_executors(self) -> bool:
+        """Whether executors on threads have something to do or have noted something, and what they note is taken in."""
+        return self.listens and self._executors.left
 
     # -- backlog --------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
         """How many tuples and rows are in inboxes, lanes and sealed frames, and at work outside."""
-        return self._backlog.waiting + self._outside.at_work
+        return self._backlog.waiting + self._outside.at_work + self._executors.at_work
 
     @property
     def left(self) -> int:

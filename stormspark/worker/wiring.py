@@ -20,6 +20,8 @@ from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
+from stormspark.worker.executors.bolt_task import ThreadedBoltTask
+from stormspark.worker.executors.spout_task import ThreadedSpoutTask
 from stormspark.worker.loads import Loads
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
@@ -69,17 +71,28 @@ class Wiring:
         return bolt.waiting
 
 
-def make_tasks(plan: PhysicalPlan, index: int, host: Host, refusals: Refusals) -> Wiring:
-    """Make the tasks of worker ``index``, not connected yet."""
+def make_tasks(
+    plan: PhysicalPlan, index: int, host: Host, refusals: Refusals, *, side_by_side: bool = False
+) -> Wiring:
+    """Make the tasks of worker ``index``, not connected yet.
+
+    ``side_by_side``: executors whose code may wait get threads of their own.
+    """
     tasks: dict[int, Task] = {}
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
         conf = merged(plan.conf, component.conf)
+        # Inputs are recorded in the order in which they are executed, and emits behind them, which takes one thread.
+        threaded = side_by_side and bool(component.threads_reason) and not plan.settings.record_inputs
         if component.kind == "bolt":
-            bolt = ArrowBoltTask if component.vectorised else BoltTask
+            bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask
+            if threaded:
+                bolt = ThreadedBoltTask
             tasks[placed.id] = bolt(placed, component, conf, host)
         else:
-            spout = ArrowSpoutTask if component.vectorised else SpoutTask
+            spout: type[SpoutTask] = ArrowSpoutTask if component.vectorised else SpoutTask
+            if threaded:
+                spout = ThreadedSpoutTask
             tasks[placed.id] = spout(
                 placed,
                 component,

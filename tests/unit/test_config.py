@@ -200,6 +200,7 @@ def test_settings_that_take_one_of_a_list_of_words():
     words = {key for key, field in SETTINGS.items() if field.metadata["one_of"]}
     assert words == {
         "stormspark.backpressure.strategy",
+        "stormspark.executor.threads",
         "stormspark.fields.ints",
         "stormspark.log.level",
         "stormspark.state.table",

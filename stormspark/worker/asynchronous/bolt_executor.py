@@ -101,7 +101,7 @@ class AsyncCollector:
         given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
         if not given:
             return call, given, True
-        self._collector.check_anchors(given)
+        self._collector.roots_of(given)
         own = call is not None and any(
             call.tup is one for one in ((given,) if isinstance(given, Tuple) else given)
         )

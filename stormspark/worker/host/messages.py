@@ -235,6 +235,8 @@ class Busy(NamedTuple):
     seconds: float
     #: Whether the call is part of the start of an instance: ``open``, ``prepare``, or reading its state.
     opens: bool = False
+    #: Whether the call holds up nobody else: ``next_tuple`` of a spout whose executor has a thread of its own (B1).
+    alone: bool = False
 
 
 class Beat(NamedTuple):

@@ -178,6 +178,7 @@ class WorkerProcess:
             logs=logs,
             storm_id=met.welcome.storm_id,
             state=met.state,
+            side_by_side=True,
         )
         self._worker.open(self._active)
         if met.state is not None and met.state.handed:

@@ -1,8 +1,8 @@
 """A log file for each task (X53e), which also receives what the task prints (W8).
 
-Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of the thread that runs the tasks
-goes to the file of the task whose code runs at that moment. Prints and log records of other threads, and those of the worker
-itself, go to the worker's file.
+Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of a thread that runs tasks goes
+to the file of the task whose code the thread runs at that moment. Prints and log records of other threads, and those of the
+worker itself, go to the worker's file.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class TaskLogs(logging.Handler):
         self._worker = f"worker-{worker}"
         self._current = self._worker
         self._thread = threading.get_ident()
+        #: The task whose code runs on a thread of its executor's own, by the thread's id.
+        self._on_threads: dict[int, str] = {}
 
     def install(self) -> TaskLogs:
         """Take over the root logger, stdout and stderr of this process. Call it on the thread that runs the tasks."""
@@ -53,9 +55,14 @@ class TaskLogs(logging.Handler):
         """Remember that the thread of the tasks begins to run code of a task, or, with None, code of the worker itself."""
         self._current = task or self._worker
 
+    def enter_on_thread(self, task: str) -> None:
+        """Remember that the calling thread runs code of a task from now on."""
+        self._on_threads[threading.get_ident()] = task
+
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record to the file of the task whose code runs, or to the worker's file."""
-        name = self._current if record.thread == self._thread else self._worker
+        thread = record.thread
+        name = self._current if thread == self._thread else self._on_threads.get(thread or 0, self._worker)
         self._file(name).emit(record)
 
     def _file(self, name: str) -> PrivateLogFile:

@@ -69,7 +69,7 @@ class SuspendableCalls:
         return result
 
     def _call(self) -> bool | Exception:
-        self._stamp_emits()
+        self.stamp_emits()
         try:
             return ask_for_tuples(
                 self._spout.next_tuple, self._collector, self._clock, self._most_pending, self
@@ -77,7 +77,7 @@ class SuspendableCalls:
         except Exception as error:
             return error
 
-    def _stamp_emits(self) -> None:
+    def stamp_emits(self) -> None:
         """Stamp the emits from now on with the present time, and choose which of them are traced."""
         collector = self._collector
         collector.now = now = self._clock()
@@ -98,7 +98,7 @@ class SuspendableCalls:
         self.suspended = True
         hub.switch(True)
         self.suspended = False
-        self._stamp_emits()
+        self.stamp_emits()
 
     def end(self) -> None:
         """Unwind a suspended call, because the spout's instance ends."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from stormspark.acker import ACKED, Outcome, Tree
+from stormspark.acker import ACKED, Outcome, Tree, Verdict
 from stormspark.api import SpoutAckInfo, SpoutFailInfo
 from stormspark.worker.sources.rows import message_id_of
 from stormspark.worker.tuples.verdicts import deliver_acks
@@ -67,6 +67,22 @@ class VerdictDelivery:
         if len(latencies) > _MOST_LATENCIES:
             self.count_latencies()
         collector.verdict = None
+
+    def count(self, ended: list[Tree]) -> Iterator[tuple[Hashable, Verdict, float]]:
+        """Count verdicts that another thread delivers; yield the message id, the verdict and the milliseconds of each tree."""
+        now = self._clock()
+        for tree in ended:
+            verdict = tree.verdict
+            assert verdict is not None
+            if verdict is ACKED:
+                self._task.counters.acked += 1
+                self._latencies.append(now - tree.emitted_at)
+            else:
+                self._count_fail(verdict.outcome)
+                verdict = self._stories.failed(tree, verdict, now)
+            yield tree.message_id, verdict, _ms(tree, now)
+        if len(self._latencies) > _MOST_LATENCIES:
+            self.count_latencies()
 
     def ack_inside_emit(self, message_id: Hashable) -> None:
         """Ack a message at once, inside its emit, because acking is off (B8, E29)."""

@@ -64,7 +64,7 @@ class BoltCollector:
         if anchor is not None and anchor.state != tuple_state.SETTLED:
             roots = anchor.roots
         elif anchors:
-            roots = self._roots(anchors)
+            roots = self.roots_of(anchors)
         if self.guarded and get_ident() != self._task.thread:
             post(self, partial(outlet.send, values, roots))
             return []
@@ -80,7 +80,7 @@ class BoltCollector:
         """Emit to one task on a direct stream (D11)."""
         outlet = self.outlet(stream)
         values = outlet.checked(values)
-        roots = self._roots(anchors) if anchors else None
+        roots = self.roots_of(anchors) if anchors else None
         if self.guarded and get_ident() != self._task.thread:
             post(self, partial(outlet.send_direct, task, values, roots))
         else:
@@ -90,12 +90,11 @@ class BoltCollector:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
-    def check_anchors(self, anchors: Tuple | Iterable[Tuple]) -> None:
-        """Raise `EmitError` if an emit can't be anchored to these."""
-        self._roots(anchors)
+    def roots_of(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
+        """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4).
 
-    def _roots(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
-        """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4)."""
+        Raises `EmitError` if an emit can't be anchored to these.
+        """
         if type(anchors) is Tuple and anchors.state != tuple_state.SETTLED:
             return anchors.roots  # type: ignore[no-any-return]
         tuples = [anchors] if type(anchors) is Tuple else list(anchors)
@@ -157,15 +156,7 @@ class BoltCollector:
 
     def _settled(self, tup: Tuple, what: str) -> bool:
         """Return whether the call must have no effect: the tuple is settled already, or another task has it. Report either."""
-        try:
-            state = tup.state
-        except AttributeError:
-            task = self._task
-            msg = (
-                f"component {task.component.id!r}, task {task.id}: {what} takes a tuple that execute was given, got {tup!r} of "
-                f"type {type(tup).__name__}"
-            )
-            raise TypeError(msg) from None
+        state = self.state_of(tup, what)
         if state == tuple_state.SETTLED:
             self._task.report_error(
                 f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
@@ -180,6 +171,18 @@ class BoltCollector:
             self._held.pop(tup, None)
         tup.state = tuple_state.SETTLED
         return False
+
+    def state_of(self, tup: Tuple, what: str) -> int:
+        """Return a tuple's state. Raises `TypeError` for anything else. ``what`` is the call that it was given to."""
+        try:
+            return tup.state
+        except AttributeError:
+            task = self._task
+            msg = (
+                f"component {task.component.id!r}, task {task.id}: {what} takes a tuple that execute was given, got {tup!r} of "
+                f"type {type(tup).__name__}"
+            )
+            raise TypeError(msg) from None
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Give the tuple's trees another timeout (C11)."""

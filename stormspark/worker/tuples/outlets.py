@@ -78,27 +78,52 @@ class Outlet:
         """Send to all tasks that the subscribers' groupings choose, as part of these trees; return their ids."""
         raise NotImplementedError
 
+    # `send` in two steps, for executors with threads of their own: the thread that emits chooses, the worker's thread delivers.
+
+    def as_sent(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values that receivers get."""
+        return values
+
+    def choose(self, values: tuple[Any, ...]) -> list[int]:
+        """Return the tasks that the subscribers' groupings choose; raises what a grouping raises."""
+        raise NotImplementedError
+
+    def deliver(self, values: tuple[Any, ...], roots: Roots, tasks: Sequence[int]) -> None:
+        """Send to tasks that `choose` has returned."""
+        delivery = (values, self.source, roots)
+        for task in tasks:
+            self._by_task[task][1].append(delivery)
+            add_edge(roots)
+        self.emitted += 1
+        self.copies += len(tasks)
+
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
         """Send to one task (D11); return how many copies were sent, 1 or 0. Raises `EmitError`, before anything is sent."""
-        if type(task) is not int:
-            msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
-            raise EmitError(msg)
+        self.check_direct(task)
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
             self.emitted += 1
             return 0  # a task that does not subscribe gets nothing, and that is no error (B9)
-        if not subscription.direct:
+        inbox.append((values, self.source, roots))
+        add_edge(roots)
+        self.emitted += 1
+        self.copies += 1
+        return 1
+
+    def check_direct(self, task: int) -> bool:
+        """Return whether this one task gets a copy if a tuple is sent to it. Raises `EmitError` if none may be sent to it."""
+        if type(task) is not int:
+            msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
+            raise EmitError(msg)
+        subscription, _ = self._by_task.get(task, (None, None))
+        if subscription is not None and not subscription.direct:
             component = self.source.component
             msg = (
                 f"{self._place()}: emit_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a direct "
                 f"grouping (B9); let it subscribe by direct_grouping({component!r}), or use emit(values)"
             )
             raise EmitError(msg)
-        inbox.append((values, self.source, roots))
-        add_edge(roots)
-        self.emitted += 1
-        self.copies += 1
-        return 1
+        return subscription is not None
 
     def checked(self, values: Any) -> tuple[Any, ...]:
         """Return ``values`` as a tuple to send; raises `EmitError` if their number or type is wrong (A12)."""
@@ -204,6 +229,15 @@ class _OneCopy(Outlet):
             returned = self._returned = [task]
         return returned
 
+    def choose(self, values: tuple[Any, ...]) -> list[int]:
+        """See `Outlet.choose`."""
+        only = self._only
+        if only is not None:
+            return [only]
+        task = self._choose(values)
+        self._inboxes[task]
+        return [task]
+
 
 class _AllCopies(Outlet):
     """The outlet of all other streams. Each subscriber's grouping chooses by itself, and all chosen tasks get a copy (D15)."""
@@ -224,8 +258,7 @@ class _AllCopies(Outlet):
             for task in chosen:
                 inbox = inboxes.get(task)
                 if inbox is None:
-                    msg = f"{self._place()}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
-                    raise EmitError(msg)
+                    raise self._wrong_choice(task, inboxes)
                 found.append(inbox)
             tasks += chosen
         delivery = (values, self.source, roots)
@@ -235,6 +268,22 @@ class _AllCopies(Outlet):
         self.emitted += 1
         self.copies += len(tasks)
         return tasks
+
+    def choose(self, values: tuple[Any, ...]) -> list[int]:
+        """See `Outlet.choose`."""
+        tasks: list[int] = []
+        for choose, single, inboxes in self._parts:
+            chosen = (choose(values),) if single else choose(values)
+            for task in chosen:
+                if task not in inboxes:
+                    raise self._wrong_choice(task, inboxes)
+            tasks += chosen
+        return tasks
+
+    def _wrong_choice(self, task: Any, inboxes: Mapping[int, Any]) -> EmitError:
+        return EmitError(
+            f"{self._place()}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
+        )
 
 
 class WrappedOutlet(Outlet):
@@ -251,6 +300,22 @@ class WrappedOutlet(Outlet):
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
         return self._outlet.send(values, roots)
+
+    def check_direct(self, task: int) -> bool:
+        """See `Outlet.check_direct`."""
+        return self._outlet.check_direct(task)
+
+    def as_sent(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """See `Outlet.as_sent`."""
+        return self._outlet.as_sent(values)
+
+    def choose(self, values: tuple[Any, ...]) -> list[int]:
+        """See `Outlet.choose`."""
+        return self._outlet.choose(values)
+
+    def deliver(self, values: tuple[Any, ...], roots: Roots, tasks: Sequence[int]) -> None:
+        """See `Outlet.deliver`."""
+        self._outlet.deliver(values, roots, tasks)
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
         """See `Outlet.send_direct`."""

@@ -123,6 +123,16 @@ class SpoutCollector:
         elif message_id is not None:
             self._acked_at_once(message_id)
 
+    def deliver(
+        self, outlet: Outlet, values: tuple[Any, ...], tasks: Sequence[int], message_id: Hashable | None
+    ) -> None:
+        """Emit to tasks that are chosen already, for an executor with a thread of its own; see `Outlet.choose`."""
+        self.emitted += 1
+        tree = None if message_id is None else self.new_tree(self._account, message_id, self.now)
+        outlet.deliver(values, tree, tasks)
+        if tree is not None:
+            self._begun(tree)
+
     def group(self, message_id: Hashable) -> SpoutGroup:
         """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on any thread but the task's."""
         if self.guarded and get_ident() != self._task.thread:
@@ -220,6 +230,11 @@ class SpoutGroup:
         """Emit one tuple of the message."""
         outlet = self._outlet(stream)
         return outlet.send(outlet.checked(values), self._tree)
+
+    def deliver(self, outlet: Outlet, values: tuple[Any, ...], tasks: Sequence[int]) -> None:
+        """Emit to tasks that are chosen already."""
+        self._collector.emitted += 1
+        outlet.deliver(values, self._tree, tasks)
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit one tuple of the message to one task on a direct stream (D11)."""

@@ -33,6 +33,9 @@ def serializing(outlet: Outlet) -> Outlet:
 
 
 class _Serializing(WrappedOutlet):
+    def as_sent(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _copied(values, self.source)
+
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         return super().send(_copied(values, self.source), roots)
 

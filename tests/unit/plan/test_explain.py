@@ -1,6 +1,8 @@
 """The plan as people see it: snapshots."""
 
-from stormspark import Fields, TopologyBuilder
+import time
+
+from stormspark import BasicBolt, BasicOutputCollector, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
 from stormspark.connectors import DataFrameSpout
 from stormspark.plan import explain_mermaid, explain_text, plan_topology
 from stormspark.testing import TestGlobalCount, TestWordCounter, TestWordSpout
@@ -59,3 +61,28 @@ def test_a_spout_that_spark_reads_for_is_shown_as_such() -> None:
     assert "spout lines: 1 task, ids 2, read by Spark" in text
     assert "superstep 0: rows of Spark's sources arrive, spouts emit" in text
     assert plan.last_superstep == 1
+
+
+class Asks(BasicBolt):
+    """Waits for an answer."""
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Ask."""
+        time.sleep(0.01)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare no stream."""
+
+
+def test_a_component_with_threads_is_shown_with_the_reason() -> None:
+    """A16, X93: so a user sees which executors wait beside the others, and who computes on the worker's thread."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("ask", Asks(), 2).shuffle_grouping("words")
+    topology = builder.create_topology("t")
+    text = explain_text(plan_topology(topology))
+    assert "  bolt  ask: 2 tasks, ids 2-3\n        threads: execute uses time.sleep (test_explain.py:" in text
+    assert text.count("threads:") == 1
+    always = explain_text(plan_topology(topology, {"stormspark.executor.threads": "always"}))
+    assert always.count("        threads: stormspark.executor.threads is 'always'") == 2
+    assert "threads:" not in explain_text(plan_topology(topology, {"stormspark.executor.threads": "never"}))

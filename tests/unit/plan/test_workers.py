@@ -181,13 +181,14 @@ def test_a_plan_says_how_many_executors_compute_at_the_same_time() -> None:
     """Advice names a topology with far more executors than can run, and what to do."""
     (one,) = advice(planned(1, 40, cores=2))
     assert one == (
-        "the topology has 41 executors in 2 workers on 2 cores, so at most 2 of them compute at the same time (A16): more "
-        "executors don't make a bolt that computes faster; give it fewer, or run the topology with more workers and cores"
+        "the topology has 41 executors that compute in 2 workers on 2 cores, so at most 2 of them compute at the same time "
+        "(A16): more executors don't make a bolt that computes faster; give it fewer, or run the topology with more workers "
+        "and cores"
     )
     (one,) = advice(planned(1, 40, cores=8, topology_workers=1))
-    assert "41 executors in 1 worker on 8 cores, so at most 1 of them computes" in one
+    assert "41 executors that compute in 1 worker on 8 cores, so at most 1 of them computes" in one
     (one,) = advice(planned(1, 40, cores=None, topology_workers=2))
-    assert "41 executors in 2 workers, so at most 2 of them compute" in one
+    assert "41 executors that compute in 2 workers, so at most 2 of them compute" in one
 
 
 @given(PARALLELISM, st.integers(1, 40), st.one_of(st.none(), st.integers(1, 40)))

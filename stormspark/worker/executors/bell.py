@@ -1,0 +1,63 @@
+"""A bell that any thread rings to wake up the thread of a worker's tasks."""
+
+from __future__ import annotations
+
+import os
+import select
+
+__all__ = ["Bell"]
+
+
+class Bell:
+    """A bell. `fileno` is readable once it has been rung.
+
+    >>> bell = Bell()
+    >>> bell.wait(0)
+    False
+    >>> bell.ring(); bell.ring(); bell.wait(1)
+    True
+    >>> bell.quiet(); bell.wait(0)
+    False
+    >>> bell.close()
+    """
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._rung = False
+        self._poll = select.poll()  # not select.select, which takes no descriptor above 1023
+        self._poll.register(self._read, select.POLLIN)
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._read
+
+    def ring(self) -> None:
+        """Ring the bell. Any thread may call this; it costs a system call only the first time after `quiet`."""
+        if self._rung:
+            return
+        self._rung = True
+        try:
+            os.write(self._write, b"!")
+        except OSError:
+            pass  # the pipe is full of rings, or closed
+
+    def quiet(self) -> None:
+        """Forget all rings. Call this before looking for what they announce: whoever adds to that later rings again."""
+        if self._rung:
+            try:
+                os.read(self._read, 64)
+                self._rung = False
+            except BlockingIOError:
+                pass  # another thread is about to write, and the next call of this method reads what it writes
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a ring, at most for ``seconds``; return whether there was one."""
+        return bool(self._poll.poll(seconds * 1000))
+
+    def close(self) -> None:
+        """Close the descriptors. Later rings do nothing."""
+        self._rung = True
+        os.close(self._read)
+        os.close(self._write)

@@ -1,0 +1,123 @@
+"""The runner of a bolt whose executor has a thread of its own: it calls ``execute`` there, for one tuple at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from stormspark.api import BasicBolt, Bolt, BoltAckInfo, BoltExecuteInfo, TopologyContext, Tuple
+from stormspark.api.tuple_state import HELD, OPEN, SETTLED
+from stormspark.spi import ACK, AutoAckBolt
+from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector, ThreadedBoltCollector
+from stormspark.worker.executors.notes import Notes
+from stormspark.worker.tuples.collectors import BoltCollector
+from stormspark.worker.tuples.outlets import Delivery
+
+if TYPE_CHECKING:
+    from stormspark.worker.executors.bolt_task import ThreadedBoltTask
+
+__all__ = ["ThreadedRunner", "threaded_runner_for"]
+
+
+def threaded_runner_for(task: ThreadedBoltTask, bolt: Bolt | BasicBolt, notes: Notes) -> ThreadedRunner:
+    """Return a runner for an instance that is about to be prepared."""
+    if isinstance(bolt, BasicBolt):
+        return _BasicRunner(task, bolt, notes)
+    if isinstance(bolt, AutoAckBolt):
+        return _AutomaticRunner(task, bolt, notes)
+    return ThreadedRunner(task, bolt, notes)
+
+
+class ThreadedRunner(Runner):
+    """The runner of a `Bolt`, which acks by itself. Its `call` runs on the executor's thread, all else on the worker's."""
+
+    task: ThreadedBoltTask
+
+    def __init__(self, task: ThreadedBoltTask, bolt: Any, notes: Notes) -> None:
+        super().__init__(task)
+        self.bolt = bolt
+        self.notes = notes
+        self._inner = BoltCollector(task, task.ledger, {})
+        self.threaded = ThreadedBoltCollector(task, notes, self._inner)
+        #: For the executor's thread: the tuples whose ``execute`` has returned without ack or fail.
+        self.may_hold: WeakSet[Tuple] = WeakSet()
+
+    def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self.bolt.prepare(conf, context, self.threaded)
+
+    def new_tuple(self, delivery: Delivery) -> Tuple:
+        """Make the tuple of a delivery, for `call`."""
+        return Tuple(*delivery)
+
+    def call(self, tup: Tuple) -> None:
+        """Execute a tuple, on the executor's thread. Its state says what is left to do."""
+        self._execute(tup)
+        if tup.roots is not None and tup.state == OPEN:
+            tup.state = HELD
+            self.may_hold.add(tup)
+
+    def _execute(self, tup: Tuple) -> None:
+        self.bolt.execute(tup)
+
+    def call_hooks(self, tup: Tuple, took: float) -> None:
+        """Call the task's hooks, because ``tup`` was executed (J21)."""
+        for hook in self.task.hooks:
+            hook.bolt_execute(BoltExecuteInfo(tup, self.task.id, took * 1000))
+
+    def held(self) -> list[tuple[Tuple, float]]:
+        """See `Runner.held`."""
+        return list(self.task.held_weakly.items())
+
+    def forget(self, tup: Tuple) -> None:
+        """See `Runner.forget`."""
+        self.task.held_weakly.pop(tup, None)
+
+    def forget_all(self) -> None:
+        """See `Runner.forget_all`."""
+        for tup, _ in self.task.held():
+            tup.state = SETTLED
+        self.task.held_weakly.clear()
+        self.task.under_way.clear()
+
+
+class _AutomaticRunner(ThreadedRunner):
+    def _connect(self) -> None:
+        self.bolt.connected(lambda stream: None)  # so the bolt emits through its collector
+
+    def new_tuple(self, delivery: Delivery) -> Tuple:
+        """See `ThreadedRunner.new_tuple`."""
+        tup: Tuple = self.bolt.new_tuple(*delivery)
+        return tup
+
+    def _execute(self, tup: Tuple) -> None:
+        bolt = self.bolt
+        answer = (bolt if bolt.executor is None else bolt.executor).execute(tup)
+        if answer is ACK and tup.state == OPEN:
+            self.threaded.ack(tup)
+
+
+class _BasicRunner(ThreadedRunner):
+    acks_on_return = True
+
+    def __init__(self, task: ThreadedBoltTask, bolt: BasicBolt, notes: Notes) -> None:
+        super().__init__(task, bolt, notes)
+        self._basic = ThreadedBasicCollector(task, notes)
+
+    def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self.bolt.prepare(conf, context)
+
+    def call(self, tup: Tuple) -> None:
+        """See `ThreadedRunner.call`."""
+        self._basic.roots = tup.roots
+        try:
+            self.bolt.execute(tup, self._basic)
+        finally:
+            self._basic.roots = None
+
+    def call_hooks(self, tup: Tuple, took: float) -> None:
+        """See `ThreadedRunner.call_hooks`."""
+        super().call_hooks(tup, took)
+        for hook in self.task.hooks:
+            hook.bolt_ack(BoltAckInfo(tup, self.task.id))

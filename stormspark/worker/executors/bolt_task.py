@@ -1,0 +1,172 @@
+"""The task of a bolt whose executor has a thread of its own.
+
+The executor's thread takes tuples out of the task's queue by itself, one at a time, and executes them. The worker's thread gets
+told of that by notes, in order: each emit and ack, and then the end of the call.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from stormspark.api import TICK_SOURCE, BasicBolt, Bolt, BoltFailInfo, Tuple
+from stormspark.api.tuple_state import HELD, SETTLED
+from stormspark.backpressure import BoltLoad
+from stormspark.errors import ComponentError, FailedException
+from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.executors.bolt_runner import ThreadedRunner, threaded_runner_for
+from stormspark.worker.executors.notes import InstanceEnded
+from stormspark.worker.executors.queue import SharedQueue
+from stormspark.worker.executors.task import ThreadedTask
+from stormspark.worker.tuples.edges import close_edges
+from stormspark.worker.tuples.outlets import Delivery
+
+__all__ = ["ThreadedBoltTask"]
+
+
+class ThreadedBoltTask(ThreadedTask, BoltTask):
+    """One task of a `Bolt`, `BasicBolt` or `WindowedBolt` on a thread of its executor's own."""
+
+    queue: SharedQueue
+    _runner: Runner
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: The tuples that the executor's thread has taken, and when, as long as the worker's thread does not know what became
+        #: of them. The instance that has them may end.
+        self.under_way: dict[Tuple, float] = {}
+        #: How many executors of this component run side by side in this worker.
+        self.side_by_side = 1
+
+    def _new_queue(self) -> SharedQueue:
+        return SharedQueue()
+
+    def _new_runner(self, instance: Bolt | BasicBolt) -> Runner:
+        return threaded_runner_for(self, instance, self.notes)
+
+    # -- on the executor's thread ------------------------------------------------------------------------------
+
+    def take_turn(self) -> bool:
+        """Execute the tuple that has waited longest. See `stormspark.worker.executors.thread.Taker`."""
+        if self.is_held or self.is_stopping:
+            return False
+        runner = self._runner
+        if not isinstance(runner, ThreadedRunner):
+            return False  # no instance has been prepared
+        taken = self.queue.next(partial(self._begin_tuple, runner))
+        if taken is None:
+            return False
+        tup, begun = taken
+        notes, clock = runner.notes, self._clock
+        self.executor.enter(self.name)
+        error: BaseException | None = None
+        try:
+            runner.call(tup)
+            took = clock() - begun
+            if self.hooks:
+                runner.call_hooks(tup, took)
+        except BaseException as raised:
+            took = clock() - begun
+            error = raised
+            # Nothing more may be executed before the worker's thread has seen to the error.
+            self.is_held = True
+        self._note(notes, partial(self._executed, tup, begun, took, error, tup.state == HELD))
+        self.queue.is_executed = False
+        return True
+
+    def _begin_tuple(self, runner: ThreadedRunner, delivery: Delivery) -> tuple[Tuple, float]:
+        tup, begun = runner.new_tuple(delivery), self._clock()
+        self.under_way[tup] = begun
+        return tup, begun
+
+    def may_hold(self, tup: Tuple) -> bool:
+        """Return whether this task was given ``tup``, and has neither acked nor failed it. For the executor's thread."""
+        runner = self._runner
+        return isinstance(runner, ThreadedRunner) and tup in runner.may_hold
+
+    # -- on the worker's thread --------------------------------------------------------------------------------
+
+    def _executed(
+        self, tup: Tuple, begun: float, took: float, error: BaseException | None, is_held: bool
+    ) -> None:
+        self.under_way.pop(tup, None)
+        counters = self.counters
+        counters.latency.add(took, 1)
+        is_tick = tup._source is TICK_SOURCE
+        if not is_tick:
+            counters.executed += 1
+        if error is None:
+            self._raised_in_row = 0
+            self.take_calls_at_hand()
+            if self._runner.acks_on_return:
+                tup.state = SETTLED
+                counters.acked += not is_tick
+                if tup.roots is not None:
+                    close_edges(self._ledger, tup.roots)
+            elif is_held and tup.state == HELD:
+                self.held_weakly[tup] = begun
+            return
+        if isinstance(error, InstanceEnded):
+            error = RuntimeError("execute has gone on after the end of its instance")
+        elif not isinstance(error, Exception):
+            error = RuntimeError(f"execute raised {type(error).__name__}: {error}")
+        self._fail_and_restart("execute", error, tup)
+        self._go_on()
+
+    def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
+        """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so that `held` has all that it got."""
+        if not isinstance(error, FailedException):
+            self.queue.shut()
+        super()._fail_and_restart(where, error, tup)
+
+    def end_thread_work(self) -> None:
+        """See `ThreadedTask.end_thread_work`."""
+        self.queue.shut()
+        super().end_thread_work()
+
+    def _has_begun(self, failure: ComponentError | None) -> None:
+        self.queue.is_shut = False
+        super()._has_begun(failure)
+
+    def call_fail_hooks(self, tup: Tuple) -> None:
+        """See `BoltTask.call_fail_hooks`."""
+        hooks = tuple(self.hooks)
+        if not hooks:
+            return
+
+        def call() -> None:
+            for hook in hooks:
+                try:
+                    hook.bolt_fail(BoltFailInfo(tup, self.id))
+                except Exception as error:
+                    self.report_error(error)
+
+        self.executor.submit(self.name, call)
+
+    def no_longer_held(self, tup: Tuple) -> None:
+        """Forget that the bolt holds ``tup``."""
+        self.under_way.pop(tup, None)
+        self.held_weakly.pop(tup, None)
+
+    @property
+    def ready(self) -> int:
+        """None: the executor's thread takes the tuples by itself."""
+        return 0
+
+    @property
+    def calls_under_way(self) -> int:
+        """How much the executor's thread does for this task, or has done without the worker's thread knowing of it yet."""
+        # In this order: a call first stops to wait, then is under way, then is noted.
+        return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
+
+    def held(self) -> list[tuple[Tuple, float]]:
+        """See `BoltTask.held`. The tuples that are under way count as well."""
+        return [*super().held(), *self.under_way.items()]
+
+    def load(self) -> BoltLoad:
+        """See `BoltTask.load`. Executors that run side by side share the time."""
+        load = super().load()
+        return load._replace(
+            seconds=load.seconds / self.side_by_side, queued=load.queued + self.queue.is_executed
+        )

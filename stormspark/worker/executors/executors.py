@@ -1,0 +1,242 @@
+"""All executors of a worker that have a thread of their own, as the worker's thread sees them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from threading import get_ident
+from typing import TYPE_CHECKING
+
+from stormspark.worker.current_call import CurrentCall
+from stormspark.worker.departures import Departures
+from stormspark.worker.executors.bell import Bell
+from stormspark.worker.executors.bolt_task import ThreadedBoltTask
+from stormspark.worker.executors.notes import Notes
+from stormspark.worker.executors.spout_task import ThreadedSpoutTask
+from stormspark.worker.executors.thread import ExecutorThread
+from stormspark.worker.host.messages import Busy
+
+if TYPE_CHECKING:
+    from stormspark.worker.executors.task import ThreadedTask
+    from stormspark.worker.spout_task import SpoutTask
+    from stormspark.worker.task import Task
+
+__all__ = ["Executors"]
+
+#: How long the worker's thread waits for notes at a time, before it looks at its own work again.
+_WAIT_SECONDS = 0.002
+#: How long a superstep waits for the next note. A worker that waits for calls holds up the other workers.
+_PATIENCE_SECS = 0.005
+#: How long a stop waits for the calls that are under way, in seconds.
+_STOP_SECS = 10.0
+
+
+class Executors:
+    """The executors of one worker that have threads. Unless said otherwise, the worker's thread calls the methods."""
+
+    def __init__(self, clock: Callable[[], float], call: CurrentCall) -> None:
+        self._clock, self._call = clock, call
+        self.tasks: list[ThreadedTask] = []
+        self.bolts: list[ThreadedBoltTask] = []
+        self.spouts: list[ThreadedSpoutTask] = []
+        self.threads: dict[tuple[str, int], ExecutorThread] = {}
+        self._task_of: dict[Notes, ThreadedTask] = {}
+        #: The instances that have noted something.
+        self._noted: deque[Notes] = deque()
+        #: Those of spouts that may not emit now.
+        self._later: list[Notes] = []
+        self._last_taken = self._began_to_wait = 0.0
+        self._bell: Bell | None = None
+        #: Whether the worker opens. Then an error in ``prepare`` is raised, and does not stop a topology that runs already.
+        self.opening = False
+        self._departures: Departures
+
+    def add(self, tasks: Iterable[Task], departures: Departures) -> None:
+        """Give the executors of these tasks their threads."""
+        from stormspark.worker.executors.task import ThreadedTask  # the other way round for types
+
+        self._departures = departures
+        for task in tasks:
+            if not isinstance(task, ThreadedTask):
+                continue
+            if self._bell is None:
+                self._bell = Bell()
+            key = task.component.id, task.executor_number
+            if key not in self.threads:
+                self.threads[key] = ExecutorThread(
+                    f"{task.component.id}:{task.executor_number}",
+                    clock=self._clock,
+                    ring=self._bell.ring,
+                    serve=self._serve,
+                    enter=self._call.enter_on_thread,
+                )
+            task.begin_threaded(self.threads[key], self)
+            self.tasks.append(task)
+        self.bolts = [task for task in self.tasks if isinstance(task, ThreadedBoltTask)]
+        self.spouts = [task for task in self.tasks if isinstance(task, ThreadedSpoutTask)]
+        for bolt in self.bolts:
+            bolt.side_by_side = sum(component == bolt.component.id for component, _ in self.threads)
+
+    @property
+    def is_workers_thread(self) -> bool:
+        """Whether the calling thread is the worker's. Any thread may read this."""
+        return get_ident() == self._call.thread
+
+    # -- notes -------------------------------------------------------------------------------------------------
+
+    def new_notes(self, task: ThreadedTask) -> Notes:
+        """Make the notes of a new instance of a task."""
+        notes = Notes(task.name, self._announce)
+        self._task_of = {one: of for one, of in self._task_of.items() if of is not task}
+        self._task_of[notes] = task
+        return notes
+
+    def _announce(self, notes: Notes) -> None:
+        """Remember that there are notes. Any thread may call this."""
+        self._noted.append(notes)
+        assert self._bell is not None
+        self._bell.ring()
+
+    def take_in(self) -> bool:
+        """Carry out what was noted, and let the threads look for work. Return whether there was a note."""
+        assert self._bell is not None
+        self._bell.quiet()
+        noted = self._noted
+        taken = bool(noted)
+        for _ in range(len(noted)):
+            self._take(noted.popleft())
+        if taken:
+            self._call.enter(None)
+            self._last_taken = self._clock()
+        return taken
+
+    def _take(self, notes: Notes) -> None:
+        task = self._task_of.get(notes)
+        if task is None:  # its instance has ended
+            return
+        if isinstance(task, ThreadedSpoutTask) and not (task.is_asked or task.is_starting):
+            self._later.append(notes)
+            return
+        self._call.enter(task)
+        task.take_notes(notes)
+        self._departures.seal_full(task)
+
+    def let_emit(self, spouts: Sequence[SpoutTask], *, begin_turns: bool) -> None:
+        """Take from now on the emits of these spouts, and of no others. ``begin_turns``: they may also be called anew."""
+        for spout in self.spouts:
+            spout.is_asked, spout.may_begin_turns = spout in spouts, begin_turns
+        later, self._later = self._later, []
+        self._noted.extend(later)
+
+    def wake(self) -> None:
+        """Let the threads of bolts look for tuples."""
+        for bolt in self.bolts:
+            if bolt.queue.waiting:
+                bolt.executor.wake()
+
+    def _serve(self, executor: ExecutorThread) -> None:
+        """Wait for a moment, and take the notes of this executor's tasks, while a call of it is waited for."""
+        assert self._bell is not None
+        self._bell.wait(_WAIT_SECONDS)
+        self._bell.quiet()
+        for _ in range(len(self._noted)):
+            notes = self._noted.popleft()
+            task = self._task_of.get(notes)
+            if task is None or task.executor is executor:
+                self._take(notes)
+            else:
+                self._noted.append(notes)
+
+    # -- waiting ---------------------------------------------------------------------------------------------------
+
+    @property
+    def at_work(self) -> int:
+        """How many calls of bolts are under way or noted, and how many notes wait to be taken."""
+        return sum(bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
+
+    @property
+    def left(self) -> bool:
+        """Whether a tuple waits for a bolt here, or is executed, or what was done with it is not carried out."""
+        return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
+
+    def has_notes(self) -> bool:
+        """Return whether something was noted and not taken."""
+        return bool(self._noted) or bool(self._later)
+
+    @property
+    def noted_by_spouts(self) -> int:
+        """How many notes of spouts wait to be taken."""
+        return sum(len(spout.notes) for spout in self.spouts)
+
+    @property
+    def spouts_to_come(self) -> int:
+        """How many spouts are expected to emit, so that the topology is not idle although nothing waits."""
+        return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
+
+    def spouts_began(self) -> bool:
+        """Return whether tuples may come soon from a spout that was called a moment ago."""
+        soon = self._clock() - _PATIENCE_SECS
+        return any(spout.began_a_turn_after(soon) for spout in self.spouts)
+
+    def wait_with_patience(self, until: float) -> bool:
+        """Wait as `wait` does, but give up if nothing was noted for a while: what comes later leaves with a later superstep."""
+        return self.wait(min(until, max(self._last_taken, self._began_to_wait) + _PATIENCE_SECS))
+
+    def begin_to_wait(self) -> None:
+        """Let the patience of `wait_with_patience` begin anew."""
+        self._began_to_wait = self._clock()
+
+    def wait(self, until: float) -> bool:
+        """Wait for a note, for some milliseconds at most. Return false if it is ``until`` already."""
+        assert self._bell is not None
+        seconds = min(_WAIT_SECONDS, until - self._clock())
+        if seconds <= 0:
+            return False
+        if not self._noted:
+            self._bell.wait(seconds)
+        return True
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def wait_for_starts(self, tasks: Sequence[ThreadedTask]) -> None:
+        """Wait until all these tasks have begun; raise the `ComponentError` of the first that can't."""
+        while any(task.is_starting for task in tasks):
+            self._call.enter(next(task for task in tasks if task.is_starting))
+            self.wait(float("inf"))
+            self.take_in()
+            self._raise_failed(tasks)
+        self._raise_failed(tasks)
+
+    def _raise_failed(self, tasks: Sequence[ThreadedTask]) -> None:
+        for task in tasks:
+            if task.start_error is not None:
+                raise task.start_error
+
+    def finish(self) -> None:
+        """Wait until the calls that are under way have returned, for some seconds at most. No turn begins any more."""
+        self.let_emit(self.spouts, begin_turns=False)  # no thread may wait for room for its notes
+        for task in self.tasks:
+            task.is_stopping = True
+        for spout in self.spouts:
+            spout.unwind()
+        deadline = time.monotonic() + _STOP_SECS
+        for thread in self.threads.values():
+            while thread.at is not None and time.monotonic() < deadline:
+                self._serve(thread)
+            thread.gave_up = thread.at is not None
+
+    def end(self) -> None:
+        """End all threads, without waiting for the calls that run."""
+        for task in self.tasks:
+            task.end_thread_work()
+        for thread in self.threads.values():
+            thread.end()
+
+    def busy(self) -> Busy | None:
+        """Return the call that has been under way for longest. Another thread calls this."""
+        calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
+        if not calls:
+            return None
+        name, since = min(calls, key=lambda call: call[1])
+        return Busy(name, self._clock() - since, alone=name in {spout.name for spout in self.spouts})

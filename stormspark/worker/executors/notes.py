@@ -1,0 +1,146 @@
+"""The notes that an executor's thread makes for the thread of the worker's tasks.
+
+User code runs on the executor's thread. Queues, lanes and the ledger belong to the worker's thread, so the tuple path takes no
+locks. What user code does to them (an emit, an ack, the end of a call) is *noted*, as a function, and the worker's thread calls
+the functions of one instance in the order in which they were noted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["InstanceEnded", "Notes", "Question"]
+
+_T = TypeVar("_T")
+#: How many notes of one instance wait, at most. Then its thread waits, as it would wait in Storm for room in a queue.
+_MOST = 4096
+#: How many notes of one instance are taken before those of another one.
+_TURN = 1024
+
+
+class InstanceEnded(BaseException):
+    """Raised in code of an instance that has ended, to end that code. User code should let it through.
+
+    It is no `Exception`, so that a handler for errors does not keep such code alive.
+    """
+
+
+class Question:
+    """A function that the worker's thread calls, while the thread that asks waits for the result."""
+
+    __slots__ = ("_answered", "_call", "_error", "_result")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self._answered = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def __call__(self) -> None:
+        """Call the function, on the worker's thread."""
+        try:
+            self._result = self._call()
+        except Exception as error:
+            self._error = error
+        self._answered.set()
+
+    def refuse(self, error: BaseException) -> None:
+        """Let the thread that asks raise ``error``."""
+        self._error = error
+        self._answered.set()
+
+    def answer(self) -> Any:
+        """Wait for the result; raise what the function raises."""
+        self._answered.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Notes:
+    """The notes of one instance of a component, from its start to its end. ``name`` is the name of its task.
+
+    ``announce`` is called when there is a note after there was none; it has to get `take` called on the worker's thread.
+    """
+
+    def __init__(self, name: str, announce: Callable[[Notes], None]) -> None:
+        self._name, self._announce = name, announce
+        self._notes: deque[Callable[[], object]] = deque()
+        self._announced = False
+        self._room = threading.Event()
+        #: How many calls of the instance's timers are due, and have not ended. Only the worker's thread uses this.
+        self.calls_due = 0
+        #: Whether the instance has ended. Its code may still run, but nothing that it does counts any more.
+        self.ended = False
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    # -- on the executor's thread, and on threads of user code ---------------------------------------------------
+
+    def add(self, note: Callable[[], object]) -> None:
+        """Note a function for the worker's thread. Wait while too many notes wait.
+
+        Raises `InstanceEnded` if the instance has ended.
+        """
+        while len(self._notes) >= _MOST and not self.ended:
+            self._room.clear()
+            if len(self._notes) >= _MOST and not self.ended:  # otherwise `take` has made room since
+                self._room.wait()
+        if self.ended:
+            raise self._ended_error()
+        self._notes.append(note)
+        if not self._announced:
+            self._announced = True
+            self._announce(self)
+        if self.ended:  # `end` may have looked for questions before this one came
+            self._refuse_questions()
+
+    def ask(self, call: Callable[[], _T]) -> _T:
+        """Have the worker's thread call a function; wait for its result, and return it or raise its error."""
+        question = Question(call)
+        self.add(question)
+        return question.answer()  # type: ignore[no-any-return]
+
+    def _ended_error(self) -> InstanceEnded:
+        return InstanceEnded(f"{self._name}: this instance has ended, and what it does has no effect")
+
+    # -- on the worker's thread ----------------------------------------------------------------------------------
+
+    def take(self) -> int:
+        """Call the functions that are noted, in order, but not too many at once. Return how many were called.
+
+        An error of a function is raised, and the notes after it stay.
+        """
+        self._announced = False  # before the notes are read: whoever adds one from now on announces it
+        notes, taken = self._notes, 0
+        try:
+            while notes and taken < _TURN:
+                note = notes.popleft()
+                taken += 1
+                note()
+        finally:
+            if not self._room.is_set():
+                self._room.set()
+            if notes and not self._announced:
+                self._announced = True
+                self._announce(self)
+        return taken
+
+    def end(self) -> None:
+        """Drop all notes, because the instance ends. Whoever waits in `add` or `ask` gets an `InstanceEnded`."""
+        self.ended = True
+        self._refuse_questions()
+        self._room.set()
+
+    def _refuse_questions(self) -> None:
+        while self._notes:
+            try:
+                note = self._notes.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if isinstance(note, Question):
+                note.refuse(self._ended_error())

@@ -1,0 +1,104 @@
+"""The queue of a bolt's task from which another thread takes the tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import TypeVar
+
+from stormspark.api import TICK_SOURCE
+from stormspark.worker.bolts.queue import TupleQueue
+from stormspark.worker.tuples.outlets import Delivery
+
+__all__ = ["SharedQueue"]
+
+_T = TypeVar("_T")
+
+
+class SharedQueue(TupleQueue):
+    """A `TupleQueue` that the worker's thread fills and an executor's thread empties.
+
+    Senders append to ``inbox`` without a lock, so whoever takes tuples out of it copies and deletes the same number.
+
+    >>> queue = SharedQueue()
+    >>> queue.inbox += [(("a",), None, None), (("b",), None, None)]
+    >>> queue.next(lambda delivery: delivery[0]), queue.executed, queue.waiting
+    (('a',), 1, 1)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = Lock()
+        #: Whether a tuple was taken whose execution has not ended yet. It is set in the moment in which the tuple waits no more.
+        self.is_executed = False
+        #: Whether no tuple may be taken, because the instance of the bolt ends.
+        self.is_shut = False
+
+    def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
+        """Take the oldest tuple out; None if none waits, or none may be taken. The executor's thread calls this.
+
+        ``begin`` is called with it at once, so that the worker's thread never misses a tuple that has been taken.
+        """
+        with self._lock:
+            if self.is_shut:
+                return None
+            if self._next >= len(self._taken):
+                self._taken, self._next = self._all_of_inbox(), 0
+                if not self._taken:
+                    return None
+            delivery = self._taken[self._next]
+            self._next += 1
+            self.executed += 1
+            self.is_executed = True
+            if self._next >= len(self._taken):
+                self._taken, self._next = [], 0
+            if delivery[1] is TICK_SOURCE:
+                self.ticks -= 1
+            return begin(delivery)
+
+    def shut(self) -> None:
+        """Let no tuple be taken from now on."""
+        with self._lock:
+            self.is_shut = True
+
+    def _all_of_inbox(self) -> list[Delivery]:
+        inbox = self.inbox
+        count = len(inbox)
+        taken = inbox[:count]
+        del inbox[:count]
+        return taken
+
+    def add_tick(self, seconds: float) -> None:
+        """See `TupleQueue.add_tick`."""
+        with self._lock:
+            super().add_tick(seconds)
+
+    @property
+    def waiting(self) -> int:
+        """How many tuples wait."""
+        with self._lock:
+            return super().waiting
+
+    def deliveries(self) -> Iterator[Delivery]:
+        """Iterate over the waiting tuples, in order, as they were when this was called."""
+        with self._lock:
+            return iter(list(super().deliveries()))
+
+    def size_of_one(self) -> int:
+        """See `TupleQueue.size_of_one`."""
+        with self._lock:
+            return super().size_of_one()
+
+    def take(self, most: int) -> list[Delivery]:
+        """Never called: see `next`."""
+        raise NotImplementedError
+
+    def take_newest(self, most: int) -> list[Delivery]:
+        """See `TupleQueue.take_newest`."""
+        with self._lock:
+            return super().take_newest(most)
+
+    def clear(self) -> None:
+        """Drop all tuples that wait."""
+        with self._lock:
+            super().clear()

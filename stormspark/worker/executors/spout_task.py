@@ -1,0 +1,366 @@
+"""The task of a spout whose executor has a thread of its own.
+
+The worker's thread grants *turns*: so many calls of ``next_tuple``, in which so many tuples may be emitted. The executor's thread
+makes the calls when it gets to them, and a call that waits holds up nobody else. An emit above what was granted waits inside the
+call. Acks and fails are passed to the executor's thread at any time, and it delivers them between two calls (B3).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stormspark.acker import ACKED, Verdict
+from stormspark.api import SpoutAckInfo, SpoutFailInfo
+from stormspark.errors import EmitError
+from stormspark.worker.executors.notes import InstanceEnded, Notes
+from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
+from stormspark.worker.executors.task import ThreadedTask
+from stormspark.worker.sources.rows import message_id_of
+from stormspark.worker.spout_task import SpoutTask
+
+if TYPE_CHECKING:
+    from stormspark.api import Spout
+
+__all__ = ["ThreadedSpoutTask"]
+
+#: How many acks and fails are delivered before the executor's other tasks get their turn.
+_VERDICTS_PER_TURN = 64
+#: How long a call of ``next_tuple`` may wait before the spout counts as one that has nothing to emit.
+_PATIENCE_SECS = 1.0
+
+
+class ThreadedSpoutTask(ThreadedTask, SpoutTask):
+    """One task of a `Spout` on a thread of its executor's own."""
+
+    def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
+        super().__init__(*args, acking=acking, **kwargs)
+        self.acking = acking
+        #: Whether emits are taken now, and whether a new turn may begin. The worker sets both.
+        self.is_asked = self.may_begin_turns = True
+        self._forget_turns()
+
+    def _forget_turns(self) -> None:
+        #: How many emits were noted so far, how many of them were carried out, and how many may be noted in all.
+        self._noted = self._taken = self._granted = 0
+        #: How many trees are noted that have not begun.
+        self._trees_noted = 0
+        self._counting = threading.Condition()
+        self._unwinds = False
+        #: For the worker's thread: whether a turn is open. For the executor's thread: how many calls of it are left.
+        self._turn_is_open = False
+        self._calls_left = 0
+        self._turn_began = self._turn_ends = 0.0
+        self._is_first_call = True
+        #: For the executor's thread: whether ``next_tuple`` runs. What ``ack`` and ``fail`` emit is not limited, as in Storm.
+        self._in_next_tuple = False
+        #: When the spout last emitted, or was told something; None once it has been called after that and has emitted nothing.
+        self._stirred: float | None = None
+        #: How many tuples were emitted since the last `ask`.
+        self._emitted = 0
+        #: What the spout has to be told: the message id, the verdict, and how many milliseconds the tree took.
+        self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
+        #: For the executor's thread: the last call was ``activate`` (True) or ``deactivate``; None: neither was called.
+        self._was_activated: bool | None = None
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def _end_previous(self) -> None:
+        self.unwind()
+        super()._end_previous()
+        self._forget_turns()
+
+    def _collector_for_user(self) -> ThreadedSpoutCollector:
+        self._threaded = ThreadedSpoutCollector(self, self.notes, self._collector)
+        return self._threaded
+
+    def set_active(self, active: bool) -> None:
+        """See `SpoutTask.set_active`. The worker waits for the first ``open``, because a spout is opened before it is active."""
+        if active and not self.life.is_open:
+            self.start()
+            self.executors.wait_for_starts([self])
+        super().set_active(active)
+
+    def _activate_or_deactivate(self) -> None:
+        if not self.life.is_active:
+            self._calls_left = 0
+        if self.executor.is_current:  # the spout is being opened
+            self._was_activated = self.life.is_active
+            super()._activate_or_deactivate()
+        else:
+            self.executor.submit(
+                self.name, partial(self._activate_on_thread, self.notes, self.life.is_active)
+            )
+
+    def _activate_on_thread(self, notes: Notes, active: bool) -> None:
+        if notes.ended or self.is_held or self._was_activated is active:
+            return
+        self._was_activated = active
+        try:
+            if active:
+                self.spout.activate()
+            else:
+                self.spout.deactivate()
+        except Exception as error:
+            failure = self._component_error("raised in activate or deactivate", error)
+            self._note(notes, partial(self.stop_topology, failure))
+
+    def end_thread_work(self) -> None:
+        """See `ThreadedTask.end_thread_work`."""
+        super().end_thread_work()
+        self.unwind()
+
+    def unwind(self) -> None:
+        """Let a call that waits inside an emit end, because its instance ends."""
+        with self._counting:
+            self._unwinds = True
+            self._counting.notify_all()
+
+    # -- on the executor's thread ------------------------------------------------------------------------------
+
+    def take_turn(self) -> bool:
+        """Deliver verdicts, or call ``next_tuple`` once. See `stormspark.worker.executors.thread.Taker`."""
+        if self.is_held or self.is_stopping:
+            return False
+        if self._verdicts:
+            self._deliver()
+            return True
+        if not self._turn_is_open or (self.life.is_active and not self._was_activated):
+            return False  # ``activate`` may have been submitted after the thread looked for calls
+        first, clock = self._is_first_call, self._clock
+        if (
+            self._calls_left <= 0
+            or self._unwinds
+            or self.pending_and_noted >= self._max_pending
+            or (clock() >= self._turn_ends and not first)
+        ):
+            self._end_turn(not first)
+            return True
+        self._is_first_call = False
+        self._calls_left -= 1
+        self.executor.enter(self.name)
+        notes, before = self.notes, self._noted
+        self._in_next_tuple = True
+        try:
+            self.spout.next_tuple()
+        except InstanceEnded:
+            return True
+        except BaseException as error:
+            self.is_held = True
+            self._turn_is_open = False
+            self._note(notes, partial(self._raised_on_thread, "next_tuple", error))
+            return True
+        finally:
+            self._in_next_tuple = False
+        emitted = self._noted != before
+        if not emitted or not self._calls_left:
+            self._end_turn(emitted)
+        return True
+
+    def _end_turn(self, emitted: bool) -> None:
+        self._calls_left = 0
+        notes = self.notes
+        self._note(notes, partial(self._turn_is_over, emitted))
+        self._turn_is_open = False
+
+    def _deliver(self) -> None:
+        notes, verdicts, collector, hooks = self.notes, self._verdicts, self._threaded, self.hooks
+        self.executor.enter(self.name)
+        for _ in range(_VERDICTS_PER_TURN):
+            if not verdicts:
+                break
+            message_id, verdict, took = verdicts[0]
+            collector.verdict = verdict
+            try:
+                self._tell(self.spout, message_id, verdict)
+                user_id = message_id_of(message_id) if hooks else None
+                for hook in hooks:
+                    if verdict is ACKED:
+                        hook.spout_ack(SpoutAckInfo(user_id, self.id, took))
+                    else:
+                        hook.spout_fail(SpoutFailInfo(user_id, self.id, took))
+            except InstanceEnded:
+                return
+            except BaseException as error:
+                self.is_held = True
+                self._note(notes, partial(self._raised_on_thread, "ack or fail", error))
+                return
+            finally:
+                collector.verdict = None
+            if notes.ended:  # during the call, so the verdicts that are left are nobody's
+                return
+            verdicts.popleft()
+        self._note(notes, self._has_stirred)
+
+    def _tell(self, spout: Spout, message_id: Hashable, verdict: Verdict) -> None:
+        if verdict is ACKED:
+            spout.ack(message_id)
+        else:
+            spout.fail(message_id)
+
+    def ack_at_once(self, message_id: Hashable) -> None:
+        """Ack a message inside its emit, because acking is off (B8, E29)."""
+        self._note(self.notes, self._count_ack)
+        self.spout.ack(message_id)
+        for hook in self.hooks:
+            hook.spout_ack(SpoutAckInfo(message_id_of(message_id), self.id, 0.0))
+
+    def note_emit(
+        self, notes: Notes, emit: Callable[[], object], message_id: Hashable | None, emits: int = 1
+    ) -> None:
+        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, wait first until the worker's thread grants it.
+
+        A thread of user code puts its emits into the mailbox instead. Raises `EmitError` for such a thread if the spout has state
+        in transactions, and `InstanceEnded` if the instance has ended.
+        """
+        if not self.executor.is_current:
+            self._refuse_threads()
+            self.post(notes, emit)
+            return
+        begins_tree = message_id is not None
+        with self._counting:
+            while (
+                self._in_next_tuple and self._noted >= self._granted and not self._unwinds and not notes.ended
+            ):
+                self._counting.wait()
+            if self._unwinds or notes.ended:
+                raise InstanceEnded
+            self._noted += emits
+            self._trees_noted += begins_tree
+        notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)
+
+    def _refuse_threads(self) -> None:
+        if self.waits_for_commit and self.state is not None:
+            msg = (
+                f"{self.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
+                f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
+                f"out in next_tuple, emit it and move the position there (C37, C42)"
+            )
+            self.report_error(msg)
+            raise EmitError(msg)
+
+    @property
+    def pending_and_noted(self) -> int:
+        """How many trees are open, or will be once the emits that are noted are carried out."""
+        with self._counting:
+            return self.account.pending + self._trees_noted
+
+    def begin_noted(self, notes: Notes, begin: Callable[[], object]) -> None:
+        """Carry out an emit with which a noted tree begins, on the worker's thread. No tree counts twice meanwhile."""
+        with self._counting:
+            try:
+                begin()
+            finally:
+                if notes is self.notes:
+                    self._trees_noted -= 1
+
+    # -- on the worker's thread --------------------------------------------------------------------------------
+
+    def ask(self, calls: int, deadline: float) -> bool:
+        """Grant a turn of up to ``calls`` calls of ``next_tuple``. Return whether tuples were emitted since the last time."""
+        emitted, self._emitted = self._emitted, 0
+        allowance = self.allowance
+        turn = min(allowance.left, self._emits_per_turn) - (self._noted - self._taken)
+        if turn > 0:
+            with self._counting:
+                self._granted = self._noted + turn
+                self._counting.notify_all()
+        if turn > 0 and not self._turn_is_open and self.may_begin_turns and not self.is_held:
+            self._turn_began = self._clock()
+            in_one_batch = self.waits_for_commit and self.state is not None
+            self._calls_left = 1 if in_one_batch else min(calls, turn)
+            self._is_first_call, self._turn_ends = True, deadline
+            self._turn_is_open = True
+            self.executor.wake()
+        return emitted > 0
+
+    @property
+    def may_emit(self) -> bool:
+        """See `SpoutTask.may_emit`. Verdicts must not pile up for ever while a call does not return."""
+        return super().may_emit and not self._too_many_wait()
+
+    def _too_many_wait(self) -> bool:
+        waiting = len(self._verdicts)
+        if not waiting or waiting + self.account.pending < self._settings.worker_tuple_marks[0]:
+            return False
+        self.report_error(
+            f"{self.name}: next_tuple has not returned, {waiting:,} acks and fails wait for its return (B3), and it is not "
+            f"asked for more. Emit fewer tuples in one call of next_tuple (declared at {self.component.declared_at})"
+        )
+        return True
+
+    def began_a_turn_after(self, time: float) -> bool:
+        """Return whether a turn is open that has begun after ``time``, so that tuples may come soon."""
+        return self._turn_is_open and self._turn_began > time
+
+    def take_notes(self, notes: Notes) -> None:
+        """See `ThreadedTask.take_notes`."""
+        if notes is not self.notes:
+            return
+        collector = self._collector
+        self.calls.stamp_emits()
+        before = collector.emitted
+        super().take_notes(notes)
+        emitted = collector.emitted - before
+        if notes is self.notes:  # otherwise an emit has raised, and the new instance counts its own
+            self._taken += emitted
+        self._emitted += emitted
+        self.allowance.use(emitted)
+        if emitted:
+            self._has_stirred()
+
+    @property
+    def may_emit_soon(self) -> bool:
+        """Whether tuples are to be expected: the spout has emitted or was told something, and was not called in vain since.
+
+        A call that does nothing for a second is not waited for.
+        """
+        stirred = self._stirred
+        return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
+
+    def _has_stirred(self) -> None:
+        self._stirred = self._clock()
+
+    def _call_first(self) -> None:
+        self._has_stirred()
+
+    def _turn_is_over(self, emitted: bool) -> None:
+        self._raised_in_row = 0
+        self._stirred = self._clock() if emitted or self._verdicts else None
+        self.allowance.hungry = emitted
+
+    def _raised_on_thread(self, where: str, error: BaseException) -> None:
+        if not isinstance(error, Exception):
+            error = RuntimeError(f"{where} raised {type(error).__name__}: {error}")
+        self.raised(where, error)
+        self._go_on()
+
+    def _count_ack(self) -> None:
+        self.counters.acked += 1
+
+    @property
+    def has_verdicts(self) -> bool:
+        """See `SpoutTask.has_verdicts`."""
+        return bool(self.verdicts.ready)
+
+    def deliver(self) -> None:
+        """Pass verdicts to the executor's thread."""
+        if not self.verdicts.ready or self.fatal is not None:
+            return
+        for told in self._delivery.count(self.verdicts.take()):
+            self._verdicts.append(told)
+        self._has_stirred()
+        self.executor.wake()
+
+    @property
+    def must_finish(self) -> bool:
+        """See `SpoutTask.must_finish`."""
+        return self.state is not None and self.is_under_way
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a turn is open, or something is noted or has to be told to the spout."""
+        return self._turn_is_open or bool(self._verdicts) or bool(len(self.notes)) or self.is_starting

@@ -1,0 +1,236 @@
+"""What bolts' and spouts' tasks have in common if their executor has a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stormspark.errors import ComponentError
+from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.executors.notes import InstanceEnded, Notes
+from stormspark.worker.task import Task
+from stormspark.worker.tuples.outlets import Outlet, outlet_of
+
+if TYPE_CHECKING:
+    from stormspark.worker.executors.executors import Executors
+    from stormspark.worker.executors.thread import ExecutorThread
+
+__all__ = ["ThreadedTask"]
+
+_T = TypeVar("_T")
+
+
+class ThreadedTask(Task):
+    """A task whose user code runs on its executor's thread. Everything else of it belongs to the worker's thread.
+
+    An instance lives on that thread from its first call to its last (A16). It begins there while the worker goes on, so `start`
+    returns at once; `is_starting` tells when it has begun. An error in ``open`` or ``prepare`` stops the topology.
+    """
+
+    executor: ExecutorThread
+    executors: Executors
+    #: The notes of the current instance.
+    notes: Notes
+
+    def begin_threaded(self, executor: ExecutorThread, executors: Executors) -> None:
+        """Join an executor, before the first instance starts."""
+        self.executor, self.executors = executor, executors
+        self.notes = executors.new_notes(self)
+        self._choosing = Lock()
+        self.is_starting = False
+        #: The error with which the last start has failed.
+        self.start_error: ComponentError | None = None
+        #: Whether no turn may begin: an instance starts or has failed, or its code has raised.
+        self.is_held = True
+        #: Whether no turn may begin, because the worker stops: the last call of the instance comes next.
+        self.is_stopping = False
+        executor.tasks.append(self)  # type: ignore[arg-type]
+
+    @property
+    def executor_number(self) -> int:
+        """The number of its executor among those of its component (A17)."""
+        return self.placed.executor
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin a new instance on the executor's thread, after the call that may run there now. Do not wait for that."""
+        if self.is_stopping:
+            return  # it would begin after the last call
+        self.begins_since = self._clock()
+        self.is_held = self.is_starting = True
+        self._end_previous()
+        notes = self.notes
+        self.executor.submit(self.name, partial(self._start_on_thread, notes))
+
+    def _end_previous(self) -> None:
+        self.notes.end()
+        self.notes = self.executors.new_notes(self)
+        super()._end_previous()
+
+    def _start_on_thread(self, notes: Notes) -> None:
+        if notes.ended:
+            return  # the task was started again meanwhile
+        failure: ComponentError | None = None
+        try:
+            self._begin_instance()
+        except ComponentError as error:
+            failure = error
+        except BaseException as error:  # InstanceEnded, SystemExit
+            failure = self._component_error(f"raised in {self._first_call}", error)
+        self._note(notes, partial(self._has_begun, failure))
+
+    def _has_begun(self, failure: ComponentError | None) -> None:
+        self.is_starting = False
+        self.begun_at, self.begins_since = self._clock(), None
+        if failure is None:
+            self.is_held = False
+            self._call_first()
+            self.executor.wake()
+        else:
+            self.start_error = failure
+            if not self.executors.opening:
+                self.stop_topology(failure)
+
+    def _call_first(self) -> None:
+        """Do what comes after the start of an instance, on the worker's thread."""
+
+    def _run(self, call: Callable[..., _T], *args: Any) -> _T:
+        return self.executor.run(self.name, call, *args)
+
+    def stop(self) -> None:
+        """See `Task.stop`. If a call has still not returned, there is no ``close`` or ``cleanup``."""
+        if self.executor.gave_up:
+            self.reports.logger.warning(
+                "%s gets no close or cleanup: the code of %s has not returned for %g s",
+                self.name,
+                *self.executor.at_for,
+            )
+            self.end_thread_work()
+            return
+        super().stop()
+
+    def end_thread_work(self) -> None:
+        """Let nothing count any more that the instance does."""
+        self.is_held = True
+        self.notes.end()
+
+    def take_back(self) -> None:
+        """See `Task.take_back`. A spout without state goes on: what it has noted belongs to the next attempt."""
+        if self.state is not None or isinstance(self, BoltTask):
+            self.end_thread_work()
+
+    # -- what the instance may ask for, on its thread ----------------------------------------------------------
+
+    def _note(self, notes: Notes, note: Callable[[], object]) -> None:
+        """Add a note, unless the instance has ended."""
+        with suppress(InstanceEnded):
+            notes.add(note)
+
+    def note(self, notes: Notes, note: Callable[[], object]) -> None:
+        """Note what user code does. A thread of user code has a mailbox for that, as in all other tasks (W26).
+
+        Raises `InstanceEnded` on the executor's thread if the instance has ended.
+        """
+        if self.executor.is_current:
+            notes.add(note)
+        else:
+            self.post(notes, note)
+
+    def post(self, notes: Notes, call: Callable[[], object]) -> None:
+        """Put a call of a thread of user code into the mailbox, unless the instance has ended."""
+        self._host.guarded = True
+        if not notes.ended:
+            self.mailbox.post(call, is_at_work=self.is_at_work)
+
+    def choose(self, outlet: Outlet, values: tuple[Any, ...]) -> list[int]:
+        """Let the groupings choose who gets a tuple. Threads of user code may emit at the same time as the executor's."""
+        with self._choosing:
+            return outlet.choose(values)
+
+    def is_at_work(self) -> bool:
+        """Whether user code of the task runs now, as far as the calling thread can tell."""
+        at = self.executor.at
+        return at is not None and at[0] == self.name
+
+    def take_calls_at_hand(self) -> None:
+        """Carry out the calls that other threads made during the call whose notes are carried out now."""
+        mailbox = self.mailbox
+        if mailbox.at_hand and not mailbox.is_taking:
+            mailbox.take(mailbox.at_hand)
+
+    def outlet(self, stream: str) -> Outlet:
+        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        return self.outlets.get(stream) or outlet_of(self, stream)
+
+    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
+        """See `Task.set_timer`. The callback runs on the executor's thread."""
+        notes = self.notes
+
+        def due() -> None:
+            notes.calls_due += 1
+            self.executor.submit(self.name, partial(self._timer_on_thread, notes, callback))
+
+        self._ask(partial(super().set_timer, seconds, due, first))
+
+    def _timer_on_thread(self, notes: Notes, callback: Callable[[], None]) -> None:
+        error: Exception | None = None
+        if not notes.ended and not self.is_held:
+            try:
+                callback()
+            except Exception as raised:
+                error = raised
+                self.is_held = True
+            except BaseException as raised:
+                error = RuntimeError(f"{type(raised).__name__}: {raised}")
+                self.is_held = True
+        self._note(notes, partial(self._timer_ended, notes, error))
+
+    def _timer_ended(self, notes: Notes, error: Exception | None) -> None:
+        notes.calls_due -= 1
+        if error is not None:
+            self.raised("a timer's callback", error)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Let turns begin again after an error, unless that has started a new instance or stopped the topology."""
+        if not self.is_starting and self.fatal is None:
+            self.is_held = False
+            self.executor.wake()
+
+    def _call_hooks_for_emits(self) -> None:
+        """Do nothing: the collectors of this task call its hooks themselves, on the executor's thread."""
+
+    def report_error(self, error: BaseException | str) -> None:
+        """See `Task.report_error`. Any thread may call this."""
+        self.report_error_of(self.notes, error)
+
+    def report_error_of(self, notes: Notes, error: BaseException | str) -> None:
+        """Report an error of the instance with these notes, unless it has ended. Any thread may call this."""
+        if self.executors.is_workers_thread:
+            super().report_error(error)
+        else:
+            self._note(notes, partial(super().report_error, error))
+
+    def _ask(self, call: Callable[[], _T]) -> _T:
+        """Call a function on the worker's thread."""
+        return call() if self.executors.is_workers_thread else self.notes.ask(call)
+
+    # -- notes -------------------------------------------------------------------------------------------------
+
+    def take_notes(self, notes: Notes) -> None:
+        """Carry out what the instance has noted. An error in that counts as an error in its code."""
+        if notes is not self.notes or self.fatal is not None:
+            return
+        try:
+            notes.take()
+        except Exception as error:
+            self._note_raised(error)
+            self._go_on()
+
+    def _note_raised(self, error: Exception) -> None:
+        """Handle an error in something that was noted, like a value that a fields grouping can't hash."""
+        self.raised("emit", error)

@@ -1,0 +1,159 @@
+"""The thread of one executor, on which all user code of its tasks runs: from ``prepare`` or ``open`` to the end (A16, A17)."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from stormspark.worker.foreign_calls import start_unwatched
+
+__all__ = ["ExecutorThread", "Taker"]
+
+_T = TypeVar("_T")
+
+
+class Taker(Protocol):
+    """A task as its executor's thread sees it."""
+
+    def take_turn(self) -> bool:
+        """Run user code for a short while, on the executor's thread; return whether there was something to run."""
+
+
+class _Call:
+    """A call that the worker's thread waits for. ``returned`` is called before the worker's thread goes on."""
+
+    __slots__ = ("_call", "_returned", "error", "is_done", "result")
+
+    def __init__(self, call: Callable[[], Any], returned: Callable[[], None]) -> None:
+        self._call, self._returned = call, returned
+        self.is_done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.result = self._call()
+        except BaseException as error:
+            self.error = error
+        self._returned()
+        self.is_done = True
+
+
+class ExecutorThread:
+    """The thread of the executor ``name``. Its tasks take turns on it, and each turn is a single call of user code.
+
+    ``ring`` wakes up the worker's thread. ``serve`` is called on the worker's thread while that waits for a call: it has to take
+    the notes of this executor's tasks, and to wait for a ring for a moment. ``enter`` is called on this thread with the name of
+    the task whose code runs next.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        clock: Callable[[], float],
+        ring: Callable[[], None],
+        serve: Callable[[ExecutorThread], None],
+        enter: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self._clock, self._ring, self._serve, self._enter = clock, ring, serve, enter
+        self.tasks: list[Taker] = []
+        self._next = 0  # the task whose turn is next
+        #: Calls that come before the next turn of a task.
+        self._calls: deque[tuple[str, Callable[[], object]]] = deque()
+        #: Locked while the thread sleeps, or has no reason to look again.
+        self._sleep = threading.Lock()
+        self._sleep.acquire()
+        self._ends = False
+        #: Whether a call did not return in time when the worker ended.
+        self.gave_up = False
+        self._entered = ""
+        #: The task whose code runs, and since when; None while none runs. Other threads read this.
+        self.at: tuple[str, float] | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._started = False
+
+    # -- on the worker's thread ----------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Let the thread look for something to do. Any thread may call this, at any time."""
+        try:
+            if self._sleep.locked():
+                self._sleep.release()
+        except RuntimeError:
+            pass  # another thread was faster
+        if not self._started:
+            self._started = True
+            start_unwatched(self._thread)
+
+    def submit(self, task: str, call: Callable[[], object]) -> None:
+        """Have a function called before the next turn. It must not raise. ``task`` is the name of the task whose code it runs."""
+        self._calls.append((task, call))
+        self.wake()
+
+    def run(self, task: str, call: Callable[..., _T], *args: Any) -> _T:
+        """Call a function on this thread, wait for its end, and return or raise what it does."""
+        waited_for = _Call(lambda: call(*args), self._has_returned)
+
+        def run_and_ring() -> None:
+            waited_for()
+            self._ring()
+
+        self.submit(task, run_and_ring)
+        while not waited_for.is_done:
+            self._serve(self)
+        if waited_for.error is not None:
+            raise waited_for.error
+        return waited_for.result  # type: ignore[no-any-return]
+
+    def end(self) -> None:
+        """End the thread once the call that runs now has returned. Nobody waits for that."""
+        self._ends = True
+        self.wake()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the calling thread is this one."""
+        return threading.get_ident() == self._thread.ident
+
+    # -- on the executor's thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._ends:
+            self._sleep.acquire()
+            while not self._ends and self._do_one_thing():
+                pass
+
+    def _do_one_thing(self) -> bool:
+        if self._calls:
+            task, call = self._calls.popleft()
+            self.enter(task)
+            call()
+            self._has_returned()
+            return True
+        for _ in self.tasks:
+            task_here = self.tasks[self._next % len(self.tasks)]
+            self._next += 1
+            if task_here.take_turn():
+                self._has_returned()
+                return True
+        return False
+
+    def _has_returned(self) -> None:
+        self.at = None
+
+    @property
+    def at_for(self) -> tuple[str, float]:
+        """The task whose code runs, and for how many seconds."""
+        name, since = self.at or (self._entered, self._clock())
+        return name, self._clock() - since
+
+    def enter(self, task: str) -> None:
+        """Remember that code of a task begins to run now."""
+        if task != self._entered:
+            self._entered = task
+            self._enter(task)
+        self.at = (task, self._clock())
