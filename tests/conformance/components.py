@@ -169,9 +169,10 @@ class Record(BasicBolt):
 
     def _first(self, number: int, what: str) -> bool:
         mark = self.marks / f"{what}-{number}.mark"
-        if mark.exists():
+        try:
+            mark.touch(exist_ok=False)  # one step: executors run side by side
+        except FileExistsError:
             return False
-        mark.touch()
         return True
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:

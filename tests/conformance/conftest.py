@@ -1,11 +1,18 @@
-"""Every case here runs on the local engine, on the in-process supersteps with 2 and 3 workers, and on Spark."""
+"""Every case here runs on the local engine, on the in-process supersteps with 2 and 3 workers, and on Spark.
+
+It also runs on the local engine with a thread for each executor, whose calls wait at random.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,7 +21,9 @@ from stormspark import Topology
 from stormspark.metrics import TopologyStatistics
 from stormspark.worker.stories.story import Story
 from tests.conformance.components import EFFECTS, Failed, Recorded, acked, failed, read_effects, recorded
+from tests.conformance.waiting_calls import ON_THREADS, calls_that_wait
 
+_SEED = os.environ.get("TEST_SEED", "1")
 ENGINES = [
     pytest.param(("local", 1), id="local"),
     pytest.param(
@@ -22,7 +31,22 @@ ENGINES = [
     ),  # one and three are enough after an edit
     pytest.param(("local", 3), id="local-3-workers"),
     pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
+    pytest.param(("threads", 1), id="threads", marks=pytest.mark.slow),
+    pytest.param(("threads", 3), id="threads-3-workers", marks=pytest.mark.slow),
 ]
+
+
+#: `make test` draws so many of the cases that run on threads, of a hundred; `make soak` runs them all.
+_DRAWN = 20
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most of the cases that run on threads to `make soak`."""
+    for item in items:
+        if item.nodeid.startswith("tests/conformance/") and re.search(r"\[(.*-)?threads\b", item.nodeid):
+            drawn = Random(f"{_SEED} {item.nodeid}").randrange(100) < _DRAWN
+            if not drawn or "LONG_TESTS" in os.environ:
+                item.add_marker(pytest.mark.long)
 
 
 class Outcome:
@@ -58,6 +82,14 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 
+def waits_of(engine: str, test: str, settings: dict[str, Any]) -> AbstractContextManager[None]:
+    """Set up the engine "threads": each executor gets a thread, and calls on it wait at random. Do nothing for others."""
+    if engine != "threads":
+        return nullcontext()
+    settings.update(ON_THREADS)
+    return calls_that_wait(f"{_SEED} {test}")
+
+
 @pytest.fixture(params=ENGINES)
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Run a topology until it is idle, end it gracefully, and return its `Outcome`."""
@@ -65,21 +97,24 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     runs = 0
 
     def run_topology(
-        topology: Topology, conf: Mapping[str, Any] | None = None, timeout: float = 300.0
+        topology: Topology,
+        conf: Mapping[str, Any] | None = None,
+        timeout: float = 300.0,
     ) -> Outcome:
         nonlocal runs
         runs += 1
         folder = tmp_path / f"effects-{runs}"
         folder.mkdir()
         settings = {"topology.workers": workers, EFFECTS: str(folder), **(conf or {})}
-        if engine == "local":
+        if engine != "spark":
             from stormspark.local import submit as submit_locally
 
-            local = submit_locally(topology, conf=settings)
-            try:
-                local.run_until_idle(timeout)
-            finally:
-                local.stop()
+            with waits_of(engine, request.node.nodeid, settings):
+                local = submit_locally(topology, conf=settings)
+                try:
+                    local.run_until_idle(timeout)
+                finally:
+                    local.stop()
             return Outcome(folder, local.statistics(), local.stories())
         from stormspark.spark import submit
         from tests.waiting import wait_until_idle

@@ -31,9 +31,10 @@ class Once:
         self._mark = Path(conf[EFFECTS]) / f"{name}.mark"
 
     def __call__(self) -> bool:
-        if self._mark.exists():
+        try:
+            self._mark.touch(exist_ok=False)
+        except FileExistsError:
             return False
-        self._mark.touch()
         return True
 
 

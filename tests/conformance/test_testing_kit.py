@@ -25,7 +25,7 @@ from stormspark.testing import (
     multiseteq,
     wait_until_idle,
 )
-from tests.conformance.conftest import ENGINES
+from tests.conformance.conftest import ENGINES, waits_of
 
 Start = Callable[..., RunningTopology]
 Complete = Callable[..., CompletedTopology]
@@ -39,14 +39,14 @@ def engine(request: pytest.FixtureRequest) -> tuple[str, int, Any]:
 
 
 @pytest.fixture
-def start(engine: tuple[str, int, Any]) -> Iterator[Start]:
+def start(request: pytest.FixtureRequest, engine: tuple[str, int, Any]) -> Iterator[Start]:
     """Start a topology; what still runs at the end is stopped."""
     name, workers, session = engine
     started: list[RunningTopology] = []
 
     def start_topology(topology: Topology, **conf: Any) -> RunningTopology:
-        settings = {"topology.workers": workers, **conf}
-        if name == "local":
+        settings = {"topology.workers": workers, **threads, **conf}
+        if name != "spark":
             from stormspark.local import submit as submit_locally
 
             started.append(submit_locally(topology, conf=settings))
@@ -56,21 +56,28 @@ def start(engine: tuple[str, int, Any]) -> Iterator[Start]:
             started.append(submit(topology, session, conf=settings))
         return started[-1]
 
-    yield start_topology
-    for running in started:
-        running.stop()
+    threads: dict[str, Any] = {}
+    with waits_of(name, request.node.nodeid, threads):
+        yield start_topology
+        for running in started:
+            running.stop()
 
 
 @pytest.fixture
-def complete(engine: tuple[str, int, Any]) -> Complete:
+def complete(request: pytest.FixtureRequest, engine: tuple[str, int, Any]) -> Iterator[Complete]:
     """`complete_topology` on the engine."""
     name, workers, session = engine
+    if name == "threads":
+        pytest.skip("complete_topology runs on a simulated clock, on which no executor has a thread (J25)")
 
     def run(topology: Topology, mocks: Any = None, conf: Any = None, **options: Any) -> CompletedTopology:
-        settings = {"topology.workers": workers, **(conf or {})}
-        return complete_topology(topology, mocks, settings, engine=name, spark=session, **options)
+        settings = {"topology.workers": workers, **threads, **(conf or {})}
+        on = "spark" if name == "spark" else "local"
+        return complete_topology(topology, mocks, settings, engine=on, spark=session, **options)
 
-    return run
+    threads: dict[str, Any] = {}
+    with waits_of(name, request.node.nodeid, threads):
+        yield run
 
 
 class Picky(BasicBolt):
