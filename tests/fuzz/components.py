@@ -8,9 +8,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from stormspark import (
@@ -23,12 +25,23 @@ from stormspark import (
     Topology,
     TopologyBuilder,
 )
-from tests.fuzz.spec import FIELDS, BoltSpec, FirstAndLast, Message, SpoutSpec, TopologySpec, message_id
+from tests.fuzz.spec import (
+    FIELDS,
+    WAITS,
+    BoltSpec,
+    FirstAndLast,
+    Message,
+    SpoutSpec,
+    TopologySpec,
+    message_id,
+)
 from tests.whole_lines import whole_lines
 
 __all__ = ["FOLDER", "FuzzSpout", "Notes", "begin_run", "built"]
 
 FOLDER = "fuzz.folder"
+_MOST_WAITS = 200
+_ON_THREADS = {"stormspark.executor.threads": "always"}
 
 
 class Notes:
@@ -84,8 +97,18 @@ class _Pen:
         self._path = None if folder is None else Path(folder) / f"{context.this_task_id}.jsonl"
         self._name = f"{os.getpid()}-{next(_instances)}"
         self._sent = 0
+        self._most_secs = conf.get(WAITS, 0.0) / 1000
+        self._random = Random(context.this_task_id)
+        self._waits = 0
+
+    def wait(self) -> None:
+        """Wait for a moment, every other time; but not for minutes, in topologies with many tuples."""
+        if self._most_secs and self._waits < _MOST_WAITS and self._random.random() < 0.5:
+            self._waits += 1
+            time.sleep(self._random.uniform(0, self._most_secs))
 
     def note(self, what: str, *values: Any) -> None:
+        self.wait()
         if self._path is None:
             here.note(what, *values)
         else:
@@ -94,6 +117,7 @@ class _Pen:
 
     def values(self, messages: str, number: int, turn: int) -> tuple[str, int, int, tuple[str, int]]:
         """The values of the next tuple."""
+        self.wait()
         self._sent += 1
         return messages, number, turn, (self._name, self._sent)
 
@@ -320,10 +344,14 @@ def built(spec: TopologySpec) -> Topology:
     builder = TopologyBuilder()
     for spout in spec.spouts:
         limit = spec.conf.get("topology.max.spout.pending")
-        builder.set_spout(spout.name, FuzzSpout(spout, spec.acking, limit), spout.tasks)
+        declared = builder.set_spout(spout.name, FuzzSpout(spout, spec.acking, limit), spout.tasks)
+        if spout.name in spec.threads:
+            declared.add_configurations(_ON_THREADS)
     for bolt in spec.bolts:
         made = FuzzBasicBolt(bolt) if bolt.acks == "basic" else FuzzBolt(bolt)
         declarer = builder.set_bolt(bolt.name, made, bolt.executors).set_num_tasks(bolt.tasks)
+        if bolt.name in spec.threads:
+            declarer.add_configurations(_ON_THREADS)
         for one in bolt.inputs:
             grouping = one.grouping
             if isinstance(grouping, FirstAndLast):

@@ -30,6 +30,7 @@ from stormspark.grouping import (
 
 __all__ = [
     "FIELDS",
+    "WAITS",
     "BoltSpec",
     "FirstAndLast",
     "Input",
@@ -39,8 +40,11 @@ __all__ = [
     "message_id",
     "random_topology",
     "topology_from",
+    "waiting_topology",
 ]
 
+#: The setting for how many milliseconds components wait at most, each time that they do something.
+WAITS = "fuzz.waits.ms"
 #: Of every stream.
 FIELDS = ("messages", "number", "round", "sent")
 
@@ -127,6 +131,8 @@ class TopologySpec:
     spouts: tuple[SpoutSpec, ...]
     bolts: tuple[BoltSpec, ...]
     conf: dict[str, Any]
+    #: The components whose executors have threads of their own, where the clock is a real one.
+    threads: frozenset[str] = frozenset()
 
     @property
     def acking(self) -> bool:
@@ -182,12 +188,31 @@ def topology_from(random: Random, name: str) -> TopologySpec:
         # Tracing changes nothing.
         "stormspark.story.sample": random.choice((0, 1, 3)),
         "stormspark.story.samples.per.sec": 1_000_000,
+        "stormspark.executor.threads": "never",
     }
     if random.random() < 0.3:
         conf["topology.max.spout.pending"] = random.randint(1, 3)
     if random.random() < 0.1:
         conf["topology.acker.executors"] = 0
     return TopologySpec(name, spouts, tuple(bolts), conf)
+
+
+def waiting_topology(seed: int, *, exactly_once: bool = False) -> TopologySpec:
+    """The topology of a seed, whose components wait at random, most of them on threads of their executors' own.
+
+    ``exactly_once``: batches are transactions. Then nothing fails on purpose, because a batch that fails is executed again.
+    """
+    spec, random = random_topology(seed), Random(seed)
+    names = [*(spout.name for spout in spec.spouts), *(bolt.name for bolt in spec.bolts)]
+    threads = frozenset(name for name in names if random.random() < 0.8)
+    conf = {**spec.conf, WAITS: random.choice((0.5, 3.0))}
+    spouts, bolts = spec.spouts, spec.bolts
+    if exactly_once:
+        conf["stormspark.exactly.once"] = True
+        conf["topology.acker.executors"] = 1
+        spouts = tuple(replace(spout, raises_after=None) for spout in spouts)
+        bolts = tuple(replace(bolt, fails=frozenset()) for bolt in bolts)
+    return replace(spec, name=f"{spec.name}-waits", spouts=spouts, bolts=bolts, conf=conf, threads=threads)
 
 
 def _random_bolt(name: str, streams: dict[str, list[str]], random: Random) -> BoltSpec:

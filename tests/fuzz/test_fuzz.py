@@ -29,12 +29,21 @@ from stormspark.worker.spout_task import SpoutTask
 from tests.fuzz.attempts import Attempts, RoughClock, small_pieces
 from tests.fuzz.components import FOLDER, Notes, begin_run, built
 from tests.fuzz.model import Foretold, foretell
-from tests.fuzz.spec import FirstAndLast, Message, TopologySpec, random_topology, topology_from
+from tests.fuzz.spec import (
+    FirstAndLast,
+    Message,
+    TopologySpec,
+    random_topology,
+    topology_from,
+    waiting_topology,
+)
 from tests.waiting import wait_until_idle
 
 FIRST = int(os.environ.get("FUZZ_SEED") or os.environ.get("TEST_SEED", "1"))
 IN_PROCESS = range(FIRST, FIRST + int(os.environ.get("FUZZ_TOPOLOGIES", "60")))
 ON_SPARK = range(FIRST, FIRST + int(os.environ.get("FUZZ_SPARK", "3")))
+WAITING = range(FIRST, FIRST + int(os.environ.get("FUZZ_WAITING") or len(IN_PROCESS) // 10))
+WAITING_ON_SPARK = range(FIRST, FIRST + len(ON_SPARK) // 3)
 #: The first ones are for `make test-fast`.
 _FAST = 10
 SEEDS = [pytest.param(seed, marks=[] if seed < FIRST + _FAST else [pytest.mark.slow]) for seed in IN_PROCESS]
@@ -248,6 +257,30 @@ def on_an_engine(spec: TopologySpec, folder: Path, start: Callable[[Topology, di
     assert running.error is None
     check(spec, Notes.read(folder))
     assert statistics.total("pending") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delivery", ["at least once", "exactly once"])
+@pytest.mark.parametrize("seed", WAITING)
+def test_components_that_wait_on_the_local_engine(seed: int, delivery: str, tmp_path: Path) -> None:
+    """A16: as above, with threads of executors, whose calls wait at random."""
+    spec = waiting_topology(seed, exactly_once=delivery == "exactly once")
+    workers = {"topology.workers": 1 + seed % 3}
+    with shown(spec):
+        on_an_engine(spec, tmp_path / "local", lambda topology, conf: submit(topology, conf=conf | workers))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("delivery", ["at least once", "exactly once"])
+@pytest.mark.parametrize("seed", WAITING_ON_SPARK)
+def test_components_that_wait_on_spark(
+    seed: int, delivery: str, start: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A16: as on the local engine."""
+    spec = waiting_topology(seed, exactly_once=delivery == "exactly once")
+    workers = {"topology.workers": 1 + seed % 3}
+    with shown(spec):
+        on_an_engine(spec, tmp_path / "spark", lambda topology, conf: start(topology, conf=conf | workers))
 
 
 @pytest.mark.spark
