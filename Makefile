@@ -160,7 +160,7 @@ IN_COMPILED = BENCH_ROOT=$(CURDIR) STORM_PEER=$(abspath $(or $(STORM_PEER),../sh
   PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/python
 BENCH_ROWS ?=
 .PHONY: bench
-bench: java compiled ## all of docs/benchmarks.md against Storm (STORM_PEER: its sources; Maven), Bytewax and bare Spark: two hours; again: goes on
+bench: java compiled ## all of docs/benchmarks.md against Storm (STORM_PEER: its sources; Maven), Bytewax and bare Spark: some hours; again: goes on
 	@cd $(COMPILED) && $(IN_COMPILED) -m benchmarks.table --rounds $(BENCH_ROUNDS) $(if $(BENCH_ROWS),--rows $(BENCH_ROWS))
 
 .PHONY: bench-scale
@@ -197,13 +197,15 @@ soak: java $(INSTALLED) soak-seed soak-schedules soak-faults soak-backpressure s
 	@LONG_TESTS=1 $(BIN)/pytest -q -m long --ignore=tests/faults
 	@for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; TEST_SEED=$$(($(TEST_SEED) + $$round)) $(BIN)/pytest -q tests/faults; done
 	@WINDOW_EXAMPLES=300 $(DRAWN_ANEW) tests/properties
-	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
+	@FUZZ_TOPOLOGIES=$(FUZZ_TOPOLOGIES) FUZZ_WAITING=$(FUZZ_TOPOLOGIES) FUZZ_SPARK=$(FUZZ_SPARK) $(DRAWN_ANEW) tests/fuzz
 	@SOAK_BATCHES=20000 HEAVY_TUPLES=2500 $(BIN)/pytest -q tests/unit/local/test_nothing_grows.py tests/spark/test_heavy_tuples.py
 
 .PHONY: soak-schedules
 soak-schedules: $(INSTALLED) ## the protocol of a batch under new schedules (tests/schedules), for SCHEDULE_SECS; and each planted defect is found
 	@$(BIN)/python -m tests.schedules --planted
 	@$(BIN)/python -m tests.schedules --seconds $(SCHEDULE_SECS)
+	@$(BIN)/python -m tests.schedules.interleaved --planted
+	@$(BIN)/python -m tests.schedules.interleaved --seconds $(SCHEDULE_SECS)
 
 .PHONY: soak-faults
 soak-faults: java $(INSTALLED) soak-seed ## nothing is lost: FAULT_MESSAGES and FAULT_INJECTIONS for each fault; the table is in build/nothing_lost
