@@ -181,7 +181,33 @@ def _asyncio(asked: Asked) -> Figures:
     return asynchronous.bare(10_000, asked.seconds)
 
 
+def _waiting(case: str, engine: str, workers: int) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        from benchmarks import waiting
+
+        if asked.smoke and engine == "spark" and workers == 1:
+            msg = "not in the smoke form: the local engine's runs the same code"
+            raise UnavailableError(msg)
+        where = "local" if asked.smoke else engine
+        return waiting.run(case, where, workers, asked.seconds, asked.warmup)
+
+    return run
+
+
+def _storm_waiting(case: str) -> Callable[[Asked], Figures]:
+    def run(asked: Asked) -> Figures:
+        from benchmarks import waiting
+
+        if asked.smoke:
+            msg = "not in the smoke form: it needs Maven"
+            raise UnavailableError(msg)
+        return waiting.storm(case, asked.seconds, asked.warmup)
+
+    return run
+
+
 _PENDING = {"topology.max.spout.pending": 1000}
+_WAITING = ("waiting", "waiting_chain", "polling")
 
 #: By name: ``side/what``.
 MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
@@ -199,6 +225,9 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "ours/vectorised_combined": _vectorised(combine=True),
     "ours/async_1000": _async(1_000),
     "ours/async_10000": _async(10_000),
+    **{f"ours/{case}": _waiting(case, "spark", 2) for case in _WAITING},
+    **{f"ours/{case}_one": _waiting(case, "spark", 1) for case in _WAITING},
+    **{f"ours/{case}_local": _waiting(case, "local", 1) for case in _WAITING},
     "ours/latency_local": _latency("local"),
     "ours/idle_cpu": _idle_cpu,
     "both/idle_batch": _idle_batch,
@@ -210,6 +239,7 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "storm/pending_1000": _storm("wordcount_acked", "--pending", "1000"),
     "storm/pystorm": _storm("pystorm_acked"),
     "storm/idle_spin": _storm("latency", "--rate", "1", tuned=False, warmups=_IDLE_WARMUPS),
+    **{f"storm/{case}": _storm_waiting(case) for case in _WAITING},
     "bytewax/unacked": _bytewax,
     "bare/asyncio": _asyncio,
     "bare/map_in_arrow": _bare("python"),

@@ -56,6 +56,29 @@ class Row:
 
 _ACKED, _UNACKED = Side("ours/acked"), Side("ours/unacked")
 _VECTORISED = Side("ours/vectorised")
+#: Where components that wait are measured: what is added to a row's key, and in words.
+_WAITING_PLACES = {"": "2 workers on Spark", "_one": "1 worker on Spark", "_local": "local engine"}
+
+
+def _waiting(case: str, title: str, first: float) -> list[Row]:
+    """The rows of a case of `benchmarks.waiting`: of what is possible in each place, and beside Storm."""
+    done, possible = (
+        ("beside_per_s", "alone_per_s") if case == "polling" else ("executed_per_s", "possible_per_s")
+    )
+    rows = [
+        Row(
+            case + suffix,
+            f"{title}, {place}",
+            Side(f"ours/{case}{suffix}", done),
+            Side(f"ours/{case}{suffix}", possible),
+            first,
+            unit="tuples/s",
+        )
+        for suffix, place in _WAITING_PLACES.items()
+    ]
+    ours, storm = Side(f"ours/{case}", "share"), Side(f"storm/{case}", "share")
+    return [*rows, Row(f"{case}_storm", f"the share of {case} / that of Storm", ours, storm, unit="of 1")]
+
 
 ROWS = (
     Row("acked", "acked word count, 2 workers on Spark / Storm", _ACKED, Side("storm/acked"), 1.5, 3.0),
@@ -116,6 +139,9 @@ ROWS = (
         Side("bare/asyncio", "calls_per_s"),
         unit="calls/s",
     ),
+    *_waiting("waiting", "40 executors that wait 5 ms for each tuple / 40 / 5 ms", 0.9),
+    *_waiting("waiting_chain", "the end of three bolts of 10 executors that wait 5 ms / 10 / 5 ms", 0.9),
+    *_waiting("polling", "a spout and its bolt beside a spout that waits 0.5 s / alone", 0.95),
     Row(
         "idle_batch",
         "a batch with nothing to do / a bare query with as many stages",

@@ -314,7 +314,7 @@ def main() -> None:
     rows = rows_named(args.rows)
     if args.list:
         for row in rows:
-            print(f"{row.key:16} {row.title}  [{', '.join(row.measurements)}]")
+            print(f"{row.key:20} {row.title}  [{', '.join(row.measurements)}]")
         return
     folder, path = FOLDER, FOLDER / "results.jsonl"
     asked = Asked(args.seconds, args.warmup)

@@ -49,13 +49,15 @@ def next_batch_end(running: RunningTopology, meter: CpuMeter) -> Mark:
     return Mark(time.perf_counter(), now, meter.read(), machine_busy())
 
 
-def measure(running: RunningTopology, warmup: float, seconds: float) -> tuple[Mark, Mark]:
-    """Warm up, then take the first and the last batch end of the window."""
+def measure(
+    running: RunningTopology, warmup: float, seconds: float, counted: str = "count"
+) -> tuple[Mark, Mark]:
+    """Warm up from the first tuple of the bolt ``counted`` on, then take the first and the last batch end of the window."""
     meter = CpuMeter()
     deadline = time.monotonic() + _FIRST_WORD_SECS
-    while not running.statistics().components["count"].executed:
+    while not running.statistics().components[counted].executed:
         if running.wait(0.05) or time.monotonic() > deadline:
-            raise running.error or TimeoutError(f"no word was counted within {_FIRST_WORD_SECS:g} s")
+            raise running.error or TimeoutError(f"{counted} executed nothing within {_FIRST_WORD_SECS:g} s")
     time.sleep(warmup)
     first = next_batch_end(running, meter)
     time.sleep(seconds)
@@ -81,11 +83,16 @@ def running_on(engine: str, topology: Topology, settings: dict[str, Any]) -> Ite
 
 
 def measure_on(
-    engine: str, topology: Topology, settings: dict[str, Any], warmup: float, seconds: float
+    engine: str,
+    topology: Topology,
+    settings: dict[str, Any],
+    warmup: float,
+    seconds: float,
+    counted: str = "count",
 ) -> tuple[Mark, Mark]:
     """Run a topology on one of the engines for as long as `measure` takes."""
     with running_on(engine, topology, settings) as running:
-        return measure(running, warmup, seconds)
+        return measure(running, warmup, seconds, counted)
 
 
 def result(case: str, engine: str, workers: int, first: Mark, last: Mark) -> dict[str, Any]:
