@@ -175,9 +175,9 @@ class Executors:
         return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
 
     def spouts_began(self) -> bool:
-        """Return whether tuples may come soon from a spout that was called a moment ago."""
+        """Return whether tuples may come soon from a spout that was called a moment ago, or the batch can't end without them."""
         soon = self._clock() - _PATIENCE_SECS
-        return any(spout.began_a_turn_after(soon) for spout in self.spouts)
+        return any(spout.began_a_turn_after(soon) or spout.must_finish for spout in self.spouts)
 
     def wait_with_patience(self, until: float) -> bool:
         """Wait as `wait` does, but give up if nothing was noted for a while: what comes later leaves with a later superstep."""

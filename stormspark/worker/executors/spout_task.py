@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedSpoutTask"]
 
+#: How long after a turn without emits the next one begins, as in Storm (B12).
+_PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
 #: How long a call of ``next_tuple`` may wait before the spout counts as one that has nothing to emit.
@@ -59,6 +61,8 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self._in_next_tuple = False
         #: When the spout last emitted, or was told something; None once it has been called after that and has emitted nothing.
         self._stirred: float | None = None
+        #: When the last turn ended, if nothing was emitted in it.
+        self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
         #: What the spout has to be told: the message id, the verdict, and how many milliseconds the tree took.
@@ -269,7 +273,10 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 self._granted = self._noted + turn
                 self._counting.notify_all()
         if turn > 0 and not self._turn_is_open and self.may_begin_turns and not self.is_held:
-            self._turn_began = self._clock()
+            now = self._clock()
+            if self._empty_at is not None and now - self._empty_at < _PAUSE_SECS:
+                return emitted > 0
+            self._turn_began = now
             in_one_batch = self.waits_for_commit and self.state is not None
             self._calls_left = 1 if in_one_batch else min(calls, turn)
             self._is_first_call, self._turn_ends = True, deadline
@@ -329,7 +336,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     def _turn_is_over(self, emitted: bool) -> None:
         self._raised_in_row = 0
-        self._stirred = self._clock() if emitted or self._verdicts else None
+        now = self._clock()
+        self._stirred = now if emitted or self._verdicts else None
+        self._empty_at = None if emitted else now
         self.allowance.hungry = emitted
 
     def _raised_on_thread(self, where: str, error: BaseException) -> None:

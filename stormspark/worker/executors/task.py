@@ -8,6 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stormspark.api import TaskHook
 from stormspark.errors import ComponentError
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.executors.notes import InstanceEnded, Notes
@@ -39,6 +40,8 @@ class ThreadedTask(Task):
         """Join an executor, before the first instance starts."""
         self.executor, self.executors = executor, executors
         self.notes = executors.new_notes(self)
+        #: For the executor's thread: the notes of the instance that was begun last.
+        self._notes_here = self.notes
         self._choosing = Lock()
         self.is_starting = False
         #: The error with which the last start has failed.
@@ -74,6 +77,7 @@ class ThreadedTask(Task):
     def _start_on_thread(self, notes: Notes) -> None:
         if notes.ended:
             return  # the task was started again meanwhile
+        self._notes_here = notes
         failure: ComponentError | None = None
         try:
             self._begin_instance()
@@ -168,7 +172,7 @@ class ThreadedTask(Task):
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """See `Task.set_timer`. The callback runs on the executor's thread."""
-        notes = self.notes
+        notes = self._notes_of_caller
 
         def due() -> None:
             notes.calls_due += 1
@@ -217,7 +221,18 @@ class ThreadedTask(Task):
 
     def _ask(self, call: Callable[[], _T]) -> _T:
         """Call a function on the worker's thread."""
-        return call() if self.executors.is_workers_thread else self.notes.ask(call)
+        return call() if self.executors.is_workers_thread else self._notes_of_caller.ask(call)
+
+    @property
+    def _notes_of_caller(self) -> Notes:
+        """The notes of the instance whose code calls. An instance may have ended while its ``open`` or ``prepare`` runs."""
+        return self._notes_here if self.executor.is_current else self.notes
+
+    def add_hook(self, hook: TaskHook) -> None:
+        """See `Task.add_hook`."""
+        if self._notes_of_caller.ended:
+            raise InstanceEnded
+        super().add_hook(hook)
 
     # -- notes -------------------------------------------------------------------------------------------------
 
