@@ -99,7 +99,13 @@ class ThreadedTask(Task):
         """Do what comes after the start of an instance, on the worker's thread."""
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
-        return self.executor.run(self.name, call, *args)
+        try:
+            return self.executor.run(self.name, call, *args)
+        except Exception:
+            raise
+        except BaseException as error:  # InstanceEnded and SystemExit end the call, and not the worker
+            msg = f"{type(error).__name__}: {error}"
+            raise RuntimeError(msg) from error
 
     def stop(self) -> None:
         """See `Task.stop`. If a call has still not returned, there is no ``close`` or ``cleanup``."""
