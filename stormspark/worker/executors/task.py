@@ -174,11 +174,20 @@ class ThreadedTask(Task):
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """See `Task.set_timer`. The callback runs on the executor's thread."""
-        notes = self.notes
+        notes, waits = self.notes, False
 
         def due() -> None:
+            nonlocal waits
+            if waits:
+                return  # the call that waits for the thread makes up for this period, too
+            waits = True
             notes.calls_due += 1
-            self.executor.submit(self.name, partial(self._timer_on_thread, notes, callback))
+            self.executor.submit(self.name, on_thread)
+
+        def on_thread() -> None:
+            nonlocal waits
+            waits = False
+            self._timer_on_thread(notes, callback)
 
         self._ask(partial(super().set_timer, seconds, due, first))
 
