@@ -51,6 +51,7 @@ class TaskServices:
         self.executing: Task | None = None
         #: Whether user code has threads of its own (W26).
         self.guarded = False
+        self._tasks_are_guarded = False
 
     def start(self, tasks: Iterable[Task]) -> None:
         """Start the worker hooks, and watch for threads that the code of these tasks starts."""
@@ -138,7 +139,10 @@ class TaskServices:
 
     def guard(self) -> None:
         """Prepare all tasks for calls from other threads, because user code has started one."""
-        if not self.guarded:
-            self.guarded = True
+        self.guarded = True
+        if (
+            not self._tasks_are_guarded
+        ):  # executors with threads of their own set `guarded`, too, and guard nobody
+            self._tasks_are_guarded = True
             for task in self._tasks:
                 task.guard()
