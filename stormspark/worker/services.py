@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 from stormspark.acker import Ledger
@@ -45,6 +46,7 @@ class TaskServices:
         self._hooks = WorkerHooks(plan, index, storm_id)
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
+        self._making_threads = Lock()
         self._event_loop: EventLoop | None = None
         self._tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
@@ -96,11 +98,12 @@ class TaskServices:
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of all tasks. It is made at its first use (A28)."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(
-                self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
-            )
-        return self._threads
+        with self._making_threads:  # executors with threads of their own may come at the same time
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(
+                    self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
+                )
+            return self._threads
 
     def event_loop(self) -> EventLoop:
         """Return the event loop of all async components. It is made at its first use."""
