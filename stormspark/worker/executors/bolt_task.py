@@ -15,6 +15,7 @@ from stormspark.backpressure import BoltLoad
 from stormspark.errors import ComponentError, FailedException
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector
 from stormspark.worker.executors.bolt_runner import ThreadedRunner, threaded_runner_for
 from stormspark.worker.executors.notes import InstanceEnded
 from stormspark.worker.executors.queue import SharedQueue
@@ -137,6 +138,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def _has_begun(self, failure: ComponentError | None) -> None:
         self.queue.is_shut = False
         super()._has_begun(failure)
+
+    def _collector_for_end(self) -> ThreadedBasicCollector:
+        return ThreadedBasicCollector(self, self.notes)
 
     def call_fail_hooks(self, tup: Tuple) -> None:
         """See `BoltTask.call_fail_hooks`."""
