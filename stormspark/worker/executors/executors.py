@@ -240,9 +240,15 @@ class Executors:
             self._bell.close()
 
     def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest. Another thread calls this."""
+        """Return the call that has been under way for longest, one of a bolt if there is any. Another thread calls this.
+
+        A spout may wait for ever, and must not hide a bolt that does.
+        """
         calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
         if not calls:
             return None
-        name, since = min(calls, key=lambda call: call[1])
-        return Busy(name, self._clock() - since, alone=name in {spout.name for spout in self.spouts})
+        spouts = {spout.name for spout in self.spouts}
+        name, since = min(calls, key=lambda call: (call[0] in spouts, call[1]))
+        begins = next((task.begins_since for task in self.tasks if task.name == name), None)
+        opens = begins is not None and begins <= since
+        return Busy(name, self._clock() - since, opens, alone=name in spouts)
