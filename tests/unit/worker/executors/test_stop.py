@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from threading import Event
 from typing import Any
@@ -89,7 +90,8 @@ def test_a_topology_that_has_stopped_leaves_no_descriptors_open() -> None:
             topology.run_until_idle()
 
     run()
+    gc.collect()  # what earlier tests have left
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         run()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
