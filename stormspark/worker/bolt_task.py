@@ -14,6 +14,7 @@ from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
     AsyncBolt,
     BasicBolt,
+    BasicOutputCollector,
     Bolt,
     BoltAckInfo,
     BoltExecuteInfo,
@@ -128,13 +129,18 @@ class BoltTask(Task):
     def end_batch(self) -> None:
         """Call the bolt's ``end_batch``: all tuples of the batch have been executed here (G6)."""
         assert isinstance(self.bolt, BatchAware)
-        self._end_collector.connect(guarded=self.guarded)
+        collector = self._collector_for_end()
         if self.inputs is not None:
             self.inputs.note(BatchEnds())
         try:
-            self._run(self.bolt.end_batch, self._end_collector)
+            self._run(self.bolt.end_batch, collector)
         except Exception as error:
             self._fail_and_restart("finish_batch", error, None)
+
+    def _collector_for_end(self) -> BasicOutputCollector:
+        """Return the collector that ``end_batch`` gets."""
+        self._end_collector.connect(guarded=self.guarded)
+        return self._end_collector
 
     def forget_tuples(self) -> None:
         """Drop all tuples that wait for the bolt or that it holds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
 from stormspark.acker import Ledger
@@ -45,12 +46,14 @@ class TaskServices:
         self._hooks = WorkerHooks(plan, index, storm_id)
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
+        self._making_threads = Lock()
         self._event_loop: EventLoop | None = None
         self._tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
         #: Whether user code has threads of its own (W26).
         self.guarded = False
+        self._tasks_are_guarded = False
 
     def start(self, tasks: Iterable[Task]) -> None:
         """Start the worker hooks, and watch for threads that the code of these tasks starts."""
@@ -95,11 +98,12 @@ class TaskServices:
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of all tasks. It is made at its first use (A28)."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(
-                self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
-            )
-        return self._threads
+        with self._making_threads:  # executors with threads of their own may come at the same time
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(
+                    self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
+                )
+            return self._threads
 
     def event_loop(self) -> EventLoop:
         """Return the event loop of all async components. It is made at its first use."""
@@ -138,7 +142,10 @@ class TaskServices:
 
     def guard(self) -> None:
         """Prepare all tasks for calls from other threads, because user code has started one."""
-        if not self.guarded:
-            self.guarded = True
+        self.guarded = True
+        if (
+            not self._tasks_are_guarded
+        ):  # executors with threads of their own set `guarded`, too, and guard nobody
+            self._tasks_are_guarded = True
             for task in self._tasks:
                 task.guard()

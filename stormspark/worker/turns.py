@@ -82,6 +82,7 @@ class Turns:
         Returns whether the time was used up.
         """
         still, now, used_up, alone = 0, self._clock(), False, len(spouts) == 1
+        self._executors.begin_to_wait()
         while still < _MOST_BURSTS:
             emitted, full = False, self._backlog.is_full()
             if self._services.guarded and self.takes_calls and not full:
@@ -126,6 +127,10 @@ class Turns:
         executors = self._executors
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False
+        if (
+            self._departures.lanes
+        ):  # the other workers wait for this one, so a call that takes long is not waited for
+            return executors.wait_with_patience(until)
         executors.wait(until)
         return self._clock() < until
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import weakref
 
 __all__ = ["Bell"]
 
@@ -26,6 +27,7 @@ class Bell:
         os.set_blocking(self._read, False)
         os.set_blocking(self._write, False)
         self._rung = False
+        self._close = weakref.finalize(self, _close, self._read, self._write)
         self._poll = select.poll()  # not select.select, which takes no descriptor above 1023
         self._poll.register(self._read, select.POLLIN)
 
@@ -57,7 +59,14 @@ class Bell:
         return bool(self._poll.poll(seconds * 1000))
 
     def close(self) -> None:
-        """Close the descriptors. Later rings do nothing."""
+        """Close the descriptors, unless they are closed. Later rings do nothing, but nobody may be about to ring now.
+
+        A bell that is not closed closes them once nothing refers to it.
+        """
         self._rung = True
-        os.close(self._read)
-        os.close(self._write)
+        self._close()
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

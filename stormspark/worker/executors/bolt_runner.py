@@ -55,8 +55,10 @@ class ThreadedRunner(Runner):
         """Execute a tuple, on the executor's thread. Its state says what is left to do."""
         self._execute(tup)
         if tup.roots is not None and tup.state == OPEN:
+            self.may_hold.add(
+                tup
+            )  # first: a thread of the bolt may ack a tuple as soon as its state says that it is held
             tup.state = HELD
-            self.may_hold.add(tup)
 
     def _execute(self, tup: Tuple) -> None:
         self.bolt.execute(tup)

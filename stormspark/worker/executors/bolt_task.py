@@ -15,6 +15,7 @@ from stormspark.backpressure import BoltLoad
 from stormspark.errors import ComponentError, FailedException
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector
 from stormspark.worker.executors.bolt_runner import ThreadedRunner, threaded_runner_for
 from stormspark.worker.executors.notes import InstanceEnded
 from stormspark.worker.executors.queue import SharedQueue
@@ -61,8 +62,10 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         notes, clock = runner.notes, self._clock
         self.executor.enter(self.name)
         error: BaseException | None = None
+        is_executed = False
         try:
             runner.call(tup)
+            is_executed = True
             took = clock() - begun
             if self.hooks:
                 runner.call_hooks(tup, took)
@@ -71,6 +74,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             error = raised
             # Nothing more may be executed before the worker's thread has seen to the error.
             self.is_held = True
+        if is_executed and error is not None:
+            # A hook has raised, which must not fail a tuple that has been executed.
+            self._note(notes, partial(self._settle, tup, begun, tup.state == HELD))
         self._note(notes, partial(self._executed, tup, begun, took, error, tup.state == HELD))
         self.queue.is_executed = False
         return True
@@ -98,14 +104,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             counters.executed += 1
         if error is None:
             self._raised_in_row = 0
-            self.take_calls_at_hand()
-            if self._runner.acks_on_return:
-                tup.state = SETTLED
-                counters.acked += not is_tick
-                if tup.roots is not None:
-                    close_edges(self._ledger, tup.roots)
-            elif is_held and tup.state == HELD:
-                self.held_weakly[tup] = begun
+            self._settle(tup, begun, is_held)
             return
         if isinstance(error, InstanceEnded):
             error = RuntimeError("execute has gone on after the end of its instance")
@@ -113,6 +112,17 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             error = RuntimeError(f"execute raised {type(error).__name__}: {error}")
         self._fail_and_restart("execute", error, tup)
         self._go_on()
+
+    def _settle(self, tup: Tuple, begun: float, is_held: bool) -> None:
+        """Ack a tuple that has been executed, if its bolt leaves that to the task, or remember that the bolt holds it."""
+        self.take_calls_at_hand()
+        if self._runner.acks_on_return:
+            tup.state = SETTLED
+            self.counters.acked += tup._source is not TICK_SOURCE
+            if tup.roots is not None:
+                close_edges(self._ledger, tup.roots)
+        elif is_held and tup.state == HELD:
+            self.held_weakly[tup] = begun
 
     def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
         """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so that `held` has all that it got."""
@@ -128,6 +138,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def _has_begun(self, failure: ComponentError | None) -> None:
         self.queue.is_shut = False
         super()._has_begun(failure)
+
+    def _collector_for_end(self) -> ThreadedBasicCollector:
+        return ThreadedBasicCollector(self, self.notes)
 
     def call_fail_hooks(self, tup: Tuple) -> None:
         """See `BoltTask.call_fail_hooks`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING
 
@@ -221,10 +222,12 @@ class Executors:
         for spout in self.spouts:
             spout.unwind()
         deadline = time.monotonic() + _STOP_SECS
-        for thread in self.threads.values():
-            while thread.at is not None and time.monotonic() < deadline:
-                self._serve(thread)
-            thread.gave_up = thread.at is not None
+        threads = self.threads.values()
+        while not all(thread.is_idle for thread in threads) and time.monotonic() < deadline:
+            self.wait(inf)
+            self.take_in()  # notes of all executors: each may wait for room, whoever else does not return
+        for thread in threads:
+            thread.gave_up = not thread.is_idle
 
     def end(self) -> None:
         """End all threads, without waiting for the calls that run."""
@@ -232,11 +235,20 @@ class Executors:
             task.end_thread_work()
         for thread in self.threads.values():
             thread.end()
+        # A call that goes on may be about to ring. Then the bell is closed once nothing refers to it.
+        if self._bell is not None and all(thread.is_idle for thread in self.threads.values()):
+            self._bell.close()
 
     def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest. Another thread calls this."""
+        """Return the call that has been under way for longest, one of a bolt if there is any. Another thread calls this.
+
+        A spout may wait for ever, and must not hide a bolt that does.
+        """
         calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
         if not calls:
             return None
-        name, since = min(calls, key=lambda call: call[1])
-        return Busy(name, self._clock() - since, alone=name in {spout.name for spout in self.spouts})
+        spouts = {spout.name for spout in self.spouts}
+        name, since = min(calls, key=lambda call: (call[0] in spouts, call[1]))
+        begins = next((task.begins_since for task in self.tasks if task.name == name), None)
+        opens = begins is not None and begins <= since
+        return Busy(name, self._clock() - since, opens, alone=name in spouts)

@@ -108,7 +108,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 self.spout.activate()
             else:
                 self.spout.deactivate()
-        except Exception as error:
+        except InstanceEnded:
+            return
+        except BaseException as error:  # SystemExit must not end the thread
             failure = self._component_error("raised in activate or deactivate", error)
             self._note(notes, partial(self.stop_topology, failure))
 
@@ -230,8 +232,8 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 self._in_next_tuple and self._noted >= self._granted and not self._unwinds and not notes.ended
             ):
                 self._counting.wait()
-            if self._unwinds or notes.ended:
-                raise InstanceEnded
+            if notes.ended or (self._unwinds and self._in_next_tuple):
+                raise InstanceEnded  # but ``deactivate`` and ``close``, which come after that, may emit
             self._noted += emits
             self._trees_noted += begins_tree
         notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)

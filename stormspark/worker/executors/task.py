@@ -103,7 +103,13 @@ class ThreadedTask(Task):
         """Do what comes after the start of an instance, on the worker's thread."""
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
-        return self.executor.run(self.name, call, *args)
+        try:
+            return self.executor.run(self.name, call, *args)
+        except Exception:
+            raise
+        except BaseException as error:  # InstanceEnded and SystemExit end the call, and not the worker
+            msg = f"{type(error).__name__}: {error}"
+            raise RuntimeError(msg) from error
 
     def stop(self) -> None:
         """See `Task.stop`. If a call has still not returned, there is no ``close`` or ``cleanup``."""
@@ -172,11 +178,20 @@ class ThreadedTask(Task):
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """See `Task.set_timer`. The callback runs on the executor's thread."""
-        notes = self._notes_of_caller
+        notes, waits = self._notes_of_caller, False
 
         def due() -> None:
+            nonlocal waits
+            if waits:
+                return  # the call that waits for the thread makes up for this period, too
+            waits = True
             notes.calls_due += 1
-            self.executor.submit(self.name, partial(self._timer_on_thread, notes, callback))
+            self.executor.submit(self.name, on_thread)
+
+        def on_thread() -> None:
+            nonlocal waits
+            waits = False
+            self._timer_on_thread(notes, callback)
 
         self._ask(partial(super().set_timer, seconds, due, first))
 

@@ -115,6 +115,11 @@ class ExecutorThread:
         self.wake()
 
     @property
+    def is_idle(self) -> bool:
+        """Whether no code runs here, and no submitted call waits."""
+        return not self._calls and self.at is None
+
+    @property
     def is_current(self) -> bool:
         """Whether the calling thread is this one."""
         return threading.get_ident() == self._thread.ident
@@ -129,8 +134,9 @@ class ExecutorThread:
 
     def _do_one_thing(self) -> bool:
         if self._calls:
-            task, call = self._calls.popleft()
+            task, call = self._calls[0]
             self.enter(task)
+            self._calls.popleft()  # after `enter`, so that `is_idle` misses no call
             call()
             self._has_returned()
             return True

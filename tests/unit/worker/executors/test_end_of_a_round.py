@@ -33,3 +33,23 @@ def test_the_worker_does_not_wait_for_what_it_may_not_take_in() -> None:
         assert bolt.calls_under_way == 0
     finally:
         worker.close()
+
+
+def test_spouts_beside_a_call_that_takes_long_do_not_hold_up_the_other_workers() -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([], Told("nothing")))
+    builder.set_bolt("repeat", Repeat(), 2).shuffle_grouping("numbers")
+    conf = {"stormspark.executor.threads": "always", "topology.workers": 2}
+    plan = plan_topology(builder.create_topology("beside"), conf)
+    (spout,) = (task for task in plan.tasks.values() if task.component == "numbers")
+    worker = Worker(plan, spout.worker, side_by_side=True)
+    worker.open()
+    try:
+        (bolt,) = worker.wiring.bolts
+        assert isinstance(bolt, ThreadedBoltTask)
+        bolt.queue.is_executed = True  # as during a call
+        begun = time.monotonic()
+        assert not worker.turns.ask_spouts(begun + 120, worker.wiring.spouts)
+        assert time.monotonic() < begun + 60
+    finally:
+        worker.close()

@@ -1,0 +1,89 @@
+"""What the executors of a worker tell of calls that take long (B1)."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+from stormspark import TopologyBuilder
+from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
+
+_released, _restarts = Event(), Event()
+
+
+def _wait(event: Event) -> None:
+    event.wait(60)
+
+
+def _is_restarting() -> bool:
+    return _restarts.is_set()
+
+
+def _restart() -> None:
+    _restarts.set()
+
+
+class Waits(Numbers):
+    """Emits, and then waits."""
+
+    def next_tuple(self) -> None:
+        """Emit or wait."""
+        if not self.left:
+            _wait(_released)
+        super().next_tuple()
+
+
+class Stuck(Repeat):
+    """Waits."""
+
+    def execute(self, tup: Any) -> None:
+        """Wait."""
+        _wait(_released)
+
+
+class StartsSlowly(Repeat):
+    """Raises, and waits as it is prepared after that."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Wait, the second time."""
+        super().prepare(conf, context, collector)
+        if _is_restarting():
+            _wait(_released)
+
+    def execute(self, tup: Any) -> None:
+        """Raise."""
+        _restart()
+        raise ValueError
+
+
+def _busy(bolt: Repeat, name: str) -> Any:
+    builder = TopologyBuilder()
+    builder.set_spout("waits", Waits([], Told(f"first of {name}")))
+    builder.set_spout("numbers", Numbers([1], Told(f"second of {name}")))
+    builder.set_bolt("bolt", bolt).shuffle_grouping("numbers")
+    _released.clear()
+    _restarts.clear()
+    try:
+        with running(builder.create_topology(name)) as topology:
+            (worker,) = topology.workers.workers
+            until(lambda: (busy := worker._executors.busy()) is not None and busy.task == "bolt[0]")
+            if isinstance(bolt, StartsSlowly):
+                until(lambda: (busy := worker._executors.busy()) is not None and busy.opens)
+            busy = worker._executors.busy()
+            _released.set()
+            return busy
+    finally:
+        _released.set()
+
+
+def test_a_spout_that_waits_hides_no_bolt_that_does() -> None:
+    busy = _busy(Stuck(), "stuck-beside")
+    assert busy.task == "bolt[0]"
+    assert not busy.alone
+    assert not busy.opens
+
+
+def test_a_bolt_that_starts_again_is_known_to_start() -> None:
+    busy = _busy(StartsSlowly(), "starts")
+    assert busy.task == "bolt[0]"
+    assert busy.opens
