@@ -88,7 +88,7 @@ class Tree(Branch):
 
 
 class Part(Branch):
-    """A worker's share of a tree whose ``home`` is another worker, or of its own tree that has ended."""
+    """One worker's share of a tree. The tree's ``home`` is another worker, or it is this worker and the tree has ended."""
 
     __slots__ = ("home",)
 

@@ -396,8 +396,8 @@ class Controller:
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
         """Check whether a bolt takes the time of a spout that no limit stops.
 
-        Return for how many seconds the spout was held, if anything held it. When the bolt is named for the first time, the
-        rounds in which its fault was not yet sure are counted, too.
+        Return for how many seconds a limit or a bolt kept the spout from emitting more, if one did. When a bolt is named for the
+        first time, these seconds include the rounds before, in which it was not yet sure that the bolt was at fault.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
