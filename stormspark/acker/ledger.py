@@ -1,8 +1,8 @@
 """The XOR ledger of one worker (E1-E18).
 
-In Storm every edge of a tuple tree has 64 random bits. An acker XORs these bits into the tree's value when the edge is
-made, and again when it is acked. A value of zero means that no edge is open. One message per edge is expensive, and most
-edges begin and end in one worker. So here:
+An *edge* is one delivery within a tuple tree. In Storm every edge has 64 random bits. An acker XORs these bits into the
+tree's value when the edge is made, and again when the edge is acked. A value of zero means that no edge is open. One
+message per edge is expensive, and most edges begin and end in one worker. So here:
 
 1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
    count is zero, and needs no random bits at all.
@@ -23,17 +23,17 @@ times trees out can also forget parts (E8), and a bolt that drops its tuples wit
 the edges of a forgotten part are closed after all, the part still sends its value home.
 
 Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
-worker keeps it, as Heron's stream manager does (E19), so a verdict needs no further message.
+worker keeps the record, as Heron's stream manager does (E19), so a verdict needs no further message.
 
-A tree gets its root id when its first tuple leaves the worker. The root ids of traced trees (`TracedTree`, `TracedPart`),
-whose stories are written down, are even, and all others are odd.
+A tree gets its root id when its first tuple leaves the worker. A tree is *traced* if its story is written down (`TracedTree`,
+`TracedPart`). Root ids of traced trees are even, and all others are odd.
 """
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 # The variables `one`, `tree`, `known`, `ids` and `edges` are second names for the same object, for speed: the .pxd declares
 # their types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
-# exactly `Tree` or `Part`, since the count of a traced tree is a property.
+# exactly `Tree` or `Part`, because the count of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Parts:
     """The parts and requests that one worker sends to another.
 
     A tree's home worker receives XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose
-    timeouts were reset. A home worker sends ``wanted_stories``: the roots of failed trees whose stories it wants.
+    timeouts were reset. A home worker sends ``wanted_stories``: it asks for the stories of failed trees with these roots.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
@@ -118,7 +118,7 @@ class Ledger:
         #: The number of frames packed so far, including the current one. If `Branch.mark` has the same number, the current
         #: frame already has tuples of that branch.
         self.frames = 0
-        self.wanted_stories: list[int] = []  # roots of trees whose stories other workers want
+        self.wanted_stories: list[int] = []  # for these roots, other workers want stories
         #: For traces: -1 while tuples leave for another worker, 1 while tuples of another worker come in, else 0.
         self.moving = 0
         self._trace = trace
@@ -132,7 +132,7 @@ class Ledger:
         )  # (when it was closed, bucket), oldest first
         self._period = math.inf if timeout is None else timeout / (buckets - 1)
         self._rotated_at = self._parts_rotated_at = 0.0
-        self._outside: dict[int, Tree] = {}  # own trees that other workers know, by root id
+        self._outside: dict[int, Tree] = {}  # this worker's own trees that other workers know, by root id
         # Parts of other workers' trees, by root id: new ones since the last rotation, and those that are one rotation older.
         self._parts: dict[int, Part] = {}
         self._older_parts: dict[int, Part] = {}
@@ -203,7 +203,7 @@ class Ledger:
                     self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree a whole timeout again (C11). If the tree belongs to another worker, that worker gets a message.
+        """Give an open tree a whole timeout again (C11). If its home is another worker, that worker gets a message.
 
         Nothing else extends a timeout. A fail ends the tree at once (E9).
         """
@@ -357,7 +357,7 @@ class Ledger:
                 else:
                     branch.count += count
             elif home == here:
-                # The tree is this worker's own and has ended, but its tuples still run (E11). This part is in no table and
+                # This is the tree's home, and the tree has ended, but its tuples still run (E11). This part is in no table and
                 # is never sent.
                 branch = Part(home, root, edge, count)
             elif root & 1 or self._trace is None:
@@ -387,7 +387,7 @@ class Ledger:
     # -- for people and tests --------------------------------------------------------------------------------
 
     def part(self, root: int) -> Part | None:
-        """Return the part of another worker's tree that is held here, even if the last rotation has forgotten it."""
+        """Return this worker's part of another worker's tree, even if the last rotation has forgotten the part."""
         return self._parts.get(root) or self._older_parts.get(root) or self._forgotten_parts.get(root)
 
     def open_trees(self) -> Iterator[Tree]:

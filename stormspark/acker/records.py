@@ -1,8 +1,9 @@
 """The durable acker's knowledge of source rows that are open at the end of a batch.
 
-A record is like one edge of a tree. The acker keeps one XOR per root. A record's ``value`` enters that XOR when the row's task
-opens the record, and again when the task closes it, so a root whose XOR is zero is done (E2). While a task lives, its worker's
-ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
+A record is like one edge of a tree, which is one delivery. The acker keeps one XOR per root. When the row's task opens a record,
+its ``value`` enters that XOR, and when the task closes the record, the value enters again. So a root is done if its XOR is zero
+(E2). While a task lives, its worker's ledger decides verdicts. When the task has died, its records are still open, and their rows
+are emitted again.
 
 A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
 of late records. So old records are closed in time, and others are opened in their place (`AckerTime.refresh_before`). A long

@@ -2,8 +2,8 @@
 
 # tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with which
 # Cython compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# `_count` is a second name for the slot that `_Traced` covers with a property. A traced branch keeps its count there, and
-# the property costs nothing for branches that are not traced.
+# `_Traced` covers the slot `count` with a property, and `_count` is a second name for that slot. A traced branch keeps its
+# count there. For branches that are not traced, the property costs nothing.
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Branch:
     The tuple path (the code that runs for every tuple) reads and writes ``count`` and ``value`` directly, because a method
     call per tuple is too expensive in Python:
 
-    - ``count``: the open edges in this worker. A copy of a tuple that is emitted here adds one, and its ack subtracts
-      one. Code that brings it to zero calls `Ledger.drained`.
+    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted here adds one, and its ack
+      subtracts one. Code that brings it to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to other workers, as far as they are known here.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
@@ -88,7 +88,7 @@ class Tree(Branch):
 
 
 class Part(Branch):
-    """A worker's share of a tree whose ``home`` is another worker, or of its own tree that has ended."""
+    """One worker's share of a tree. The tree's ``home`` is another worker, or it is this worker and the tree has ended."""
 
     __slots__ = ("home",)
 
@@ -129,8 +129,8 @@ class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
     The tuple path handles it like any other branch, so that tracing has no cost for trees that are not traced. But compiled
-    code that knows the type of a branch sees the slot and not the property. So compiled
-    code may only rely on the type of an object that is exactly a `Tree` or a `Part`.
+    code that knows the type of a branch reads the slot and not the property. So compiled code may rely on the type of an
+    object only if that is exactly `Tree` or `Part`.
     """
 
     __slots__ = ()
@@ -150,7 +150,7 @@ class _Traced(Branch):
 
 
 class TracedTree(_Traced, Tree):
-    """A tree whose story is written down. It has its trace's root id, which is even (see `Ledger.hand_out`)."""
+    """A traced tree: its story is written down. It gets the root id of its trace, which is even (see `Ledger.hand_out`)."""
 
     __slots__ = ("trace",)
 

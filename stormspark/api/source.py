@@ -47,9 +47,9 @@ class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
     ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
-    tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges wait, too. ``came`` is the
-    number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of each
-    partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
+    tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges are counted as waiting.
+    ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of
+    each partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
     them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
     in the next batch; None means that nothing limits them.
     """
@@ -140,10 +140,10 @@ class SourceSpout(Component, ABC):
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return why no further attempt can succeed after the query ended with Spark's message ``error``.
+        """The query has ended with Spark's message ``error``. Return the reason if no further attempt can succeed.
 
-        The topology then stops and reports the returned reason. None means that the error is not this spout's, or that
-        another attempt may succeed.
+        The topology then stops and reports the reason. None means that the error is not this spout's, or that another
+        attempt may succeed.
         """
         return None
 

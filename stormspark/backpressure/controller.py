@@ -79,16 +79,16 @@ _SHORTEST = 3.0
 #: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
 #: the limit should grow by more than `_GROWS`, the limit stays an estimate for one more round.
 _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
-#: In a new topology a limit that would grow by less than this factor is not raised. Growth that small means that only some of
+#: In a new topology a limit that would grow by less than this factor is not raised. Such small growth means that only some of
 #: the spout's tasks have reached their share of the limit, and that the others have no more to emit.
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
 #: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
 _ENDED_BY_TIME = 0.5
-#: A bolt that takes a spout's time (`_TAKES`) is named once that has lasted for more than this many targets, in more than
-#: one round. One round is not enough: time also stops a spout that has a single burst of tuples and emits all of it, and
-#: only the next round shows that nothing is left.
+#: A bolt that takes a spout's time (`_TAKES`) is named once it has done so for more than this many targets, in more than one
+#: round. One round is not enough: time also stops a spout that emits a single burst of tuples, and only the next round shows
+#: that nothing is left.
 _BURST = 2.0
 #: How many rounds are remembered to find the unavoidable overhead, which is the least one.
 _OVERHEADS = 1000
@@ -114,7 +114,7 @@ class _Bolt:
     tasks: Sequence[int]
     tuples: WaterMarks
     bytes: WaterMarks
-    #: The workers that host the spouts whose tuples reach this bolt.
+    #: The workers that host the spouts from which tuples reach this bolt.
     beside: frozenset[int]
     queued: dict[int, int] = field(default_factory=dict)
     queued_bytes: int = 0
@@ -124,7 +124,7 @@ class _Bolt:
     busy: dict[int, float] = field(default_factory=dict)
     left: dict[int, float] = field(default_factory=dict)
     came: dict[int, float] = field(default_factory=dict)
-    #: How many tuples were emitted in the round by those spouts whose tuples reach this bolt.
+    #: How many tuples were emitted in the round by the spouts from which tuples reach this bolt.
     fed: int = 0
     #: How many tuples arrived in the round, by task.
     arrived: dict[int, int] = field(default_factory=dict)
@@ -194,8 +194,8 @@ class _Spout:
     is_rough: bool = False
     #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
-    #: If time, and not a limit, stops the spout: the bolt that takes most of this time, and for how many seconds that has
-    #: lasted.
+    #: If time, and not a limit, stops the spout: the bolt that takes most of this time, and for how many seconds it has
+    #: done so.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -227,7 +227,7 @@ class _Spout:
 
     @property
     def blamed(self) -> str | None:
-        """The bolt, or `OPEN_TREES`, because of which the spout did not emit more in this round; None if there is none."""
+        """What kept the spout from emitting more in this round: a bolt, or `OPEN_TREES`; None if nothing did."""
         if not self.limited:
             return self.crowded_out_by
         return OPEN_TREES if self.trees.closed else self.because_of
@@ -271,7 +271,7 @@ class _Round:
 class Controller:
     """The controller of one topology, which computes the spouts' limits. It is not thread-safe.
 
-    ``spouts`` and ``bolts`` are task ids by component. ``upstream`` has for each bolt the spouts whose tuples reach it.
+    ``spouts`` and ``bolts`` are task ids by component. ``upstream`` has for each bolt the spouts from which tuples reach it.
     ``worker_of`` maps tasks to workers; without it each task counts as having a worker of its own. Marks are pairs of a high
     and a low mark, in tuples and in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees,
     because tuples that bolts hold in windows and joins wait in no queue. ``target`` is the intended length of a round. All times
@@ -396,8 +396,8 @@ class Controller:
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
         """Check whether a bolt takes the time of a spout that no limit stops.
 
-        Return for how many seconds the spout was held, if anything held it. When the bolt is named for the first time, the
-        rounds in which its fault was not yet sure are counted, too.
+        Return for how many seconds a limit or a bolt kept the spout from emitting more, if one did. When a bolt is named for the
+        first time, these seconds include the rounds before, in which it was not yet sure that the bolt was at fault.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -519,7 +519,7 @@ class Controller:
     def _longest(self, name: str, bolt: _Bolt) -> float:
         """Return how long a round should be: the target, or long enough that overhead is a small share of it.
 
-        A longer round also holds up spouts whose tuples do not reach ``bolt``. If there are such spouts, and no bolt limits
+        A longer round also delays spouts from which no tuples reach ``bolt``. If there are such spouts, and no bolt limits
         them, the round is at most as long as the target, else `_LONGEST` targets. In both cases this bound is at least
         `_SHORTEST` times the overhead.
         """

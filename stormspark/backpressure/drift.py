@@ -12,9 +12,9 @@ _ENOUGH = 1.4
 
 
 class Drift:
-    """A watch over the logarithm of a ratio that should be 1. It returns by how much the logarithm is off, once that is sure.
+    """A watch over the logarithm of a ratio that should be 1. Once it is sure that the logarithm is off, it returns by how much.
 
-    It gets one value per round. A ratio of 5.5 is taken for a change at once, one of 2 after four rounds, one of 1.5 after
+    The watch gets one value per round. A ratio of 5.5 is taken for a change at once, one of 2 after four rounds, one of 1.5 after
     fourteen, and one of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once
     in some ten thousand rounds.
 

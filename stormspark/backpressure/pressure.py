@@ -10,7 +10,7 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 
 
 class LimitChange(NamedTuple):
-    """A change of a spout's limit, which is for all its tasks together; None means no limit.
+    """A change of the limit of a spout, for all tasks of the spout together. A ``limit`` of None means no limit.
 
     ``seconds`` is how long the topology had run when the limit changed.
     """
@@ -27,7 +27,7 @@ class SpoutPressure:
     """A spout as the controller sees it.
 
     ``limit`` is per round, for all of its tasks together; None means no limit. ``throttled_by`` is the bolt that limits the
-    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` has for each such cause how long it has
+    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` says for how long each such cause has
     limited the spout (F6, F11).
     """
 
@@ -44,7 +44,7 @@ class BoltPressure:
     queued_bytes: int
     high_mark: float
     high_mark_bytes: float
-    #: The seconds that its busiest worker needs for its waiting tuples.
+    #: The seconds that the busiest of the bolt's workers needs for the bolt's waiting tuples.
     backlog_seconds: float
     above: bool
 

@@ -8,8 +8,8 @@ __all__ = ["SpoutQuantum"]
 class SpoutQuantum:
     """The quantum of one worker's spouts. It is adjusted so that a whole round lasts about ``target`` seconds.
 
-    A round takes more time than the quantum: for exchanges, the supersteps of other workers, and commits. The quantum follows
-    the measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
+    A round takes longer than the quantum, because exchanges, supersteps of other workers and commits also take time. The quantum
+    follows the measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
 
     In this example a round takes 200 ms in any case, and twice the quantum in addition:
 

@@ -102,7 +102,7 @@ class Scenario:
         return [*self.spouts, *self.bolts]
 
     def upstream(self) -> dict[str, set[str]]:
-        """Return the spouts whose tuples reach each bolt."""
+        """Return the spouts from which tuples reach each bolt."""
         reached = {spout.name: {spout.name} for spout in self.spouts}
         for bolt in self.bolts:
             reached[bolt.name] = set().union(*(reached[source] for source in bolt.inputs))
@@ -123,7 +123,7 @@ class Scenario:
         }
 
     def supersteps(self) -> int:
-        """Return the number of supersteps per round: one more than the edges between workers on the longest path."""
+        """Return the number of supersteps per round: one more than the subscriptions between workers on the longest path."""
         depth = {spout.name: 0 for spout in self.spouts}
         home = {one.name: set(one.workers) for one in self.components}
         for bolt in self.bolts:
@@ -170,7 +170,7 @@ class _Task:
     hungry: bool = False
     factor: float = 1.0  # of its cost, until `factor_until`
     factor_until: float = 0.0
-    #: By id of a receiving task, the fraction of a tuple that it has not been sent yet.
+    #: By id of a receiving task: the fraction of a tuple that is still to be sent to this task.
     carried: dict[int, float] = field(default_factory=dict)
 
 

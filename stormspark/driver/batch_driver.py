@@ -1,4 +1,4 @@
-"""The loop over the rounds of a transaction, until it is committed or has to run again. Both engines use it."""
+"""The loop over the rounds of a transaction, until the batch is committed or has to run again. Both engines use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A count of failures per row of a source, so that a row that fails in each attempt at its batch is given up at last."""
+"""Counts how often a row of a source has failed. A row that fails in each attempt at its batch is given up at last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FailedRows"]
 
 
 class FailedRows:
-    """The rows of sources whose trees failed in attempts at the current batch, and how often each has failed.
+    """The rows of sources that failed in attempts at the current batch, and how often each has failed.
 
     A row is given up after ``most`` failed attempts at its batch. If ``most`` is 0, no row is given up.
     """

@@ -33,7 +33,7 @@ class Throttle:
         )
 
     def begin(self) -> None:
-        """Begin with new workers, whose speed is not known yet."""
+        """Begin with new workers. Their speed is not known yet."""
         with self._lock:
             self._controller.begin()
 
@@ -84,7 +84,7 @@ class Throttle:
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
-    """Return, for each bolt, the spouts whose tuples reach it, directly or through other bolts."""
+    """Return, for each bolt, the spouts from which tuples reach it, directly or through other bolts."""
     reached: dict[str, set[str]] = {component: set() for component in plan.components}
     for component in plan.components.values():
         if component.kind == "spout":

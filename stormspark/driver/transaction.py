@@ -1,10 +1,10 @@
 """A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
 
-A round carries tuples as far as they go. It is the last one if no tuple waits anywhere and none has failed. The workers find
-that out themselves, within the round: each worker that has work left in superstep S, the last one that tuples can leave, sends a
-frame to all others. So either all workers prepare in superstep S + 1, or none does (`WorkerTransaction.warn_if_unsettled`). Most
-batches need one round. More rounds are needed for loops that cross workers, for sources with more rows than a round takes, and if
-a deadline cut a round short.
+A round carries tuples as far as they go. The round is the last one if no tuple waits anywhere and none has failed. The workers
+find that out themselves, within the round: each worker that has work left in superstep S, the last one that tuples can leave,
+sends a frame to all others. So either all workers prepare in superstep S + 1, or none does
+(`WorkerTransaction.warn_if_unsettled`). Most batches need one round. More rounds are needed for loops that cross workers, for
+sources with more rows than a round takes, and if a deadline cut a round short.
 
 Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). It is called only if a component *takes part* in the batch,
 which means that it has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that end the batch begin. In
@@ -95,8 +95,8 @@ class Transaction:
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before that is done. If no edge leads to another worker, the
-        # workers know nothing of each other, so the driver has to find out first whether ``end_batch`` has to be called.
+        # A batch that has to repeat an announcement can't be over before it has done so. If no subscription leads to another
+        # worker, workers know nothing of each other. Then the driver first has to find out whether to call ``end_batch``.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
         #: The states so far, each with the number of the round that came next.
@@ -110,9 +110,9 @@ class Transaction:
         self.announcement: Mapping[str, bytes] = {}
         #: The workers' files, or their rows.
         self.files: Sequence[FileDescription | ChangedRows | None] = []
-        #: Why the batch has to run again, or None.
+        #: Why the batch has to run again; None if it does not.
         self.aborts: str | None = None
-        #: Whether the cause of that is storage or a broker that can't be reached.
+        #: Whether the batch has to run again because storage or a broker can't be reached.
         self.aborted_outside = False
         #: The rows of sources that failed in the last round, by task.
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
@@ -132,8 +132,8 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round. A batch that has to repeat an announcement goes on asking until it is repeated: it must not
-        be committed without the tuples that committers have acted on in an earlier attempt.
+        They may in the first round. A batch that has to repeat an announcement asks them until it has done so. It must not be
+        committed without the tuples on which committers have acted in an earlier attempt.
         """
         return not self.rounds or (self._repeats and not self._begun)
 

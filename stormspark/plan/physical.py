@@ -138,8 +138,8 @@ class PhysicalPlan:
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S + 1 if an edge leads to another worker, or if there is a source spout, because then acks come home in one more
-        superstep. Otherwise it is 0.
+        It is S + 1 if a subscription leads to another worker, or if there is a source spout, because then acks come home in one
+        more superstep. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 

@@ -1,9 +1,10 @@
 """Cutting a topology into supersteps.
 
 A superstep is one exchange, after which every worker works until it has no work left, or until its deadline. So a tuple
-tree needs as many exchanges as the longest path of its tuples has edges that can cross workers. The graph may have loops (A15),
-for which no number of exchanges is enough. A loop's edges therefore count once: each strongly connected component is one node,
-whose weight is the number of its crossing edges. Tuples that go round a loop again wait for the next round.
+tree needs as many exchanges as the longest path of its tuples has edges that can cross workers. Here an *edge* is an arrow of
+the topology, which is a subscription. The graph may have loops (A15), for which no number of exchanges is enough. Therefore each
+edge of a loop counts once: each strongly connected component is one node, and the number of its crossing edges is the weight of
+the node. Tuples that go round a loop again wait for the next round.
 
 If a tuple has to cross more edges than were counted, it still arrives, one round later; nothing is lost. Storm needs no
 supersteps, because there every hop is a message. In Spark each exchange costs one more stage of the batch. Edges that stay in

@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 #: If the number of executors to come is unknown, the driver waits until none has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
-#: The driver sends tasks again until they have reached all executors, but for no longer than this. An executor that has
-#: registered takes its first task only when it has started up, and until then others may have taken all tasks.
+#: The driver runs jobs until a task has run on each executor, but for no longer than this. A new executor takes its first task
+#: only when it has started up. By then, other executors may have taken all tasks of a job.
 _REACH_SECS = 10.0
 _LONGEST_PAUSE_SECS = 2.0
 
@@ -61,7 +61,7 @@ class Placement:
     ) -> None:
         self._context, self._executors, self._name = spark.sparkContext, executors, name
         self._wait_secs, self._ended = wait_secs, ended
-        #: For each worker, the job that has placed it, and the partition whose block lies beside it.
+        #: For each worker: the job that has placed it, and the partition of that job's result that is kept on its executor.
         self._kept: dict[int, tuple[RDD[Any], int]] = {}
         #: The last job if it still runs or has failed. It may have started workers all the same.
         self._unfinished: RDD[Any] | None = None

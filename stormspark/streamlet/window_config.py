@@ -21,8 +21,8 @@ class WindowConfig:
     >>> WindowConfig.create_tumbling_count_window(100)
     WindowConfig(Count(100), Count(100))
 
-    Raises `InvalidTopologyError` unless length and slide are positive. In Heron's Python, windows are whole seconds, and less
-    than a day.
+    Raises `InvalidTopologyError` unless length and slide are positive. Heron's Python takes only whole seconds, and less than a
+    day.
     """
 
     def __init__(self, window_duration: object, slide_interval: object) -> None:
@@ -43,17 +43,20 @@ class WindowConfig:
 
     @staticmethod
     def create_tumbling_count_window(count: int) -> WindowConfig:
-        """Return windows of each partition's elements, one per ``count`` new elements."""
+        """Return windows of ``count`` elements each, which follow one another. Each task has windows of its own elements."""
         return WindowConfig(Count(count), Count(count))
 
     @staticmethod
     def create_sliding_count_window(count: int, slide: int) -> WindowConfig:
-        """Return windows of each partition's last ``count`` elements, one per ``slide`` new elements."""
+        """Return windows of the last ``count`` elements, one after every ``slide`` new elements. Each task has its own."""
         return WindowConfig(Count(count), Count(slide))
 
     @property
     def holds_secs(self) -> float:
-        """The longest time, in seconds, for which an element is held; 0 if it is unknown, as the length or slide is a count."""
+        """The longest time, in seconds, for which a window keeps an element.
+
+        It is 0 if the length or the slide is a count, because then the time is unknown.
+        """
         if isinstance(self.length, Count) or isinstance(self.slide, Count):
             return 0
         return (self.length.value + self.slide.value) / 1000

@@ -1,4 +1,7 @@
-"""Finds out whether the code of a component may wait, so that its executors need threads of their own (A16)."""
+"""Finds out whether a component's code may wait, which means block: in a sleep, on a network, a file or a lock (A16).
+
+Executors of such a component need threads of their own.
+"""
 
 from stormspark.waiting_code.search import why_it_may_wait
 

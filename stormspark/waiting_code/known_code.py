@@ -1,7 +1,7 @@
-"""What is known of other people's code: which modules only compute, which names may wait, and which attributes tell of waiting.
+"""What is known of code of others: which modules only compute, which names may wait, and which attributes show that code waits.
 
-A list is never complete. A module of Python itself that is on no list counts as one that may wait. A module that is neither
-Python's nor listed is unknown: its code is followed, as far as it is Python.
+A list is never complete. A module of Python itself that is on no list counts as one that may wait. All other modules
+that are on no list are unknown: the search follows their code, if it is written in Python.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-#: Modules all of whose names compute. Writing a line of a log counts as computing. Modules in C have a leading underscore, which
-#: is left out here.
+#: Modules in which all names only compute. Writing a line of a log counts as computing. Modules in C have a leading underscore,
+#: which is left out here.
 _COMPUTE = frozenset(
     """
     __future__ abc array ast base64 binascii bisect blake2 calendar cmath collections collections_abc colorsys
@@ -43,7 +43,7 @@ _COMPUTE = frozenset(
     """.split()
 )
 
-#: Modules that compute but for these names.
+#: Modules that only compute, except for these names, which may wait.
 _COMPUTE_EXCEPT = {
     "builtins": "__import__ breakpoint compile eval exec globals help input open",
     "bz2": "BZ2File open",
@@ -68,7 +68,7 @@ _PYARROW_WAITS = (
     "csv cuda dataset feather flight fs ipc jvm orc parquet substrait _csv _dataset _flight _fs _orc _parquet"
 ).split()
 
-#: Modules of which only these names compute.
+#: Modules in which only these names compute. All their other names may wait.
 _COMPUTE_ONLY = {
     "gzip": "compress decompress",
     "io": "BufferedIOBase BytesIO IOBase RawIOBase SEEK_CUR SEEK_END SEEK_SET StringIO TextIOBase UnsupportedOperation",
@@ -81,7 +81,7 @@ _COMPUTE_ONLY = {
     "sys": "api_version argv byteorder exc_info exception executable exit flags float_info getdefaultencoding getrecursionlimit "
     "getrefcount getsizeof hash_info hexversion implementation int_info intern maxsize maxunicode path platform stderr "
     "stdout version version_info",
-    # Parts of packages that are listed above, as modules of their own.
+    # Modules in packages that are listed above. All their names may wait.
     "logging.config": "",
     "logging.handlers": "",
     **dict.fromkeys((f"pyarrow.{part}" for part in _PYARROW_WAITS), ""),
@@ -89,13 +89,13 @@ _COMPUTE_ONLY = {
 
 _EXCEPT = {module: frozenset(names.split()) for module, names in _COMPUTE_EXCEPT.items()}
 _ONLY = {module: frozenset(names.split()) for module, names in _COMPUTE_ONLY.items()}
-#: The modules in which the functions of `os` really are.
+#: The modules that really define the functions of `os` and `os.path`.
 _ALIASES = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path", "genericpath": "os.path"}
 
-#: Instances of classes in these packages hold no functions of users, but some hold locks or files that make nobody wait.
+#: Instances of classes in these packages have no functions of users in them. Some have locks or files, which make nobody wait.
 _HOLD_NO_CODE = frozenset("io logging numpy os pandas pyarrow".split())
 
-#: Attributes that only objects that wait have. Where one is named, the object may be any.
+#: Attributes that only objects that wait have. Code that names one of them may wait, whatever its object is.
 WAITING_NAMES = frozenset(
     """
     acquire as_completed blpop brpop call_soon_threadsafe communicate create_connection executemany executescript fetchall
@@ -105,7 +105,7 @@ WAITING_NAMES = frozenset(
     to_excel to_feather to_hdf to_parquet to_pickle to_sql tofile urlopen urlretrieve wait_for write_bytes write_text
     """.split()
 )
-#: Methods that wait where they are called. As attributes that hold values they tell nothing.
+#: Methods that wait. Only a call of one counts, because attributes with these names may also be plain values.
 WAITING_CALLS = frozenset("commit connect poll result rollback sleep submit wait".split())
 
 _PYTHONS_FOLDER = os.path.dirname(os.__file__) + os.sep
@@ -117,7 +117,7 @@ def is_stormspark(module: str) -> bool:
 
 
 def _is_pythons(top: str) -> bool:
-    """Whether a module is one of Python itself, and no file of the user's that has the same name."""
+    """Whether a module is one of Python itself, and not a user's file of the same name."""
     if top not in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(top), "__file__", None)
@@ -125,7 +125,7 @@ def _is_pythons(top: str) -> bool:
 
 
 def _listed(module: str) -> str | None:
-    """Return the entry of the lists that holds for a module: its own, or that of the package that it is in."""
+    """Return the name under which a module is listed: its own, or that of a package that it is in. None if it is on no list."""
     top, dot, rest = module.partition(".")
     if top in sys.stdlib_module_names:
         if not _is_pythons(top):
@@ -169,6 +169,6 @@ def module_verdict(module: str) -> Verdict:
 
 
 def holds_no_code(module: str) -> bool:
-    """Whether instances of a module's classes hold no code of users."""
+    """Whether instances of a module's classes have no code of users in them."""
     listed = _listed(module)
     return listed is not None and listed.partition(".")[0] in _HOLD_NO_CODE

@@ -1,9 +1,9 @@
 """Finds out whether the code of a component only computes, or may wait: for time, a network, a file, a lock, a process.
 
-Only bytecode and values are read, and nothing of the user's is called: no function, no property, no ``__getattr__``. All that the
-component's methods name is followed, and all that the component holds. What is not understood may wait. So an answer of None
-is reliable, as far as names tell: an object that arrives in a tuple or in the configuration is known by the names of its methods
-alone.
+The search reads bytecode and values. It calls nothing of the user's: no function, no property, no ``__getattr__``. It follows all
+that the component's methods name, and all that is in the component's attributes. What it does not understand counts as waiting.
+So an answer of None is reliable, as far as names tell. Of an object that arrives in a tuple or in the configuration, the search
+knows only the names of the methods that are called.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use,
 
 __all__ = ["why_it_may_wait"]
 
-#: No more functions and other values than that are looked through.
+#: The most functions, and the most values of all kinds, that one search looks through. A component with more may wait.
 _MOST_FUNCTIONS = 5_000
 _MOST_VALUES = 100_000
 
@@ -53,18 +53,19 @@ _PLAIN = _ids(
     *(str, bytes, bytearray, int, float, complex, bool, range, slice, type(None), type(Ellipsis)),
     *(type(NotImplemented), type(UNKNOWN)),
 )
-#: What a class that is written in C has in its namespace.
+#: Types of what is in the namespace of a class that is written in C.
 _IN_C = _ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 #: A descriptor of one of these types reads what an object really has.
 _READS = _ids(GetSetDescriptorType, MemberDescriptorType)
-#: What a class has in its namespace about its annotations, which no method uses.
+#: Names in a class's namespace that are about annotations. No method uses them.
 _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__"})
 
 
 def why_it_may_wait(component: object) -> str | None:
     """Return why the code of a component may wait, e.g. "execute uses time.sleep (my_bolts.py:12)", or None if it only computes.
 
-    A class of a component, or an instance, says so itself by an attribute ``waits``: True, it may wait; False, it only computes.
+    A component can say this itself, by an attribute ``waits`` of its class or instance: True if it may wait, False if it only
+    computes.
 
     >>> import time
     >>> from stormspark import BasicBolt
@@ -88,23 +89,23 @@ class _MayWaitError(Exception):
 
 
 class _Place(NamedTuple):
-    """Where something is used or held, for messages."""
+    """The place where a value is used, or the attribute that has it, for messages."""
 
-    #: The method of the component that leads there; empty for what the component holds.
+    #: The method of the component that leads to the value; empty if an attribute of the component has it.
     method: str = ""
-    #: The function that uses it, if that is not the method.
+    #: The function that uses the value, if it is not the method itself.
     leads_to: str = ""
-    #: What it is called there.
+    #: The name of the value at this place.
     name: str = ""
     #: FILE:LINE.
     line: str = ""
 
     def attribute(self, name: str) -> _Place:
-        """Return the place of an attribute of what is here."""
+        """Return the place of an attribute of the value at this place."""
         return self if self.method else _Place(name=f"{self.name}.{name}" if self.name else name)
 
     def stop(self, what: str) -> NoReturn:
-        """End the search: ``what`` is here, and may wait."""
+        """End the search, because ``what`` is at this place and may wait."""
         if self.method:
             through = f"leads to {self.leads_to}, which " if self.leads_to else ""
             same = not self.name or self.name.rpartition(".")[2] == what.rpartition(".")[2]
@@ -117,11 +118,11 @@ class _Place(NamedTuple):
 
 
 class _Search:
-    """One search, from a component to all that it uses."""
+    """One search. It begins at a component, and looks at everything that the component uses."""
 
     def __init__(self, component: object) -> None:
         self._to_do: deque[tuple[object, _Place]] = deque()
-        #: What was found already, by its id. It is kept, so that nothing else gets its id.
+        #: All values found so far, by id. A value is kept here, so that no other value gets its id.
         self._found: dict[int, object] = {}
         self._functions = 0
         self._add(component, _Place())
@@ -159,7 +160,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a user's function. Another one may decorate a user's, so what it was given is followed."""
+        """Follow a user's function. Of a known function, follow the defaults and the closure: it may decorate a user's."""
         module, name = _text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
@@ -180,7 +181,7 @@ class _Search:
             self._use(use, _Place(method, leads_to, written, f"{file}:{use.line}"))
 
     def _function_in_c(self, function: Any, place: _Place) -> None:
-        """Look at a function in C, or at the object that a method in C is bound to."""
+        """Look at a function in C. If it is a bound method, look at its object."""
         owner = function.__self__
         if owner is not None and not _is_module(owner):
             self._add(owner, place)
@@ -190,7 +191,7 @@ class _Search:
 
     @staticmethod
     def _check(module: str, name: str, place: _Place) -> None:
-        """End the search unless a name of a module, about which nothing else can be found out, is known to compute."""
+        """End the search unless this name of a module is known to compute. Its code can't be read."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
@@ -222,7 +223,7 @@ class _Search:
         self._add(value, place)
 
     def _whole_module(self, module: ModuleType, place: _Place) -> None:
-        """Look at a module that is a value, so that nobody knows which of its names are used."""
+        """Look at a whole module, because the code uses it as a value, and any of its names may be used."""
         known = module_verdict(_module_name(module))
         if known is Verdict.WAITS:
             place.stop(_module_name(module))
@@ -262,7 +263,7 @@ class _Search:
         if holds_no_code(_module(cls)):
             return
         if cls is cached_property:
-            self._add(attributes["func"], place)  # it also holds a lock, of which no thread notices anything
+            self._add(attributes["func"], place)  # it also has a lock, for which nobody waits for long
             return
         for name, one in dict.items(attributes):
             self._add(one, place.attribute(name))

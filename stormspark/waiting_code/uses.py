@@ -18,7 +18,7 @@ class _Mark:
 
 #: Stands for a value that only running the code would show: an argument, an item, a result.
 UNKNOWN: Final = _Mark()
-#: Stands for the value of a name that has none, here and now.
+#: Stands for the value of a name that has no value so far.
 NOT_DEFINED: Final = _Mark()
 
 
@@ -29,7 +29,7 @@ class NotImported(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One use: a value, and the attributes that are taken of it, each of the one before."""
+    """One use: a value, an attribute of it, an attribute of that attribute, and so on."""
 
     root: object
     #: The name of the value in the code; empty if it has none.
@@ -49,7 +49,7 @@ _LOCALS = set(
     "LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF".split()
 )
 _STORES = {"STORE_FAST", "STORE_DEREF", "STORE_NAME", "STORE_GLOBAL"}
-#: Later Pythons have one instruction for two.
+#: Later versions of Python have single instructions that do the work of two.
 _PAIRS = {
     "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW": ("LOAD_FAST", "LOAD_FAST"),
@@ -57,12 +57,12 @@ _PAIRS = {
     "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
 }
 _CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
-#: ``import a.b as c`` moves what it imports about with these.
+#: The instructions with which ``import a.b as c`` moves the imported module on the stack.
 _MOVES = {"SWAP", "POP_TOP", "COPY", "EXTENDED_ARG"}
 
 
 def module_dict(module: ModuleType) -> dict[str, Any]:
-    """Return the names of a module, and import nothing, also if it is a module that is imported when it is first used."""
+    """Return the names of a module. Import nothing, even if the module is a lazy one, which is imported at its first use."""
     found: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
     return found
 
@@ -137,7 +137,7 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
 
 
 def _instructions(code: CodeType) -> Iterator[tuple[dis.Instruction, str, Any]]:
-    """Yield each instruction with its name and its argument; one that does two things is yielded twice."""
+    """Yield each instruction with its name and its argument. Yield an instruction of `_PAIRS` twice, once for each half."""
     for instruction in dis.get_instructions(code):
         pair = _PAIRS.get(instruction.opname)
         if pair is None:

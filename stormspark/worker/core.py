@@ -90,7 +90,8 @@ class Worker:
         self._executors = parts.executors
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
-        #: The batch, the attempt and the first superstep of the round. That superstep may come in several requests.
+        #: The batch, the attempt and the first superstep of the round that was begun last. Superstep 0 may come in several
+        #: requests, and only the first of them begins the round.
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
         self._first_round = False  # whether this round is the first one of an attempt at a batch
@@ -197,7 +198,7 @@ class Worker:
                 spout.source.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
+        """Undo what ``batch`` has done in this worker, because it runs again. ``committed`` is the last committed batch."""
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
@@ -255,7 +256,8 @@ class Worker:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
             spouts = self.wiring.spouts
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
-            if plan.exactly_once:  # other emits of spouts on threads of their own belong to later batches
+            if plan.exactly_once:
+                # Spouts with threads of their own may emit only now. What they emit at other times belongs to later batches.
                 self._executors.let_emit(spouts, begin_turns=step.orders.asks_spouts)
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
             if plan.exactly_once:
@@ -345,7 +347,8 @@ class Worker:
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
         no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
-        the previous round took; otherwise a worker that waits for a slow one would flood the slow one with tuples.
+        the previous round took. Without this bound, a worker that waits for a slow worker would emit all the time, and flood the
+        slow worker with tuples.
         """
         now, clock = self.clock(), self.round_clock
         if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
 
-#: The switches that matter for every tuple.
+#: The attributes of a bolt that decide what happens with each tuple.
 SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that matters for every tuple.
+    """An attribute that decides what happens with each tuple.
 
-    A change notifies the bolt's `Passage`, so the attribute need not be read for each tuple.
+    Setting it notifies the bolt's `Passage`, which need not read it for each tuple.
     """
 
     def __init__(self, name: str, by_default: object) -> None:

@@ -1,4 +1,4 @@
-"""What the calls of Java's builders and declarers added, with values that may be unknown."""
+"""What Java code has added to a topology by calls on builders and declarers. Values may be unknown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(eq=False)
 class InputDraft:
-    """A call of a grouping's method."""
+    """A call on a declarer that subscribes a bolt to a stream, such as ``shuffleGrouping``."""
 
     source: Value
     stream: Value
@@ -84,7 +84,7 @@ class Builder(Value):
     followed: bool = True
     #: Methods that received it and could not be followed.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
-    #: Other methods that were called on it, as for worker hooks and state spouts.
+    #: Other methods that were called on it, such as those that add worker hooks and state spouts.
     others: list[tuple[str, Place]] = field(default_factory=list)
 
 

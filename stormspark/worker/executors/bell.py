@@ -1,4 +1,4 @@
-"""A bell that any thread rings to wake up the thread of a worker's tasks."""
+"""A bell. Any thread rings it to wake up the worker's thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Bell:
             pass  # the pipe is full of rings, or closed
 
     def quiet(self) -> None:
-        """Forget all rings. Call this before looking for what they announce: whoever adds to that later rings again."""
+        """Forget all rings. Call this first, and then look for new work: whoever adds work after this call rings again."""
         if self._rung:
             try:
                 os.read(self._read, 64)

@@ -1,7 +1,7 @@
-"""The collectors of bolts whose executor has a thread of its own. What they are asked to do, they note (`Notes`).
+"""The collectors of bolts, for executors with threads of their own. Each call is noted for the worker's thread (`Notes`).
 
-All checks are made on the calling thread, so a wrong emit, ack or fail raises or is reported where it is made. The receivers of a
-tuple are chosen there, too, and whether a tuple is settled is decided there. The worker's thread delivers, and closes edges.
+The calling thread makes all checks, so a wrong emit, ack or fail raises or is reported where it is made. It also chooses the
+receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes edges.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ThreadedBoltCollector:
                 hook.bolt_fail(BoltFailInfo(tup, self._task.id))
 
     def _settle(self, tup: Tuple, what: str) -> bool:
-        """Settle a tuple; return whether the call must have no effect, which is reported then."""
+        """Settle a tuple. If the call must have no effect, report that, and return true."""
         state = self._collector.state_of(tup, what)
         if state == SETTLED:
             self.report_error(

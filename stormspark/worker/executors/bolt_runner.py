@@ -1,4 +1,4 @@
-"""The runner of a bolt whose executor has a thread of its own: it calls ``execute`` there, for one tuple at a time."""
+"""The runner of a bolt, for an executor with a thread of its own. It calls ``execute`` there, for one tuple at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def threaded_runner_for(task: ThreadedBoltTask, bolt: Bolt | BasicBolt, notes: N
 
 
 class ThreadedRunner(Runner):
-    """The runner of a `Bolt`, which acks by itself. Its `call` runs on the executor's thread, all else on the worker's."""
+    """The runner of a `Bolt`, which acks by itself.
+
+    The executor's thread prepares the bolt, and calls `new_tuple`, `call` and `call_hooks`. All else runs on the worker's thread.
+    """
 
     task: ThreadedBoltTask
 
@@ -41,7 +44,7 @@ class ThreadedRunner(Runner):
         self.notes = notes
         self._inner = BoltCollector(task, task.ledger, {})
         self.threaded = ThreadedBoltCollector(task, notes, self._inner)
-        #: For the executor's thread: the tuples whose ``execute`` has returned without ack or fail.
+        #: For the executor's thread: the tuples that were neither acked nor failed when ``execute`` returned.
         self.may_hold: WeakSet[Tuple] = WeakSet()
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
@@ -52,7 +55,7 @@ class ThreadedRunner(Runner):
         return Tuple(*delivery)
 
     def call(self, tup: Tuple) -> None:
-        """Execute a tuple, on the executor's thread. Its state says what is left to do."""
+        """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether it is open, held or settled."""
         self._execute(tup)
         if tup.roots is not None and tup.state == OPEN:
             self.may_hold.add(

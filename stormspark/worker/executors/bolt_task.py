@@ -1,7 +1,7 @@
-"""The task of a bolt whose executor has a thread of its own.
+"""The task of a bolt, for an executor with a thread of its own.
 
-The executor's thread takes tuples out of the task's queue by itself, one at a time, and executes them. The worker's thread gets
-told of that by notes, in order: each emit and ack, and then the end of the call.
+The executor's thread takes tuples out of the task's queue by itself, one at a time, and executes them. It leaves notes for the
+worker's thread, in order: one for each emit and ack, and then one for the end of the call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The tuples that the executor's thread has taken, and when, as long as the worker's thread does not know what became
-        #: of them. The instance that has them may end.
+        #: The tuples that the executor's thread has taken, and when. A tuple stays here until the worker's thread knows what has
+        #: become of it, even if the instance that got it ends.
         self.under_way: dict[Tuple, float] = {}
         #: How many executors of this component run side by side in this worker.
         self.side_by_side = 1
@@ -125,7 +125,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.held_weakly[tup] = begun
 
     def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
-        """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so that `held` has all that it got."""
+        """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so `held` has all tuples that it got."""
         if not isinstance(error, FailedException):
             self.queue.shut()
         super()._fail_and_restart(where, error, tup)
@@ -169,8 +169,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     @property
     def calls_under_way(self) -> int:
-        """How much the executor's thread does for this task, or has done without the worker's thread knowing of it yet."""
-        # In this order: a call first stops to wait, then is under way, then is noted.
+        """How many calls of this task are due or under way on the executor's thread, and how many notes wait to be taken."""
+        # In this order, no call is missed: a tuple first waits, then it is executed, then its call is noted.
         return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
 
     def held(self) -> list[tuple[Tuple, float]]:

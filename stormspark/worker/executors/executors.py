@@ -27,7 +27,7 @@ __all__ = ["Executors"]
 
 #: How long the worker's thread waits for notes at a time, before it looks at its own work again.
 _WAIT_SECONDS = 0.002
-#: How long a superstep waits for the next note. A worker that waits for calls holds up the other workers.
+#: How long a superstep waits for the next note. It is short, because a worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
 #: How long a stop waits for the calls that are under way, in seconds.
 _STOP_SECS = 10.0
@@ -45,7 +45,7 @@ class Executors:
         self._task_of: dict[Notes, ThreadedTask] = {}
         #: The instances that have noted something.
         self._noted: deque[Notes] = deque()
-        #: Those of spouts that may not emit now.
+        #: The notes of spouts that may not emit now. They are taken later.
         self._later: list[Notes] = []
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
@@ -100,7 +100,7 @@ class Executors:
         self._bell.ring()
 
     def take_in(self) -> bool:
-        """Carry out what was noted, and let the threads look for work. Return whether there was a note."""
+        """Do what the notes say. Return whether there was a note."""
         assert self._bell is not None
         self._bell.quiet()
         noted = self._noted
@@ -137,7 +137,7 @@ class Executors:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
-        """Wait for a moment, and take the notes of this executor's tasks, while a call of it is waited for."""
+        """While the worker's thread waits for a call of this executor: wait for a moment, and take the notes of its tasks."""
         assert self._bell is not None
         self._bell.wait(_WAIT_SECONDS)
         self._bell.quiet()
@@ -158,11 +158,11 @@ class Executors:
 
     @property
     def left(self) -> bool:
-        """Whether a tuple waits for a bolt here, or is executed, or what was done with it is not carried out."""
+        """Whether a tuple waits for a bolt here, or is being executed, or notes about it were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     def has_notes(self) -> bool:
-        """Return whether something was noted and not taken."""
+        """Return whether a note waits to be taken."""
         return bool(self._noted) or bool(self._later)
 
     @property
@@ -181,7 +181,7 @@ class Executors:
         return any(spout.began_a_turn_after(soon) or spout.must_finish for spout in self.spouts)
 
     def wait_with_patience(self, until: float) -> bool:
-        """Wait as `wait` does, but give up if nothing was noted for a while: what comes later leaves with a later superstep."""
+        """Wait as `wait` does, but give up if no note came for a while. Tuples of later notes leave with a later superstep."""
         return self.wait(min(until, max(self._last_taken, self._began_to_wait) + _PATIENCE_SECS))
 
     def begin_to_wait(self) -> None:

@@ -1,8 +1,8 @@
 """The notes that an executor's thread makes for the thread of the worker's tasks.
 
 User code runs on the executor's thread. Queues, lanes and the ledger belong to the worker's thread, so the tuple path takes no
-locks. What user code does to them (an emit, an ack, the end of a call) is *noted*, as a function, and the worker's thread calls
-the functions of one instance in the order in which they were noted.
+locks. When user code emits or acks, or when a call ends, the executor's thread *notes* a function. The worker's thread calls it
+later. It calls the functions of one instance in the order in which they were noted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Question:
 class Notes:
     """The notes of one instance of a component, from its start to its end. ``name`` is the name of its task.
 
-    ``announce`` is called when there is a note after there was none; it has to get `take` called on the worker's thread.
+    ``announce`` is called when notes begin to wait. It has to make the worker's thread call `take`.
     """
 
     def __init__(self, name: str, announce: Callable[[Notes], None]) -> None:
@@ -71,7 +71,7 @@ class Notes:
         self._notes: deque[Callable[[], object]] = deque()
         self._announced = False
         self._room = threading.Event()
-        #: How many calls of the instance's timers are due, and have not ended. Only the worker's thread uses this.
+        #: How many calls of the instance's timers are due and have not ended. Only the worker's thread uses this.
         self.calls_due = 0
         #: Whether the instance has ended. Its code may still run, but nothing that it does counts any more.
         self.ended = False

@@ -1,4 +1,4 @@
-"""The queue of a bolt's task from which another thread takes the tuples."""
+"""The queue of a bolt's task, for an executor with a thread of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SharedQueue(TupleQueue):
     def __init__(self) -> None:
         super().__init__()
         self._lock = Lock()
-        #: Whether a tuple was taken whose execution has not ended yet. It is set in the moment in which the tuple waits no more.
+        #: Whether a tuple was taken and its execution has not ended yet. `next` sets this under the lock when it takes the tuple.
         self.is_executed = False
         #: Whether no tuple may be taken, because the instance of the bolt ends.
         self.is_shut = False
@@ -37,7 +37,7 @@ class SharedQueue(TupleQueue):
     def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
         """Take the oldest tuple out; None if none waits, or none may be taken. The executor's thread calls this.
 
-        ``begin`` is called with it at once, so that the worker's thread never misses a tuple that has been taken.
+        ``begin`` is called with the tuple under the lock, so that the worker's thread never misses a tuple that has been taken.
         """
         with self._lock:
             if self.is_shut:

@@ -1,4 +1,4 @@
-"""The collector of a spout whose executor has a thread of its own. Its emits are noted, and wait for the worker's permission."""
+"""The collector of a spout, for an executor with a thread of its own. Emits are noted, once the worker grants them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ThreadedSpoutCollector:
 
     @property
     def pending_count(self) -> int:
-        """How many trees of this task are open, or will be once the emits that are noted are carried out (B5)."""
+        """How many trees of this task are open, or will be once the worker's thread has taken the notes of emits (B5)."""
         return self._task.pending_and_noted
 
 

@@ -1,8 +1,9 @@
-"""The task of a spout whose executor has a thread of its own.
+"""The task of a spout, for an executor with a thread of its own.
 
-The worker's thread grants *turns*: so many calls of ``next_tuple``, in which so many tuples may be emitted. The executor's thread
-makes the calls when it gets to them, and a call that waits holds up nobody else. An emit above what was granted waits inside the
-call. Acks and fails are passed to the executor's thread at any time, and it delivers them between two calls (B3).
+The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
+emit. The executor's thread makes the calls when it gets to them, and a call that waits holds up no other executor. An emit
+beyond the turn's number waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's
+thread delivers them between two calls (B3).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self._forget_turns()
 
     def _forget_turns(self) -> None:
-        #: How many emits were noted so far, how many of them were carried out, and how many may be noted in all.
+        #: How many emits were noted so far, how many of these notes were taken, and how many emits may be noted in all.
         self._noted = self._taken = self._granted = 0
-        #: How many trees are noted that have not begun.
+        #: How many trees will begin when the notes of their emits are taken.
         self._trees_noted = 0
         self._counting = threading.Condition()
         self._unwinds = False
@@ -59,15 +60,15 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self._is_first_call = True
         #: For the executor's thread: whether ``next_tuple`` runs. What ``ack`` and ``fail`` emit is not limited, as in Storm.
         self._in_next_tuple = False
-        #: When the spout last emitted, or was told something; None once it has been called after that and has emitted nothing.
+        #: When the spout last emitted, or got a verdict; None once a later call has emitted nothing.
         self._stirred: float | None = None
         #: When the last turn ended, if nothing was emitted in it.
         self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
-        #: What the spout has to be told: the message id, the verdict, and how many milliseconds the tree took.
+        #: The acks and fails for the spout: the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
-        #: For the executor's thread: the last call was ``activate`` (True) or ``deactivate``; None: neither was called.
+        #: For the executor's thread: whether ``activate`` (True) or ``deactivate`` (False) was called last; None if neither was.
         self._was_activated: bool | None = None
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 return
             finally:
                 collector.verdict = None
-            if notes.ended:  # during the call, so the verdicts that are left are nobody's
+            if notes.ended:  # it ended during the call, and the verdicts that are left belong to no instance
                 return
             verdicts.popleft()
         self._note(notes, self._has_stirred)
@@ -217,10 +218,10 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     def note_emit(
         self, notes: Notes, emit: Callable[[], object], message_id: Hashable | None, emits: int = 1
     ) -> None:
-        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, wait first until the worker's thread grants it.
+        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, first wait until the worker's thread grants it.
 
-        A thread of user code puts its emits into the mailbox instead. Raises `EmitError` for such a thread if the spout has state
-        in transactions, and `InstanceEnded` if the instance has ended.
+        An emit by another thread of user code goes into the mailbox instead, or raises `EmitError` if the spout has state in
+        transactions. On the executor's thread it raises `InstanceEnded` if the instance has ended.
         """
         if not self.executor.is_current:
             self._refuse_threads()
@@ -250,12 +251,12 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def pending_and_noted(self) -> int:
-        """How many trees are open, or will be once the emits that are noted are carried out."""
+        """How many trees are open, or will be once the worker's thread has taken the notes of emits."""
         with self._counting:
             return self.account.pending + self._trees_noted
 
     def begin_noted(self, notes: Notes, begin: Callable[[], object]) -> None:
-        """Carry out an emit with which a noted tree begins, on the worker's thread. No tree counts twice meanwhile."""
+        """Make a noted emit that begins a tree, on the worker's thread. `pending_and_noted` never counts the tree twice."""
         with self._counting:
             try:
                 begin()
@@ -302,7 +303,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         return True
 
     def began_a_turn_after(self, time: float) -> bool:
-        """Return whether a turn is open that has begun after ``time``, so that tuples may come soon."""
+        """Return whether a turn is open and has begun after ``time``. If so, tuples may come soon."""
         return self._turn_is_open and self._turn_began > time
 
     def take_notes(self, notes: Notes) -> None:
@@ -314,7 +315,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         before = collector.emitted
         super().take_notes(notes)
         emitted = collector.emitted - before
-        if notes is self.notes:  # otherwise an emit has raised, and the new instance counts its own
+        if notes is self.notes:  # otherwise an emit has raised, and a new instance counts its own emits
             self._taken += emitted
         self._emitted += emitted
         self.allowance.use(emitted)
@@ -323,9 +324,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def may_emit_soon(self) -> bool:
-        """Whether tuples are to be expected: the spout has emitted or was told something, and was not called in vain since.
+        """Whether tuples may come soon: the spout has emitted or got a verdict, and no later call has emitted nothing.
 
-        A call that does nothing for a second is not waited for.
+        Once a call has emitted nothing for a second, no tuples are expected.
         """
         stirred = self._stirred
         return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
@@ -373,5 +374,5 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a turn is open, or something is noted or has to be told to the spout."""
+        """Whether a turn is open, a note or a verdict waits, or an instance begins."""
         return self._turn_is_open or bool(self._verdicts) or bool(len(self.notes)) or self.is_starting

@@ -1,4 +1,4 @@
-"""What bolts' and spouts' tasks have in common if their executor has a thread of its own."""
+"""What tasks of bolts and of spouts have in common, for executors with threads of their own."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _T = TypeVar("_T")
 class ThreadedTask(Task):
     """A task whose user code runs on its executor's thread. Everything else of it belongs to the worker's thread.
 
-    An instance lives on that thread from its first call to its last (A16). It begins there while the worker goes on, so `start`
-    returns at once; `is_starting` tells when it has begun. An error in ``open`` or ``prepare`` stops the topology.
+    That thread makes all calls of an instance, from the first to the last (A16). `start` returns at once, and the worker goes on
+    while the instance begins; `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the topology.
     """
 
     executor: ExecutorThread
@@ -60,7 +60,7 @@ class ThreadedTask(Task):
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin a new instance on the executor's thread, after the call that may run there now. Do not wait for that."""
+        """Have a new instance begin on the executor's thread, after the call that may run there now. Do not wait for it."""
         if self.is_stopping:
             return  # it would begin after the last call
         self.begins_since = self._clock()
@@ -124,12 +124,12 @@ class ThreadedTask(Task):
         super().stop()
 
     def end_thread_work(self) -> None:
-        """Let nothing count any more that the instance does."""
+        """From now on, ignore what the instance does."""
         self.is_held = True
         self.notes.end()
 
     def take_back(self) -> None:
-        """See `Task.take_back`. A spout without state goes on: what it has noted belongs to the next attempt."""
+        """See `Task.take_back`. A spout without state goes on: its notes belong to the next attempt."""
         if self.state is not None or isinstance(self, BoltTask):
             self.end_thread_work()
 
@@ -141,7 +141,7 @@ class ThreadedTask(Task):
             notes.add(note)
 
     def note(self, notes: Notes, note: Callable[[], object]) -> None:
-        """Note what user code does. A thread of user code has a mailbox for that, as in all other tasks (W26).
+        """Note what user code does. For threads that user code has started there is a mailbox, as in all other tasks (W26).
 
         Raises `InstanceEnded` on the executor's thread if the instance has ended.
         """
@@ -167,7 +167,7 @@ class ThreadedTask(Task):
         return at is not None and at[0] == self.name
 
     def take_calls_at_hand(self) -> None:
-        """Carry out the calls that other threads made during the call whose notes are carried out now."""
+        """Do what other threads have asked for during the call whose notes are being taken now."""
         mailbox = self.mailbox
         if mailbox.at_hand and not mailbox.is_taking:
             mailbox.take(mailbox.at_hand)
@@ -215,7 +215,7 @@ class ThreadedTask(Task):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Let turns begin again after an error, unless that has started a new instance or stopped the topology."""
+        """Let turns begin again after an error, unless the error has started a new instance or stopped the topology."""
         if not self.is_starting and self.fatal is None:
             self.is_held = False
             self.executor.wake()
@@ -252,7 +252,7 @@ class ThreadedTask(Task):
     # -- notes -------------------------------------------------------------------------------------------------
 
     def take_notes(self, notes: Notes) -> None:
-        """Carry out what the instance has noted. An error in that counts as an error in its code."""
+        """Do what the notes of the instance say. An error in that counts as an error in its code."""
         if notes is not self.notes or self.fatal is not None:
             return
         try:

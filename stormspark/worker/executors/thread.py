@@ -44,9 +44,9 @@ class _Call:
 class ExecutorThread:
     """The thread of the executor ``name``. Its tasks take turns on it, and each turn is a single call of user code.
 
-    ``ring`` wakes up the worker's thread. ``serve`` is called on the worker's thread while that waits for a call: it has to take
-    the notes of this executor's tasks, and to wait for a ring for a moment. ``enter`` is called on this thread with the name of
-    the task whose code runs next.
+    ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``, which has to
+    take the notes of this executor's tasks, and to wait for a ring for a moment. This thread calls ``enter`` with the name of the
+    task whose code runs next.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ExecutorThread:
         self._next = 0  # the task whose turn is next
         #: Calls that come before the next turn of a task.
         self._calls: deque[tuple[str, Callable[[], object]]] = deque()
-        #: Locked while the thread sleeps, or has no reason to look again.
+        #: Locked while the thread sleeps, and while it has no reason to look for more work.
         self._sleep = threading.Lock()
         self._sleep.acquire()
         self._ends = False

@@ -10,12 +10,14 @@ __all__ = ["RangeKey", "Row", "RowKey", "comparable", "message_id_of"]
 
 
 class RowKey(NamedTuple):
-    """The key of a row whose message id another open row may have, too. It holds the message id and the origin of the row.
+    """The key of a row. It holds the row's message id and its origin, because several open rows may have the same message id.
 
-    If rows have the customer as message id, two orders of one customer are two rows, each with a tree of its own, although users
-    see the same message id twice. If batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of
-    an earlier attempt live on, and rows may come in another order. Then ``number`` also differs from attempt to attempt, so that
-    no tree can stand for the wrong row.
+    For example, the message id is the customer. Then two orders of one customer are two rows with one message id, and each has a
+    tree of its own.
+
+    If batches are transactions, keys are the same in every attempt at a batch. If not, trees of an earlier attempt live on, and
+    rows may come in another order. So in that case `RowKeys` gives a row another number in each attempt, and no tree can stand
+    for the wrong row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
     ('customer', 7)
@@ -41,8 +43,8 @@ class RangeKey(NamedTuple):
 class Row(NamedTuple):
     """One row of a source, with the batch that it came with; or a range of rows, with a `RangeKey` as its ``id``.
 
-    No two open rows have the same ``id``. If ``unreadable`` is set, the row becomes a dead letter with this reason. For example,
-    Python can't hold one of the values; ``values`` has None in its place.
+    No two open rows have the same ``id``. ``unreadable`` is the reason why the row can't be emitted, such as a value that Python
+    can't hold; ``values`` has None in its place. Such a row becomes a dead letter.
     """
 
     id: Hashable

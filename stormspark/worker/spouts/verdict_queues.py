@@ -14,16 +14,16 @@ __all__ = ["TransactionVerdicts", "VerdictQueue"]
 
 
 class VerdictQueue:
-    """The verdicts of one task whose batches are no transactions: they can be delivered at once, whatever becomes of a batch."""
+    """The verdicts of one task if batches are no transactions: they can be delivered at once, whatever becomes of a batch."""
 
     def __init__(self, account: SpoutAccount) -> None:
         self._account = account
-        #: The trees whose verdicts can be delivered now, in the order in which they ended. It is always the same list, so that
-        #: the worker can look at it several times per burst at no cost.
+        #: The trees whose verdicts can be delivered now, in the order in which they ended. This list is never
+        #: replaced, only filled and cleared, so it can be a plain attribute. The worker looks at it several times per burst.
         self.ready: list[Tree] = account.ended
 
     def __len__(self) -> int:
-        """How many trees have ended whose verdicts were not delivered yet."""
+        """How many verdicts were not delivered yet."""
         return len(self._account.ended)
 
     def take(self) -> list[Tree]:
@@ -52,7 +52,7 @@ class VerdictQueue:
 
 
 class TransactionVerdicts(VerdictQueue):
-    """The verdicts of one task whose batches are transactions.
+    """The verdicts of one task if batches are transactions.
 
     A tree is *decided* once its batch is committed or rolled back. Only then can its verdict be delivered.
     """
@@ -60,7 +60,8 @@ class TransactionVerdicts(VerdictQueue):
     def __init__(self, account: SpoutAccount) -> None:
         super().__init__(account)
         self.ready = []  # the decided trees
-        self._undecided = 0  # the first attempt at a batch that is neither committed nor rolled back
+        #: The number of the oldest attempt (`SpoutAccount.attempt`) that is neither committed nor rolled back.
+        self._undecided = 0
 
     def __len__(self) -> int:
         return len(self._account.ended) + len(self.ready)
