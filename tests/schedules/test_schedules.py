@@ -58,8 +58,15 @@ def test_small_schedules_break_no_promise_one_by_one() -> None:
     assert tried > 100
 
 
+#: It takes a search of a minute.
+_IN_SOAK = ("lanes keep frames",)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("defect", sorted(PLANTED))
+@pytest.mark.parametrize(
+    "defect",
+    [pytest.param(one, marks=[pytest.mark.long] if one in _IN_SOAK else []) for one in sorted(PLANTED)],
+)
 def test_a_planted_defect_is_found(defect: str) -> None:
     """The defects of the past, and their like."""
     family, rule, _ = PLANTED[defect]

@@ -29,8 +29,15 @@ def test_no_interleaving_breaks_a_promise(family: str) -> None:
     assert found is None, f"\n{found}"
 
 
+#: They take searches of ten seconds and more.
+_IN_SOAK = ("calls of timers stay due", "emits that are noted are not pending")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("race", sorted(PLANTED))
+@pytest.mark.parametrize(
+    "race",
+    [pytest.param(one, marks=[pytest.mark.long] if one in _IN_SOAK else []) for one in sorted(PLANTED)],
+)
 def test_a_planted_race_is_found(race: str) -> None:
     """Those that were in this tree, and those that are easily made."""
     family, _ = PLANTED[race]
