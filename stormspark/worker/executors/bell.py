@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import weakref
+from collections.abc import Callable
 
 __all__ = ["Bell"]
 
@@ -27,7 +28,7 @@ class Bell:
         os.set_blocking(self._read, False)
         os.set_blocking(self._write, False)
         self._rung = False
-        self._close = weakref.finalize(self, _close, self._read, self._write)
+        self._close = weakref.finalize(self, _close_both, os.close, self._read, self._write)
         self._poll = select.poll()  # not select.select, which takes no descriptor above 1023
         self._poll.register(self._read, select.POLLIN)
 
@@ -67,6 +68,6 @@ class Bell:
         self._close()
 
 
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
+def _close_both(close: Callable[[int], None], read: int, write: int) -> None:
+    close(read)
+    close(write)

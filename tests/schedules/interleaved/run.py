@@ -31,7 +31,7 @@ from stormspark.worker.state.batch_state import BatchState
 from stormspark.worker.step import Step, WorkerReport
 from stormspark.worker.task import Task
 from tests.schedules.interleaved.components import Basic, Count, Feed, Numbers, Route, Work
-from tests.schedules.interleaved.scheduler import FoundError, Pipes, Primitives, Scheduler
+from tests.schedules.interleaved.scheduler import FoundError, KilledError, Pipes, Primitives, Scheduler
 from tests.schedules.interleaved.world import World, begin_world
 
 __all__ = ["FAMILIES", "Result", "find", "run"]
@@ -383,6 +383,8 @@ def run(family: str, seed: int, *, opcodes: bool = False) -> Result:
             result.rule, _, result.what = str(error).partition("\n")
             frames = traceback.extract_tb(error.__traceback__)[:-3]
             result.what += "\n  the worker: " + " > ".join(f"{one.name}:{one.lineno}" for one in frames[-8:])
+        except KilledError:
+            result.rule, _, result.what = scheduler.found.partition("\n")
         except _BrokenError:
             pass
         except Exception as error:

@@ -37,7 +37,7 @@ class FoundError(BaseException):
     """The run can't go on: nobody can run, or there is no end. It is no `Exception`, so that no handler for errors keeps it."""
 
 
-class _KilledError(BaseException):
+class KilledError(BaseException):
     """Ends a thread, because the run is over."""
 
 
@@ -106,6 +106,8 @@ class Scheduler:
         self._last: deque[tuple[float, str, tuple[str, str, int], str]] = deque(maxlen=_SHOWN)
         self._failure: str | None = None
         self._killed = False
+        #: What was found. The code under test may take the error that says so for one of its own, and go on.
+        self.found = ""
         self._next_interruption()
 
     # -- the run -------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ class Scheduler:
     def _interrupt(self, frame: FrameType) -> None:
         if self._killed:
             if self._left < -_MOST_STEPS:
-                raise _KilledError
+                raise KilledError
             return
         me = self.current
         me.place = _place(frame)
@@ -203,7 +205,7 @@ class Scheduler:
         """Wait until ``ready`` returns true, or until a time. Return whether it does."""
         if not ready():
             if self._killed:
-                raise _KilledError
+                raise KilledError
             me = self.current
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and frame.f_code.co_filename not in self._files:
@@ -233,17 +235,17 @@ class Scheduler:
                 return
             self._wait_for_token(me)
         if me is self.main and self._failure is not None and not self._killed:
-            failure, self._failure = self._failure, None
+            self.found, self._failure = self._failure, None
             self._killed = True
             sys.settrace(None)
-            raise FoundError(failure)
+            raise FoundError(self.found)
 
     def _wait_for_token(self, me: _Thread) -> None:
         if not me.gate.acquire(timeout=_PATIENCE_SECS):
             msg = f"{me.name} waits for a real lock:\n{self.story()}"
             raise RuntimeError(msg)
         if self._killed and me is not self.main:
-            raise _KilledError
+            raise KilledError
 
     def _choose(self) -> _Thread | None:
         can_run, timed = [], []
@@ -282,7 +284,7 @@ class Scheduler:
                 self._wait_for_token(one)
                 sys.settrace(self._on_call)
                 run()
-            except _KilledError:
+            except KilledError:
                 pass
             except BaseException as error:
                 self._fail(f"{one.name} ends with {type(error).__name__}: {error}")
