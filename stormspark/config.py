@@ -432,6 +432,8 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return None
     # bool is an int to Python, but `topology.workers: true` is a mistake and 1 is no truth value.
     if not isinstance(value, types) or isinstance(value, bool) != (bool in types):
+        if words := setting.metadata["one_of"]:
+            return f"{key} must be {_one_of(words)}, got {value!r} of type {type(value).__name__}"
         wanted = " or ".join(kind.__name__ for kind in types)
         return f"{key} must be {wanted}, got {value!r} of type {type(value).__name__}"
     if least is not None and value < least:
@@ -440,10 +442,14 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return f"{key} must be at most {_LAST_PORT}, got {value!r}"
     words, row = setting.metadata["one_of"], setting.metadata["row"]
     if words and value not in words:
-        *others, last = map(repr, words)
-        wanted = f"{', '.join(others)} or {last}" + (f" ({row})" if row else "")
+        wanted = _one_of(words) + (f" ({row})" if row else "")
         return f"{key} must be {wanted}, got {value!r}"
     return None
+
+
+def _one_of(words: tuple[str, ...]) -> str:
+    *others, last = map(repr, words)
+    return f"{', '.join(others)} or {last}"
 
 
 def conf_problems(conf: Mapping[Any, Any]) -> list[str]:

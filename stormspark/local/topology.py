@@ -268,8 +268,7 @@ class LocalTopology:
                 busy = worker.busy()
                 if busy is not None and not busy.alone and busy.seconds > _STUCK_SECS:
                     _log.warning(
-                        "topology %s can't stop: it has been in the code of %s for %.0f s; next_tuple, execute and the like "
-                        "must return soon (B1)",
+                        "topology %s waits for the code of %s, which has not returned for %.0f s, before it stops (B1)",
                         self.name,
                         busy.task,
                         busy.seconds,

@@ -49,7 +49,7 @@ _COMPUTE_EXCEPT = {
     "bz2": "BZ2File open",
     "codecs": "EncodedFile StreamReaderWriter open",
     "inspect": "findsource getcomments getsource getsourcefile getsourcelines",
-    "logging": "FileHandler config handlers",
+    "logging": "FileHandler basicConfig config handlers",
     "lzma": "LZMAFile open",
     "numpy": "DataSource distutils f2py fromfile genfromtxt load loadtxt memmap open_memmap save savetxt savez savez_compressed "
     "testing vectorize",
@@ -61,7 +61,7 @@ _COMPUTE_EXCEPT = {
     "substrait",
     "time": "sleep",
     "uuid": "getnode uuid1",
-    "xml.etree.ElementTree": "iterparse parse",
+    "xml.etree.ElementTree": "ElementTree iterparse parse",
 }
 
 _PYARROW_WAITS = (

@@ -313,7 +313,8 @@ class Task:
 
     @property
     def shared_executor(self) -> Executor:
-        """The thread pool of the worker."""
+        """The thread pool of the worker. Tasks are guarded from now on, because another task may have started its threads."""
+        self._host.guard()
         return self._host.shared_executor
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:

@@ -48,6 +48,9 @@ class Host(Protocol):
     def clear_timers(self, task: Task) -> None:
         """Drop all timers of the task, because its instance has ended."""
 
+    def guard(self) -> None:
+        """Prepare all tasks for calls from other threads, because user code has some."""
+
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of the worker."""

@@ -56,5 +56,6 @@ class TaskMetrics:
 
     def take(self) -> list[DataPoint]:
         """Return the readings since the last call, oldest first."""
-        readings, self._readings = self._readings, []
+        readings = self._readings[:]
+        del self._readings[: len(readings)]  # not a new list: a metric may be read on another thread now
         return readings

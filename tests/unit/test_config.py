@@ -208,6 +208,14 @@ def test_settings_that_take_one_of_a_list_of_words():
     }
 
 
+def test_a_setting_with_words_names_them_whatever_came():
+    """J5: also for a value of another type."""
+    with pytest.raises(
+        InvalidTopologyError, match="must be 'auto', 'always' or 'never', got True of type bool"
+    ):
+        Settings.read({"stormspark.executor.threads": True})
+
+
 def test_keys_of_older_storms_are_no_mistakes_and_come_with_a_reason():
     """A23: of 0.5 to 1.2; somebody who ports has them in old files."""
     old = """topology.ackers topology.acker.tasks topology.disable.loadaware topology.bolts.tuple.timestamp.field.name

@@ -57,7 +57,12 @@ class Bell:
 
     def wait(self, seconds: float) -> bool:
         """Wait for a ring, at most for ``seconds``; return whether there was one."""
-        return bool(self._poll.poll(seconds * 1000))
+        rung = bool(self._poll.poll(seconds * 1000))
+        if rung:
+            self._rung = (
+                True  # two threads may have rung at once, and `quiet` has read the ring of one of them
+            )
+        return rung
 
     def close(self) -> None:
         """Close the descriptors, unless they are closed. Later rings do nothing, but nobody may be about to ring now.

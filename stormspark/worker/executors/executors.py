@@ -247,7 +247,10 @@ class Executors:
         calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
         if not calls:
             return None
-        spouts = {spout.name for spout in self.spouts}
+        # A spout with state may be what a batch waits for.
+        spouts = {
+            spout.name for spout in self.spouts if not (spout.waits_for_commit and spout.state is not None)
+        }
         name, since = min(calls, key=lambda call: (call[0] in spouts, call[1]))
         begins = next((task.begins_since for task in self.tasks if task.name == name), None)
         opens = begins is not None and begins <= since

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -171,6 +172,11 @@ class ThreadedTask(Task):
         mailbox = self.mailbox
         if mailbox.at_hand and not mailbox.is_taking:
             mailbox.take(mailbox.at_hand)
+
+    @property
+    def shared_executor(self) -> Executor:
+        """See `Task.shared_executor`. The collectors of this task look at the calling thread in any case."""
+        return self._host.shared_executor
 
     def outlet(self, stream: str) -> Outlet:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""

@@ -240,3 +240,19 @@ def test_a_group_belongs_to_the_thread_that_calls_next_tuple() -> None:
     (spout,) = rig.users("a")
     (raised,) = spout.raised
     assert isinstance(raised, EmitError) and "a[0]: a thread of its own" in str(raised)
+
+
+class SharesAPool(BasicBolt):
+    """Asks for the pool of its worker."""
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        self.pool = context.shared_executor
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        pass
+
+
+def test_whoever_asks_for_the_shared_pool_is_guarded() -> None:
+    """A28, W26: another task may have started the threads of the pool already, unnoticed."""
+    rig = Rig(two(SharesAPool(), [(1,)]), 1)
+    assert rig.workers[0].services.guarded
