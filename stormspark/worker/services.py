@@ -143,9 +143,8 @@ class TaskServices:
     def guard(self) -> None:
         """Prepare all tasks for calls from other threads, because user code has started one."""
         self.guarded = True
-        if (
-            not self._tasks_are_guarded
-        ):  # executors with threads of their own set `guarded`, too, and guard nobody
+        # Executors with threads of their own set `guarded`, too, and guard nobody.
+        if not self._tasks_are_guarded:
             self._tasks_are_guarded = True
             for task in self._tasks:
                 task.guard()

@@ -127,9 +127,8 @@ class Turns:
         executors = self._executors
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False
-        if (
-            self._departures.lanes
-        ):  # the other workers wait for this one, so a call that takes long is not waited for
+        if self._departures.lanes:
+            # The other workers wait for this one, so it must not wait for a call that takes long.
             return executors.wait_with_patience(until)
         executors.wait(until)
         return self._clock() < until
