@@ -64,7 +64,12 @@ class ThreadedSpoutCollector:
         self._task.note_emit(self._notes, emit, message_id)
 
     def group(self, message_id: Hashable) -> ThreadedSpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68)."""
+        """Emit several tuples under one message id, with one verdict (X68).
+
+        Raises `EmitError` on any thread but that of the executor.
+        """
+        if not self._task.executor.is_current:
+            raise self._collector.refused_group()
         return ThreadedSpoutGroup(self._task, self._notes, self._collector, message_id)
 
     def flush(self) -> None:

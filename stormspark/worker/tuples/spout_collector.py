@@ -136,13 +136,17 @@ class SpoutCollector:
     def group(self, message_id: Hashable) -> SpoutGroup:
         """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on any thread but the task's."""
         if self.guarded and get_ident() != self._task.thread:
-            msg = (
-                f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
-                f"next_tuple: let the thread put into a queue.Queue what is to be emitted, and emit it as a group in next_tuple"
-            )
-            self._task.report_error(msg)
-            raise EmitError(msg)
+            raise self.refused_group()
         return SpoutGroup(self, message_id)
+
+    def refused_group(self) -> EmitError:
+        """Report that a thread of user code has asked for a group, and return the error to raise there."""
+        msg = (
+            f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
+            f"next_tuple: let the thread put into a queue.Queue what is to be emitted, and emit it as a group in next_tuple"
+        )
+        self._task.report_error(msg)
+        return EmitError(msg)
 
     def flush(self) -> None:
         """Do nothing: tuples leave with the superstep (B5)."""

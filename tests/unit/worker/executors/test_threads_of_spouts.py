@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stormspark import Fields, Spout, TopologyBuilder
+from stormspark.errors import EmitError
 from tests.unit.worker.executors.runs import Repeat, Told, running, until
 
 pytestmark = pytest.mark.slow
@@ -49,3 +50,23 @@ def test_a_thread_may_emit_any_number_of_tuples() -> None:
         until(lambda: len(told.all) == total + 1)
         local.run_until_idle()
     assert {n for (n,) in told.all} == {*range(-1, total)}
+
+
+class Grouping(Reader):
+    """Its thread asks for a group."""
+
+    def read(self) -> None:
+        try:
+            self.collector.group(1)
+        except EmitError as error:
+            self.told(str(error))
+
+
+def test_a_thread_gets_no_group() -> None:
+    """X68: as everywhere else."""
+    told = Told("grouping")
+    builder = TopologyBuilder()
+    builder.set_spout("reader", Grouping(0, told))
+    builder.set_bolt("end", Repeat()).shuffle_grouping("reader")
+    with running(builder.create_topology("grouping")):
+        until(lambda: any("queue.Queue" in str(what) for (what,) in told.all))
