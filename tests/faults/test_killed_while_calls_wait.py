@@ -18,7 +18,7 @@ from tests.waiting import wait_for, wait_until_idle, worker_processes
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
-TOTAL, EXECUTORS, SECS_EACH = 400, 40, 0.2
+TOTAL, EXECUTORS, SECS_EACH = 1200, 40, 0.5
 
 
 class Waits(Bolt):
@@ -55,7 +55,7 @@ def test_nothing_is_lost_with_twenty_calls_under_way(
         return {number for what, number, *of in effects if what == "begins" and of == [pid]} - ended
 
     try:
-        wait_for(lambda: len(worker_processes("calls-under-way")) == 2, message="two workers")
+        wait_for(lambda: len(read_effects(tmp_path, "waits")) > EXECUTORS, message="calls in both workers")
         # The worker without the spout, so that the spout lives on and replays what fails.
         numbers = next(task.worker for task in running.plan.tasks.values() if task.component == "numbers")
         victim = worker_processes("calls-under-way")[1 - numbers].pid
