@@ -33,7 +33,7 @@ _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
 #: How long a call of ``next_tuple`` may wait before the spout counts as one that has nothing to emit.
-_PATIENCE_SECS = 1.0
+_PATIENCE_SECS = 5.0
 
 
 class ThreadedSpoutTask(ThreadedTask, SpoutTask):

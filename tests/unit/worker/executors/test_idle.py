@@ -42,7 +42,7 @@ class Stuck(Numbers):
 
 
 def test_but_not_for_ever() -> None:
-    """A call that does nothing for a second is not waited for."""
+    """A call that does nothing for some seconds is not waited for."""
     told = Told("stuck")
     builder = TopologyBuilder()
     builder.set_spout("numbers", Stuck([1], told))
