@@ -326,7 +326,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     def may_emit_soon(self) -> bool:
         """Whether tuples may come soon: the spout has emitted or got a verdict, and no later call has emitted nothing.
 
-        Once a call has emitted nothing for a second, no tuples are expected.
+        Once a call has emitted nothing for some seconds, no tuples are expected.
         """
         stirred = self._stirred
         return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
