@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_SECS, wait_until_gone, wait_until_idle, worke
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 
-def spinning(times: int, folder: Path) -> tuple[Any, dict[str, Any]]:
+def spinning(times: int, folder: Path, *, on_workers_thread: bool = False) -> tuple[Any, dict[str, Any]]:
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers(20, replays=5))
     builder.set_bolt("spins", Spins(times), 2).shuffle_grouping("numbers")
@@ -30,6 +30,10 @@ def spinning(times: int, folder: Path) -> tuple[Any, dict[str, Any]]:
         "stormspark.stuck.warning.secs": 1,
         "stormspark.stuck.timeout.secs": 3,
     }
+    if (
+        on_workers_thread
+    ):  # On a thread of its executor's own a call holds up no batch, so no attempt at one fails.
+        conf["stormspark.executor.threads"] = "never"
     return builder.create_topology(f"spinning-{times}"), conf
 
 
@@ -52,7 +56,7 @@ def test_a_bolt_that_never_gets_out_of_its_loop_stops_the_topology_with_the_reas
     start: Callable[..., SparkTopology], tmp_path: Path
 ) -> None:
     """W6, W22: after stormspark.max.attempts; nothing is left over."""
-    topology, conf = spinning(1000, tmp_path)
+    topology, conf = spinning(1000, tmp_path, on_workers_thread=True)
     running = start(topology, conf=conf | {"stormspark.max.attempts": 2})
     assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, WorkerLostError)
