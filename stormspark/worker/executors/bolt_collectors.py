@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stormspark.acker import Outcome, Roots, Verdict
-from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, BoltAckInfo, BoltFailInfo, EmitInfo, Tuple
+from stormspark.api import DEFAULT_STREAM, TICK_SOURCE, BoltFailInfo, EmitInfo, Tuple
 from stormspark.api.tuple_state import HELD, SETTLED
 from stormspark.errors import EmitError
 from stormspark.worker.tuples.edges import close_edges, reset_timeouts
@@ -72,8 +72,7 @@ class ThreadedBoltCollector:
         """Ack a tuple (E5)."""
         if not self._settle(tup, "ack"):
             self._task.note(self._notes, partial(self._acked, tup))
-            for hook in self._task.hooks:
-                hook.bolt_ack(BoltAckInfo(tup, self._task.id))
+            self._task.call_ack_hooks(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5, E24, E25)."""

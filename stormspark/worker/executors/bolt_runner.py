@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from stormspark.api import BasicBolt, Bolt, BoltAckInfo, BoltExecuteInfo, TopologyContext, Tuple
+from stormspark.api import BasicBolt, Bolt, BoltExecuteInfo, TopologyContext, Tuple
 from stormspark.api.tuple_state import HELD, OPEN, SETTLED
 from stormspark.spi import ACK, AutoAckBolt
 from stormspark.worker.bolts.runner import Runner
@@ -58,9 +58,8 @@ class ThreadedRunner(Runner):
         """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether it is open, held or settled."""
         self._execute(tup)
         if tup.roots is not None and tup.state == OPEN:
-            self.may_hold.add(
-                tup
-            )  # first: a thread of the bolt may ack a tuple as soon as its state says that it is held
+            # First: a thread of the bolt may ack a tuple as soon as its state says that it is held.
+            self.may_hold.add(tup)
             tup.state = HELD
 
     def _execute(self, tup: Tuple) -> None:
@@ -124,5 +123,4 @@ class _BasicRunner(ThreadedRunner):
     def call_hooks(self, tup: Tuple, took: float) -> None:
         """See `ThreadedRunner.call_hooks`."""
         super().call_hooks(tup, took)
-        for hook in self.task.hooks:
-            hook.bolt_ack(BoltAckInfo(tup, self.task.id))
+        self.task.call_ack_hooks(tup)

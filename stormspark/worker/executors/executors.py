@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -42,11 +43,10 @@ class Executors:
         self.bolts: list[ThreadedBoltTask] = []
         self.spouts: list[ThreadedSpoutTask] = []
         self.threads: dict[tuple[str, int], ExecutorThread] = {}
-        self._task_of: dict[Notes, ThreadedTask] = {}
-        #: The instances that have noted something.
-        self._noted: deque[Notes] = deque()
+        #: The tasks whose instances have noted something, with their notes.
+        self._noted: deque[tuple[ThreadedTask, Notes]] = deque()
         #: The notes of spouts that may not emit now. They are taken later.
-        self._later: list[Notes] = []
+        self._later: list[tuple[ThreadedTask, Notes]] = []
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         #: Whether the worker opens. Then an error in ``prepare`` is raised, and does not stop a topology that runs already.
@@ -76,8 +76,9 @@ class Executors:
             self.tasks.append(task)
         self.bolts = [task for task in self.tasks if isinstance(task, ThreadedBoltTask)]
         self.spouts = [task for task in self.tasks if isinstance(task, ThreadedSpoutTask)]
+        side_by_side = Counter(component for component, _ in self.threads)
         for bolt in self.bolts:
-            bolt.side_by_side = sum(component == bolt.component.id for component, _ in self.threads)
+            bolt.side_by_side = side_by_side[bolt.component.id]
 
     @property
     def is_workers_thread(self) -> bool:
@@ -88,14 +89,11 @@ class Executors:
 
     def new_notes(self, task: ThreadedTask) -> Notes:
         """Make the notes of a new instance of a task."""
-        notes = Notes(task.name, self._announce)
-        self._task_of = {one: of for one, of in self._task_of.items() if of is not task}
-        self._task_of[notes] = task
-        return notes
+        return Notes(task.name, partial(self._announce, task))
 
-    def _announce(self, notes: Notes) -> None:
+    def _announce(self, task: ThreadedTask, notes: Notes) -> None:
         """Remember that there are notes. Any thread may call this."""
-        self._noted.append(notes)
+        self._noted.append((task, notes))
         assert self._bell is not None
         self._bell.ring()
 
@@ -106,18 +104,17 @@ class Executors:
         noted = self._noted
         taken = bool(noted)
         for _ in range(len(noted)):
-            self._take(noted.popleft())
+            self._take(*noted.popleft())
         if taken:
             self._call.enter(None)
             self._last_taken = self._clock()
         return taken
 
-    def _take(self, notes: Notes) -> None:
-        task = self._task_of.get(notes)
-        if task is None:  # its instance has ended
+    def _take(self, task: ThreadedTask, notes: Notes) -> None:
+        if notes is not task.notes:  # its instance has ended
             return
         if isinstance(task, ThreadedSpoutTask) and not (task.is_asked or task.is_starting):
-            self._later.append(notes)
+            self._later.append((task, notes))
             return
         self._call.enter(task)
         task.take_notes(notes)
@@ -142,12 +139,11 @@ class Executors:
         self._bell.wait(_WAIT_SECONDS)
         self._bell.quiet()
         for _ in range(len(self._noted)):
-            notes = self._noted.popleft()
-            task = self._task_of.get(notes)
-            if task is None or task.executor is executor:
-                self._take(notes)
+            task, notes = self._noted.popleft()
+            if task.executor is executor:
+                self._take(task, notes)
             else:
-                self._noted.append(notes)
+                self._noted.append((task, notes))
 
     # -- waiting ---------------------------------------------------------------------------------------------------
 
@@ -204,7 +200,7 @@ class Executors:
         """Wait until all these tasks have begun; raise the `ComponentError` of the first that can't."""
         while any(task.is_starting for task in tasks):
             self._call.enter(next(task for task in tasks if task.is_starting))
-            self.wait(float("inf"))
+            self.wait(inf)
             self.take_in()
             self._raise_failed(tasks)
         self._raise_failed(tasks)

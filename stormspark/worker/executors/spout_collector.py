@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM
-from stormspark.errors import EmitError
 from stormspark.worker.executors.bolt_collectors import emitted
 
 if TYPE_CHECKING:
@@ -145,9 +144,4 @@ class ThreadedSpoutGroup:
 
     def _check_open(self) -> None:
         if not self._open:
-            task = self._task
-            msg = (
-                f"component {task.component.id!r}, task {task.id}: the group of message {self._message_id!r} is not open; "
-                f"emit inside `with collector.group(message_id) as group:` (X68)"
-            )
-            raise EmitError(msg)
+            raise self._collector.closed_group(self._message_id)

@@ -116,7 +116,7 @@ class ThreadedTask(Task):
         """See `Task.stop`. If a call has still not returned, there is no ``close`` or ``cleanup``."""
         if self.executor.gave_up:
             self.reports.logger.warning(
-                "%s gets no close or cleanup: the code of %s has not returned for %g s",
+                "%s gets no close or cleanup: the code of %s has not returned for %.0f s",
                 self.name,
                 *self.executor.at_for,
             )
@@ -264,9 +264,5 @@ class ThreadedTask(Task):
         try:
             notes.take()
         except Exception as error:
-            self._note_raised(error)
+            self.raised("emit", error)
             self._go_on()
-
-    def _note_raised(self, error: Exception) -> None:
-        """Handle an error in something that was noted, like a value that a fields grouping can't hash."""
-        self.raised("emit", error)

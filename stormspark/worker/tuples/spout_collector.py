@@ -148,6 +148,14 @@ class SpoutCollector:
         self._task.report_error(msg)
         return EmitError(msg)
 
+    def closed_group(self, message_id: Hashable) -> EmitError:
+        """Return the error of an emit in a group that is not open."""
+        task = self._task
+        return EmitError(
+            f"component {task.component.id!r}, task {task.id}: the group of message {message_id!r} is not open; emit inside "
+            f"`with collector.group(message_id) as group:` (X68)"
+        )
+
     def flush(self) -> None:
         """Do nothing: tuples leave with the superstep (B5)."""
 
@@ -248,12 +256,7 @@ class SpoutGroup:
     def _outlet(self, stream: str) -> Outlet:
         collector = self._collector
         if not self._open:
-            task = collector._task
-            msg = (
-                f"component {task.component.id!r}, task {task.id}: the group of message {self._message_id!r} is not open; "
-                f"emit inside `with collector.group(message_id) as group:` (X68)"
-            )
-            raise EmitError(msg)
+            raise collector.closed_group(self._message_id)
         if collector.emitted == collector.pause_at:
             collector._task.pause()
         collector.emitted += 1
