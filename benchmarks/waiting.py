@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from benchmarks.asynchronous import Numbers
 from benchmarks.storm_peer import run_storm
 from benchmarks.word_count import measure_on, spread
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
@@ -41,20 +42,6 @@ _CHAIN = ("first", "second", "third")
 _TURNS = (False, True, True, False)
 #: How much of the seconds and of the warm-up a turn takes.
 _TURN = 0.5
-
-
-class Numbers(Spout):
-    """Numbers, as fast as they are asked for."""
-
-    def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector, self.number = collector, 0
-
-    def next_tuple(self) -> None:
-        self.number += 1
-        self.collector.emit((self.number,), message_id=self.number)
-
-    def declare_output_fields(self, declarer: Any) -> None:
-        declarer.declare(Fields("number"))
 
 
 class Polls(Spout):

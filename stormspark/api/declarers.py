@@ -66,7 +66,8 @@ class ComponentDeclaration:
     #: For a component that knows its batches: ``finish`` or ``commit``, or ``part`` if nobody informs it of a batch's end. For
     #: every other component it is empty. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
-    #: Why the component's code may wait; empty if it only computes. See `stormspark.waiting_code`.
+    #: Why the component's code may wait (`stormspark.waiting_code`); empty if it only computes, or runs on the worker's thread in
+    #: any case.
     may_wait: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
@@ -110,6 +111,7 @@ class Declarer(ComponentConfiguration):
             self._ask(
                 "the late tuple stream", lambda: declarer.declare_stream(late, Fields(LATE_TUPLE_FIELD))
             )
+        on_workers_thread = _runs_on_workers_thread(component)
         return ComponentDeclaration(
             id=self._id,
             kind=self._kind,
@@ -128,8 +130,8 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
-            may_wait=why_it_may_wait(component) or "",
-            on_workers_thread=_runs_on_workers_thread(component),
+            may_wait="" if on_workers_thread else why_it_may_wait(component) or "",
+            on_workers_thread=on_workers_thread,
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )

@@ -515,55 +515,23 @@ class Nimbus:
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
         """Warn about user code that does not return (B1). If it holds up a batch for too long, give the worker up."""
-        if busy is not None and busy.alone:
-            self._look_at_lonely(link, busy)
-            return
-        if busy is not None:
+        if busy is not None and not busy.alone:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
-        if busy is not None and 0 < most <= busy.seconds:
-            self._lose(
-                link.worker,
-                link.incarnation,
-                f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
-            )
-            if link.process.host == socket.gethostname():
-                end_process(link.process)
-            return
+            if 0 < most <= busy.seconds:
+                self._lose(
+                    link.worker,
+                    link.incarnation,
+                    f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
+                )
+                if link.process.host == socket.gethostname():
+                    end_process(link.process)
+                return
         if busy is None or busy.seconds < self._stuck_secs:
             link.warned_at = self._stuck_secs
         elif busy.seconds >= link.warned_at:
             link.warned_at = 2 * busy.seconds
-            if busy.opens:
-                _log.warning(
-                    "worker %d is not ready yet, and the topology waits for it: it has been in %s for %.0f s, where a task "
-                    "opens or state is read; set stormspark.prepare.timeout.secs to limit that",
-                    link.worker,
-                    busy.task,
-                    busy.seconds,
-                )
-                return
-            _log.warning(
-                "worker %d has been in the code of %s for %.0f s, and the topology waits for it: next_tuple, execute and the "
-                "like must return soon (B1); if this call never returns, kill the topology",
-                link.worker,
-                busy.task,
-                busy.seconds,
-            )
-
-    def _look_at_lonely(self, link: _Link, busy: Busy) -> None:
-        """Name a spout whose ``next_tuple`` does not return. Nobody waits for it but its own executor, so its worker goes on."""
-        if busy.seconds < self._stuck_secs:
-            link.warned_at = self._stuck_secs
-        elif busy.seconds >= link.warned_at:
-            link.warned_at = 2 * busy.seconds
-            _log.warning(
-                "next_tuple of %s has not returned for %.0f s; only its own executor in worker %d waits for it, and the spout "
-                "hears of acks and fails when it returns (B1, B3)",
-                busy.task,
-                busy.seconds,
-                link.worker,
-            )
+            _log.warning("%s", _warning(link.worker, busy))
 
     # -- changes ---------------------------------------------------------------------------------------------
 
@@ -636,3 +604,21 @@ def _error(pickled: bytes, text: str) -> BaseException:
         if isinstance(error, StormsparkError):
             return error
     return StormsparkError(text)
+
+
+def _warning(worker: int, busy: Busy) -> str:
+    """Say whose code has not returned for long, and who waits for it."""
+    if busy.alone:
+        return (
+            f"next_tuple of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} "
+            f"waits for it, and the spout hears of acks and fails when it returns (B1, B3)"
+        )
+    if busy.opens:
+        return (
+            f"worker {worker} is not ready yet, and the topology waits for it: it has been in {busy.task} for "
+            f"{busy.seconds:.0f} s, where a task opens or state is read; set stormspark.prepare.timeout.secs to limit that"
+        )
+    return (
+        f"worker {worker} has been in the code of {busy.task} for {busy.seconds:.0f} s, and the topology waits for it: "
+        f"next_tuple, execute and the like must return soon (B1); if this call never returns, kill the topology"
+    )

@@ -136,13 +136,16 @@ class SpoutTask(Task):
 
     def _activate_or_deactivate(self) -> None:
         try:
-            if self.life.is_active:
-                self.spout.activate()
-            else:
-                self.spout.deactivate()
+            self._tell_activity(self.life.is_active)
         except Exception as error:
             failure = self._component_error("raised in activate or deactivate", error)
             raise failure from error
+
+    def _tell_activity(self, active: bool) -> None:
+        if active:
+            self.spout.activate()
+        else:
+            self.spout.deactivate()
 
     def activate_or_stop(self, active: bool) -> None:
         """Call `set_active`; an error in it stops the topology."""

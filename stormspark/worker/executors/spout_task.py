@@ -105,10 +105,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             return
         self._was_activated = active
         try:
-            if active:
-                self.spout.activate()
-            else:
-                self.spout.deactivate()
+            self._tell_activity(active)
         except InstanceEnded:
             return
         except BaseException as error:  # SystemExit must not end the thread
