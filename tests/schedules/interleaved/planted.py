@@ -12,7 +12,6 @@ from typing import Any
 from unittest.mock import patch
 
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
-from stormspark.worker.executors.executors import Executors
 from stormspark.worker.executors.notes import Notes
 from stormspark.worker.executors.queue import SharedQueue
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
@@ -84,11 +83,6 @@ def _ended_notes_count() -> Iterator[None]:
         self.ended = True
         self._room.set()
 
-    def new_notes(self: Executors, task: ThreadedTask) -> Notes:
-        notes = Notes(task.name, self._announce)
-        self._task_of[notes] = task
-        return notes
-
     def take_notes(self: ThreadedTask, notes: Notes) -> None:
         try:
             notes.take()
@@ -98,7 +92,6 @@ def _ended_notes_count() -> Iterator[None]:
 
     with (
         patch.object(Notes, "end", end),
-        patch.object(Executors, "new_notes", new_notes),
         patch.object(ThreadedTask, "take_notes", take_notes),
     ):
         yield
