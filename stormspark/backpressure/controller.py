@@ -28,6 +28,10 @@ the share. A bolt is at fault if it is above a water mark (F9: bytes; F7: tuples
 of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark or the exchange is the cause,
 and only the spouts' quantum adapts to it.
 
+A bolt whose executors have threads of their own works *alongside*: beside its worker's other bolts, and also while Spark carries
+tuples from superstep to superstep. Overhead takes no time from it, so what a tuple costs it is its own time alone. But it must
+not run out of tuples while those of the next round are on their way. So it gets the tuples of one more round.
+
 When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
 next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named as
 the cause of a limit.
@@ -71,6 +75,8 @@ _STILL = 0.67
 _OVERHEAD_SHARE = 0.05
 #: The same share while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
+#: How much of a spout's `work` and `sent` is kept from round to round.
+_KEPT = 0.7
 #: The longest round that is planned, in targets.
 _LONGEST = 4.0
 #: A round is never planned shorter than this many times its overhead.
@@ -109,7 +115,10 @@ _REMEMBERED = 1000
 
 @dataclass
 class _Bolt:
-    """A bolt as the controller sees it. Its work is added up per worker, because a worker does one thing at a time."""
+    """A bolt as the controller sees it. Its work is added up per worker.
+
+    A worker does one thing at a time, but for bolts whose executors have threads of their own (`alongside`).
+    """
 
     tasks: Sequence[int]
     tuples: WaterMarks
@@ -128,6 +137,9 @@ class _Bolt:
     fed: int = 0
     #: How many tuples arrived in the round, by task.
     arrived: dict[int, int] = field(default_factory=dict)
+    alongside: bool = False
+    #: The tasks that have executed nothing yet. How long their first calls have lasted so far is taken for their cost.
+    guessed: set[int] = field(default_factory=set)
 
     @property
     def above(self) -> bool:
@@ -145,8 +157,13 @@ class _Bolt:
             load, worker = loads.get(task), worker_of[task]
             if not isinstance(load, BoltLoad):
                 continue
+            self.alongside = load.alongside
             if load.executed:
                 self.cost[task] = load.seconds / load.executed
+                self.guessed.discard(task)
+            elif task in self.guessed or task not in self.cost:
+                self.guessed.add(task)
+                self.cost[task] = load.under_way
             cost, before = self.cost.get(task, 0.0), self.queued.get(task, 0)
             self.queued[task] = load.queued
             self.arrived[task] = load.executed + load.queued - before
@@ -161,8 +178,10 @@ class _Bolt:
         """Return how long the bolt's workers need for ``seconds`` of work, which are given by worker.
 
         Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when these
-        have finished.
+        have finished. If the bolt works alongside, none of its workers waits for another.
         """
+        if self.alongside:
+            return max(seconds.values(), default=0.0)
         turns = {False: 0.0, True: 0.0}
         for worker, one in seconds.items():
             turns[worker in self.beside] = max(turns[worker in self.beside], one)
@@ -185,6 +204,10 @@ class _Spout:
     cost: float | None = None
     #: The number of the spout's tuples by which this cost was computed.
     tuples: float = 0.0
+    #: How many seconds of work came to bolts that work alongside, and how many tuples it was for. Recent rounds count most. A
+    #: single round does not show what a tuple costs such bolts, because they get most tuples in a later round.
+    work: float = 0.0
+    sent: float = 0.0
     #: How many tuples arrived at each task of a bolt in the round that showed this cost.
     arrived: Mapping[int, int] = field(default_factory=dict)
     #: The share of the limit that remains after waiting tuples are subtracted.
@@ -238,14 +261,14 @@ class _Round:
 
     def __init__(self, seconds: float, bolts: Collection[_Bolt]) -> None:
         self.seconds = seconds
-        self._came = _by_worker(bolt.came for bolt in bolts)
-        self._left = _by_worker(bolt.left for bolt in bolts)
+        self._bolts = bolts
+        busy = _by_worker((bolt, bolt.busy) for bolt in bolts)
         #: The time that is left if the work of the busiest worker is subtracted.
-        self.overhead = max(0.0, seconds - max(_by_worker(bolt.busy for bolt in bolts).values(), default=0.0))
-        #: The time for the work that came if all bolts run one after another. For a single bolt see `_Bolt.in_turns`.
-        self.path = sum(bolt.in_turns(bolt.came) for bolt in bolts)
-        self._work = sum(
-            bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()})
+        self.overhead = max(0.0, seconds - max(busy.values(), default=0.0))
+        #: The time for the work that came if the bolts run one after another. For a single bolt see `_Bolt.in_turns`.
+        self.path = _together((bolt, bolt.in_turns(bolt.came)) for bolt in bolts)
+        self._work = _together(
+            (bolt, bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()}))
             for bolt in bolts
         )
         self._most = max((bolt.work for bolt in bolts), default=0.0)
@@ -256,16 +279,21 @@ class _Round:
         A bolt above a mark is at fault. So is a bolt with at least `_SHARE` of the work of the worst bolt, if all bolts' work,
         done or left, is at least `_SHARE` of the round.
         """
-        whole = self.seconds + max(self._left.values(), default=0.0)
+        whole = self.seconds + self.left_for(self._bolts)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
 
-    def came_for(self, bolts: Iterable[_Bolt]) -> float:
-        """Return the seconds of work that came to the busiest of these bolts' workers."""
-        return max((self._came[worker] for bolt in bolts for worker in bolt.came), default=0.0)
+    def came_for(self, bolts: Iterable[_Bolt], share: float = 1.0) -> float:
+        """Return the seconds of work that came to the busiest of these bolts' workers.
 
-    def left_for(self, bolts: Iterable[_Bolt]) -> float:
-        """Return the seconds of work that wait at the busiest of these bolts' workers."""
-        return max((self._left[worker] for bolt in bolts for worker in bolt.left), default=0.0)
+        Of the work of bolts that work alongside only this ``share`` counts.
+        """
+        came = _by_worker(((bolt, bolt.came) for bolt in self._bolts), share)
+        return max((came[worker] for bolt in bolts for worker in bolt.came), default=0.0)
+
+    def left_for(self, bolts: Iterable[_Bolt], share: float = 1.0) -> float:
+        """Return the seconds of work that wait at the busiest of these bolts' workers. ``share``: see `came_for`."""
+        left = _by_worker(((bolt, bolt.left) for bolt in self._bolts), share)
+        return max((left[worker] for bolt in bolts for worker in bolt.left), default=0.0)
 
 
 class Controller:
@@ -324,6 +352,8 @@ class Controller:
         self._history: deque[LimitChange] = deque(maxlen=_REMEMBERED)
         #: The overhead of each of the last rounds: the time that is not work of the busiest worker.
         self._overheads: deque[float] = deque(maxlen=_OVERHEADS)
+        #: How long the last rounds took.
+        self._lengths: deque[float] = deque(maxlen=_LATELY)
         self.begin()
 
     def begin(self) -> None:
@@ -337,7 +367,7 @@ class Controller:
         for name, spout in self._spouts.items():
             spout.cost, spout.because_of, spout.named, spout.loads = None, None, False, {}
             spout.crowded_out_by, spout.crowded = None, 0.0
-            spout.arrived = {}
+            spout.arrived, spout.work, spout.sent = {}, 0.0, 0.0
             spout.brake, spout.calm, spout.unused = 1.0, 0.0, 0
             spout.drift.reset()
             self._set(name, float(FIRST_LIMIT * len(spout.tasks)))
@@ -369,6 +399,7 @@ class Controller:
         for name, bolt in self._bolts.items():
             bolt.fed = sum(self._spouts[spout].emitted for spout in self._upstream[name])
         this = _Round(seconds, self._bolts.values())
+        self._lengths.append(seconds)
         if whole:
             overhead = this.overhead + filled
             self._overheads.append(overhead)
@@ -417,13 +448,19 @@ class Controller:
         bolts_to_blame = this.is_because_of(worst)
         spout.named = bolts_to_blame and spout.because_of is not None
         longest, least = self._longest(name, worst), float(len(spout.tasks))
-        spout.brake = 0.0 if worst.above else max(0.0, 1 - this.left_for(bolts) / longest)
+        share = longest / self._ahead(longest)
+        spout.brake = 0.0 if worst.above else max(0.0, 1 - this.left_for(bolts, share) / longest)
         if not spout.emitted:
             return
-        # The time that the round would have taken if exactly the tuples that came had been worked off in it.
-        whole = this.overhead + this.came_for(bolts)
         tuples = self._fair(name, spout, worst)
-        spout.cost = max(self._learn(name, spout, whole, tuples, worst, this), _LEAST_COST)
+        came = this.came_for(bolts, share)
+        spout.work, spout.sent = _KEPT * spout.work + came, _KEPT * spout.sent + tuples
+        if worst.alongside and spout.work:
+            cost = spout.work / spout.sent
+        else:
+            # The time that the round would have taken if exactly the tuples that came had been worked off in it.
+            cost = self._learn(name, spout, this.overhead + came, tuples, worst, this)
+        spout.cost = max(cost, _LEAST_COST)
         wanted = max(longest / spout.cost, least)
         if spout.because_of is None and spout.limit is not None:
             self._grow(name, spout, wanted, bolts_to_blame, worst)
@@ -443,7 +480,9 @@ class Controller:
         if spout.arrived and this.is_because_of(bolt):
             # The round processed earlier tuples. It shows nothing about the new tuples, but it shows how fast bolts are now. So
             # the cost is estimated: how long would the round that showed the last cost take at this speed?
-            work = _by_worker(one.time_for(spout.arrived, self._worker_of) for one in self._bolts.values())
+            work = _by_worker(
+                (one, one.time_for(spout.arrived, self._worker_of)) for one in self._bolts.values()
+            )
             busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
             return (min(self._overheads) + busiest) / spout.tuples
         # Little work came in, so the round is mostly overhead. Its time per tuple may be too high, but never too low.
@@ -452,10 +491,13 @@ class Controller:
     def _grow(self, name: str, spout: _Spout, wanted: float, bolts_to_blame: bool, worst: _Bolt) -> None:
         """Explore the speed of a new topology: raise the limit until a bolt is at fault, or until no limit stops the spout."""
         assert spout.limit is not None
-        if worst.above or (bolts_to_blame and wanted < spout.emitted):
+        # A round's overhead hides how fast bolts are, unless they work alongside.
+        is_known = worst.alongside and spout.work > 0
+        most = _GROWN * spout.limit if is_known else spout.emitted
+        if worst.above or (bolts_to_blame and wanted < most):
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
-            grown = max(2.0 * spout.emitted, wanted)
+            grown = wanted if is_known else max(2.0 * spout.emitted, wanted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
         elif wanted >= 2.0 * spout.limit:  # too low for a spout that emits more later
@@ -523,6 +565,8 @@ class Controller:
         them, the round is at most as long as the target, else `_LONGEST` targets. In both cases this bound is at least
         `_SHORTEST` times the overhead.
         """
+        if bolt.alongside:
+            return self.target  # overhead takes no time from it
         overhead = min(self._overheads, default=0.0)
         others = any(
             other.emitted
@@ -532,6 +576,15 @@ class Controller:
         )
         longest = self.target if others else _LONGEST * self.target
         return min(max(self.target, overhead / _OVERHEAD_SHARE), max(longest, _SHORTEST * overhead))
+
+    def _ahead(self, longest: float) -> float:
+        """Return for how many seconds a bolt that works alongside should have work after a round, including new tuples.
+
+        It works on while a round's tuples are on their way, which takes up to a round. So it needs the tuples of one round more
+        than the planned one, which is ``longest``, or as long as rounds are at present if they are longer.
+        """
+        usual = median(self._lengths)
+        return max(longest, usual) + usual
 
     def _set(self, name: str, limit: float | None) -> None:
         spout = self._spouts[name]
@@ -621,10 +674,27 @@ class Controller:
         )
 
 
-def _by_worker(seconds: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return the sum of all bolts' seconds for each worker, because a worker does one thing at a time."""
-    total: dict[int, float] = defaultdict(float)
-    for of_bolt in seconds:
-        for worker, one in of_bolt.items():
-            total[worker] += one
-    return total
+def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> float:
+    """Return the time that bolts need for their seconds of work.
+
+    A worker does one thing at a time, so the seconds of its bolts are added up. Bolts that work alongside take no time from each
+    other, nor from the other bolts. Of their seconds only a ``share`` counts.
+    """
+    in_turn = longest = 0.0
+    for bolt, one in seconds:
+        if bolt.alongside:
+            longest = max(longest, one * share)
+        else:
+            in_turn += one
+    return max(in_turn, longest)
+
+
+def _by_worker(
+    seconds: Iterable[tuple[_Bolt, Mapping[int, float]]], share: float = 1.0
+) -> Mapping[int, float]:
+    """Return for each worker the time that it needs for the seconds of work of all its bolts; see `_together`."""
+    of_worker: dict[int, list[tuple[_Bolt, float]]] = defaultdict(list)
+    for bolt, by_worker in seconds:
+        for worker, one in by_worker.items():
+            of_worker[worker].append((bolt, one))
+    return {worker: _together(of_bolts, share) for worker, of_bolts in of_worker.items()}

@@ -41,6 +41,12 @@ class BoltLoad(NamedTuple):
     queued_bytes: int
     #: The tuples that were shed in the round, because the topology sheds and its spouts are not slowed down (F10).
     shed: int = 0
+    #: Whether its executor has a thread of its own, so that it works beside all other bolts and also between supersteps. Then
+    #: `seconds` is divided by the number of the bolt's executors in this worker.
+    alongside: bool = False
+    #: For how many seconds the call under way has lasted, divided likewise. It is all that is known of a bolt's speed before
+    #: its first call has returned.
+    under_way: float = 0.0
 
 
 TaskLoad = SpoutLoad | BoltLoad

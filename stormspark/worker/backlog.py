@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stormspark.backpressure import WaterMarks
 from stormspark.config import Settings
 from stormspark.wire.frames import FrameKind
@@ -43,9 +45,9 @@ class Backlog:
         size += sum(lanes.bytes for lanes in departures.lanes.values())
         waiting += sum(map(len, departures.batch_lanes.values()))
         if not self._sheds:
-            behind = [bolt for bolt in self._bolts if bolt.waiting]
+            behind = {bolt: count for bolt in self._bolts if (count := bolt.waiting)}
             if behind:
-                waiting += sum(bolt.waiting for bolt in behind)
+                waiting += sum(behind.values())
                 size += self._queued_bytes(behind)
         if departures.batch_lanes or self._vectorised:
             # The rows of record batches are not objects, so only their bytes count.
@@ -54,18 +56,17 @@ class Backlog:
         too_many = self._tuple_marks.observe(waiting)
         return self._byte_marks.observe(size) or too_many
 
-    def _queued_bytes(self, behind: list[BoltTask]) -> int:
-        """Estimate how many bytes wait for those of the bolts ``behind`` that are not vectorised."""
-        if self._vectorised:
-            behind = [bolt for bolt in behind if bolt not in self._vectorised]
-        if not behind:
+    def _queued_bytes(self, behind: Mapping[BoltTask, int]) -> int:
+        """Estimate how many bytes wait for bolts that are not vectorised. ``behind`` says how many tuples wait for which bolt."""
+        bolts = [bolt for bolt in behind if bolt not in self._vectorised] if self._vectorised else [*behind]
+        if not bolts:
             return 0
         # Weigh the tuples of one bolt, a different one each time. To weigh those of all bolts would cost more than to execute
         # them.
         self._weighed += 1
-        one = behind[self._weighed % len(behind)]
+        one = bolts[self._weighed % len(bolts)]
         self._tuple_bytes[one.id] = one.queue.size_of_one()
-        return sum(bolt.waiting * self._tuple_bytes.get(bolt.id, 0) for bolt in behind)
+        return sum(behind[bolt] * self._tuple_bytes.get(bolt.id, 0) for bolt in bolts)
 
     def _rows(self) -> tuple[int, int]:
         """Return how many rows of record batches wait, and the bytes of those that are not in sealed frames.

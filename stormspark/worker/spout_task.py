@@ -333,6 +333,13 @@ class SpoutTask(Task):
         return self._may_go_on() if self.calls.suspended else self.account.pending < self._max_pending
 
     @property
+    def waits_for_verdicts(self) -> bool:
+        """Whether nothing but max spout pending keeps the spout from being called, so that an ack or a fail would let it go on."""
+        return (
+            self.life.is_active and self.allowance.left > 0 and self.account.pending >= self._max_pending
+        )
+
+    @property
     def _must_repeat(self) -> bool:
         """Whether the spout has yet to repeat what an earlier attempt at this batch announced."""
         return (

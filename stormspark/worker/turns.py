@@ -84,8 +84,11 @@ class Turns:
         still, now, used_up, alone = 0, self._clock(), False, len(spouts) == 1
         self._executors.begin_to_wait()
         while still < _MOST_BURSTS:
-            emitted, full = False, self._backlog.is_full()
-            if self._services.guarded and self.takes_calls and not full:
+            takes_calls = self._services.guarded and self.takes_calls
+            # To measure the backlog takes a look at every queue, so it is left out while nothing could make it grow.
+            full = (takes_calls or any(spout.may_emit for spout in spouts)) and self._backlog.is_full()
+            emitted = False
+            if takes_calls and not full:
                 self.take_calls(spouts)
             for spout in spouts:
                 if spout.has_verdicts or spout.may_emit:
@@ -114,7 +117,7 @@ class Turns:
             waits = self._outside.bolts and (idle or self._outside.wants_answers)
             if waits and self._outside.wait(until):
                 continue
-            if idle and not self._waits_for_executors(until):
+            if idle and not self._waits_for_executors(spouts, until):
                 break
         now = self._clock()
         for spout in spouts:
@@ -122,14 +125,16 @@ class Turns:
         self._call.enter(None)
         return used_up
 
-    def _waits_for_executors(self, until: float) -> bool:
+    def _waits_for_executors(self, spouts: Sequence[SpoutTask], until: float) -> bool:
         """Wait for a moment for executors at work, because they may need the spouts. Return false if none is, or time is up."""
         executors = self._executors
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False
         if self._departures.lanes:
-            # The other workers wait for this one, so it must not wait for a call that takes long.
-            return executors.wait_with_patience(until)
+            # The other workers wait for the tuples of this superstep. So this worker waits only for more of these tuples, and not
+            # for a call that takes long.
+            more = executors.spouts_began() or any(spout.waits_for_verdicts for spout in spouts)
+            return more and executors.wait_with_patience(until)
         executors.wait(until)
         return self._clock() < until
 

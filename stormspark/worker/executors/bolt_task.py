@@ -179,7 +179,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def load(self) -> BoltLoad:
         """See `BoltTask.load`. Executors that run side by side share the time."""
-        load = super().load()
+        load, now = super().load(), self._clock()
+        begun = list(self.under_way.values())[-1:] if self.queue.is_executed else []
         return load._replace(
-            seconds=load.seconds / self.side_by_side, queued=load.queued + self.queue.is_executed
+            seconds=load.seconds / self.side_by_side,
+            queued=load.queued + self.queue.is_executed,
+            alongside=True,
+            under_way=sum(now - since for since in begun) / self.side_by_side,
         )

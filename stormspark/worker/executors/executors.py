@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.executors import switching
 from stormspark.worker.executors.bell import Bell
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.notes import Notes
@@ -28,6 +29,9 @@ __all__ = ["Executors"]
 
 #: How long the worker's thread waits for notes at a time, before it looks at its own work again.
 _WAIT_SECONDS = 0.002
+#: The worker's thread takes notes at most once in this time. When many executors are busy it would take each note by itself
+#: otherwise, and each look at all queues costs as much as some calls.
+_GATHER_SECS = 0.0005
 #: How long a superstep waits for the next note. It is short, because a worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
 #: How long a stop waits for the calls that are under way, in seconds.
@@ -49,6 +53,7 @@ class Executors:
         self._later: list[tuple[ThreadedTask, Notes]] = []
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
+        self._has_ended = False
         #: Whether the worker opens. Then an error in ``prepare`` is raised, and does not stop a topology that runs already.
         self.opening = False
         self._departures: Departures
@@ -63,6 +68,7 @@ class Executors:
                 continue
             if self._bell is None:
                 self._bell = Bell()
+                switching.switch_often()
             key = task.component.id, task.executor_number
             if key not in self.threads:
                 self.threads[key] = ExecutorThread(
@@ -129,8 +135,8 @@ class Executors:
 
     def wake(self) -> None:
         """Let the threads of bolts look for tuples."""
-        for bolt in self.bolts:
-            if bolt.queue.waiting:
+        for bolt in self.bolts:  # this is called often, and most threads are awake
+            if bolt.executor.may_sleep and bolt.queue.waiting:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
@@ -187,10 +193,14 @@ class Executors:
     def wait(self, until: float) -> bool:
         """Wait for a note, for some milliseconds at most. Return false if it is ``until`` already."""
         assert self._bell is not None
-        seconds = min(_WAIT_SECONDS, until - self._clock())
+        now = self._clock()
+        seconds = min(_WAIT_SECONDS, until - now)
         if seconds <= 0:
             return False
-        if not self._noted:
+        gathering = self._last_taken + _GATHER_SECS - now
+        if gathering > 0:
+            time.sleep(min(gathering, seconds))
+        elif not self._noted:
             self._bell.wait(seconds)
         return True
 
@@ -227,6 +237,9 @@ class Executors:
 
     def end(self) -> None:
         """End all threads, without waiting for the calls that run."""
+        if self.threads and not self._has_ended:
+            switching.as_before()
+        self._has_ended = True
         for task in self.tasks:
             task.end_thread_work()
         for thread in self.threads.values():

@@ -81,13 +81,18 @@ class ExecutorThread:
     def wake(self) -> None:
         """Let the thread look for something to do. Any thread may call this, at any time."""
         try:
-            if self._sleep.locked():
+            if self.may_sleep:
                 self._sleep.release()
         except RuntimeError:
             pass  # another thread was faster
         if not self._started:
             self._started = True
             start_unwatched(self._thread)
+
+    @property
+    def may_sleep(self) -> bool:
+        """Whether the thread may not see what there is to do, unless somebody wakes it. Any thread may read this."""
+        return self._sleep.locked()
 
     def submit(self, task: str, call: Callable[[], object]) -> None:
         """Have a function called before the next turn. It must not raise. ``task`` is the name of the task whose code it runs."""

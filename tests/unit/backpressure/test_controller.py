@@ -395,3 +395,65 @@ def test_a_burst_that_was_ended_by_time_was_held_up_by_nobody() -> None:
     assert shown(30.0, -0.1) == [None, None], "one round proves nothing, however long it is"
     assert shown(30.0, 0.9, 0.9, -0.9, 0.9) == [None, "b", "b", None, None]
     assert shown(0.9, 0.9, 0.9) == [None, None, "b"]
+
+
+class Alongside:
+    """A bolt on threads of its own: it works all the time, and gets a round's tuples when the round is half over."""
+
+    def __init__(self, rate: float, bolts: int = 1) -> None:
+        self.rate, self.names = rate, [f"b{i}" for i in range(bolts)]
+        self.controller = Controller(
+            {"s": [1]},
+            {name: [2 + i] for i, name in enumerate(self.names)},
+            {name: {"s"} for name in self.names},
+            target=1.0,
+            worker_of={1 + i: 0 for i in range(bolts + 1)},
+        )
+        self.queued = 0.0
+        self.executed = 0.0
+
+    def round(self, seconds: float) -> None:
+        emitted, executed = self.controller.limits.get(1, 10**9), 0.0
+        for came in (0, emitted):
+            self.queued += came
+            done = min(self.queued, self.rate * seconds / 2)
+            self.queued, executed = self.queued - done, executed + done
+        self.executed += executed
+        # Each of a chain's bolts has executed as much: they work at the same time.
+        load = BoltLoad(int(executed), executed / self.rate, int(self.queued), 0, alongside=True)
+        nothing = load._replace(queued=0)
+        loads: dict[int, TaskLoad] = {1: SpoutLoad(emitted, True, True), 2: load}
+        loads |= {3 + i: nothing for i in range(len(self.names) - 1)}
+        self.controller.observe(loads, seconds)
+
+
+@pytest.mark.parametrize("bolts", [1, 3])
+@pytest.mark.parametrize("seconds", [0.05, 0.6, 1.0, 3.0])
+def test_a_bolt_that_works_alongside_never_waits_for_the_next_round(seconds: float, bolts: int) -> None:
+    """A16: it works between supersteps too, so it needs tuples for more than the planned round, but not for ever more."""
+    one = Alongside(rate=8000.0, bolts=bolts)
+    for _ in range(12):
+        one.round(seconds)
+    before = one.executed
+    for _ in range(20):
+        one.round(seconds)
+        assert one.queued <= one.rate * (4 * one.controller.target + 3 * seconds)
+    assert one.executed - before == pytest.approx(20 * seconds * one.rate, rel=0.01)
+
+
+def test_a_bolt_whose_first_call_lasts_is_not_flooded_meanwhile() -> None:
+    """F14: nothing is known of its speed but how long the call has lasted."""
+    one = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0)
+    queued = 0
+    for second in range(1, 120):
+        emitted = one.limits.get(1, 10**9)
+        queued += emitted
+        one.observe(
+            {
+                1: SpoutLoad(emitted, True, True),
+                2: BoltLoad(0, 0.0, queued, 0, alongside=True, under_way=0.5 * second),
+            },
+            0.5,
+        )
+    assert queued < 1000
+    assert one.pressure().spouts["s"].throttled_by == "b"

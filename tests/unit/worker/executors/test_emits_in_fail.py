@@ -41,15 +41,19 @@ class Again(Spout):
 
 
 class Picky(Bolt):
-    """Fails small numbers after a while, in which the topology is deactivated."""
+    """Fails small numbers, once the topology is deactivated."""
 
     waits = True
+
+    def __init__(self, deactivated: Told) -> None:
+        self.deactivated = deactivated
 
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector = collector
 
     def execute(self, tup: Any) -> None:
-        time.sleep(0.2)
+        while not self.deactivated.all:
+            time.sleep(0.01)
         if tup[0] < 4:
             self.collector.fail(tup)
         else:
@@ -58,12 +62,13 @@ class Picky(Bolt):
 
 def test_fail_emits_although_the_spout_is_inactive() -> None:
     """B13, E11."""
-    told = Told("again")
+    told, deactivated = Told("again"), Told("deactivated")
     builder = TopologyBuilder()
     builder.set_spout("again", Again(told)).set_max_spout_pending(1)
-    builder.set_bolt("picky", Picky()).shuffle_grouping("again")
+    builder.set_bolt("picky", Picky(deactivated)).shuffle_grouping("again")
     with running(builder.create_topology("again")) as local:
         until(lambda: local.statistics().components["again"].emitted == 1)
         local.deactivate()
+        deactivated()
         until(lambda: ("ack", 4) in told.all)
         assert told.all == [("fail", 1), ("fail", 2), ("fail", 3), ("ack", 4)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from stormspark import TopologyBuilder
 from stormspark.plan import plan_topology
@@ -53,3 +54,34 @@ def test_spouts_beside_a_call_that_takes_long_do_not_hold_up_the_other_workers()
         assert time.monotonic() < begun + 60
     finally:
         worker.close()
+
+
+def test_a_worker_whose_spouts_have_emitted_all_they_may_hands_out_their_tuples_at_once() -> None:
+    """Its own executors go on meanwhile, and the other worker's have nothing to do before (A16)."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([*range(400)], Told("a few")))
+    builder.set_bolt("slow", Slow(), 2).shuffle_grouping("numbers")
+    conf = {"stormspark.executor.threads": "always", "topology.workers": 2, "topology.max.spout.pending": 1000}
+    plan = plan_topology(builder.create_topology("at once"), conf)
+    (spout_task,) = (task for task in plan.tasks.values() if task.component == "numbers")
+    worker = Worker(plan, spout_task.worker, side_by_side=True)
+    worker.open()
+    try:
+        (bolt,) = worker.wiring.bolts
+        (spout,) = worker.wiring.spouts
+        later = time.monotonic() + 600
+        emitted = 0
+        while emitted < 400:  # the spout's thread needs a moment
+            spout.allowance.begin(400 - emitted)
+            worker.turns.ask_spouts(later, [spout])
+            emitted += spout.allowance.take_emitted()
+        assert spout.allowance.left <= 0
+        assert bolt.waiting > 50, "it has waited for calls of its own executor"
+    finally:
+        worker.close()
+
+
+class Slow(Repeat):
+    def execute(self, tup: Any) -> None:
+        time.sleep(0.003)  # shorter than a worker's patience
+        super().execute(tup)
