@@ -66,7 +66,7 @@ class WorkerUserContext:
 class WorkerHook:
     """A hook that runs once in every worker: `start` before the worker's tasks, `shutdown` after them (A5).
 
-    It is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
+    The hook is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
     place of a lost one starts its hooks anew.
 
     >>> class Connection(WorkerHook):
