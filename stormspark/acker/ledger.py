@@ -125,7 +125,7 @@ class Ledger:
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. New trees go into the newest bucket. From time to time that bucket is closed, and a new one begins.
+        # Open trees, in buckets. New trees go into the newest bucket. From time to time it is closed and a new one begins.
         # One timeout after a bucket was closed, the trees in it time out.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
