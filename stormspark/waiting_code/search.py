@@ -263,9 +263,7 @@ class _Search:
         if holds_no_code(_module(cls)):
             return
         if cls is cached_property:
-            self._add(
-                attributes["func"], place
-            )  # it also has a lock, but nobody waits for that lock for long
+            self._add(attributes["func"], place)  # its lock does not count: nobody waits long for it
             return
         for name, one in dict.items(attributes):
             self._add(one, place.attribute(name))
