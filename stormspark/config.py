@@ -148,7 +148,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: How many batches before the last one can be restored at least, and for how many hours a batch can be restored at least.
+    #: At least this many batches before the last one can be restored, and at least all batches of this many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -246,7 +246,7 @@ class Settings:
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a connection between two hosts may be silent while one side waits for the other.
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
-    #: Whether traffic between hosts is encrypted; None: it is if Spark's own traffic is.
+    #: Whether traffic between hosts is encrypted; None: only if Spark's own traffic is encrypted.
     network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
     #: The port at which the driver listens for workers on other hosts; 0: any.
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
@@ -271,9 +271,9 @@ class Settings:
     #: One in this many trees is traced, which means that its story is written down; 0: none. Each replay of a failed message is
     #: traced in any case.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
-    #: How many stories of trees that are traced as samples a worker keeps per second at most. Further stories are only counted.
+    #: A worker keeps at most this many stories of sampled trees per second. Further stories are only counted.
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
-    #: How many stories of failed trees a worker keeps per second at most.
+    #: A worker keeps at most this many stories of failed trees per second. Further stories are only counted.
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)

@@ -32,8 +32,8 @@ A tree gets its root id when its first tuple leaves the worker. A tree is *trace
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# The variables `one`, `tree`, `known`, `ids` and `edges` are second names for the same object, for speed: the .pxd declares
-# their types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
+# The variables `one`, `tree`, `known`, `ids` and `edges` are second names of objects, for speed: the .pxd declares their
+# types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
 # exactly `Tree` or `Part`, because the count of a traced tree is a property.
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ class Ledger:
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
-        ``explain`` gets these trees before they end, and may return the reasons. It is called at least once per timeout, even
-        if there are no such trees.
+        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls it at least once per timeout,
+        even if there are no such trees.
 
         One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
         time since the last call. So a whole timeout begins for them now, and none fails early (E28).
@@ -282,7 +282,7 @@ class Ledger:
     def _end(self, tree: Tree, verdict: Verdict) -> None:
         bucket = tree.bucket
         if bucket is None:
-            return  # It has already ended: there is one verdict per tree (E22).
+            return  # The tree has already ended, and there is one verdict per tree (E22).
         del bucket[tree]
         tree.bucket = None
         tree.verdict = verdict

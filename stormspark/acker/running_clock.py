@@ -36,7 +36,7 @@ class RunningClock:
 
     def begin_batch(self, now: float) -> None:
         """Begin a batch at ``now`` (monotonic seconds)."""
-        # If a worker was lost, the last batch did not end, and the query was restarted. That counts as a gap, too.
+        # If a worker was lost, the last batch did not end, and the query was restarted. The time since then is a gap, too.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now

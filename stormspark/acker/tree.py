@@ -39,7 +39,7 @@ class Branch:
     call per tuple is too expensive in Python:
 
     - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted here adds one, and its ack
-      subtracts one. Code that brings it to zero calls `Ledger.drained`.
+      subtracts one. Code that brings the count to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to and from other workers, as far as they are known here.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """

@@ -113,7 +113,7 @@ class AsyncBolt(Component, ABC):
         """Process one tuple. Up to `capacity` of these calls are under way at once."""
 
     async def cleanup(self) -> None:
-        """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled before."""
+        """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled first."""
 
 
 class AsyncEmitGroup(Protocol):
@@ -152,7 +152,7 @@ class AsyncSpoutOutputCollector(Protocol):
     def group(self, message_id: Hashable) -> AbstractContextManager[AsyncEmitGroup]:
         """Emit several tuples under one message id: one tree, one verdict (X68).
 
-        The tuples leave together, when the block ends. If it raises, none of them leaves.
+        The tuples leave together, when the ``with`` block ends. If the block raises, none of the tuples leaves.
         """
 
     def report_error(self, error: BaseException | str) -> None:
@@ -209,8 +209,8 @@ class AsyncSpout(Component, ABC):
     async def deactivate(self) -> None:
         """Called when the topology is deactivated (B13).
 
-        A call of `next_tuple` that is under way goes on. What it emits leaves when the topology is active again.
+        A call of `next_tuple` that is under way goes on. Tuples that it emits leave when the topology is active again.
         """
 
     async def close(self) -> None:
-        """Called when the topology ends, but not when a worker is killed (B1). A call of `next_tuple` is cancelled before."""
+        """Called when the topology ends, but not when a worker is killed (B1). A call of `next_tuple` is cancelled first."""

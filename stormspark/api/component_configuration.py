@@ -33,8 +33,8 @@ class ComponentConfiguration:
     def add_configuration(self, key: str, value: Any) -> Self:
         """Set one value for this component alone.
 
-        Only some of Storm's own keys can be set per component (A21). For other keys of Storm, advice is logged when the
-        topology starts.
+        Only some of Storm's own keys can be set per component (A21). For any other key of Storm, a warning is logged when
+        the topology starts.
         """
         return self.add_configurations({key: value})
 

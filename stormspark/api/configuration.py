@@ -134,7 +134,7 @@ class Config(dict[str, Any]):
         return self._set("topology.worker.max.heap.size.mb", megabytes)
 
     def set_topology_component_memory(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the megabytes of each instance of a component that sets none itself."""
+        """Set the memory, in megabytes, of each instance of a component that sets none itself."""
         self._set("topology.component.resources.onheap.memory.mb", on_heap_mb)
         if off_heap_mb is not None:
             self._set("topology.component.resources.offheap.memory.mb", off_heap_mb)

@@ -102,7 +102,7 @@ class TopologyContext:
         return self._component_of
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
+        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
         return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:

@@ -71,7 +71,7 @@ class ComponentDeclaration:
     may_wait: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
-    #: Whether the component takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
+    #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class BoltDeclarer(Declarer):
     def fields_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
         """Send tuples with equal values of ``fields`` to the same task (D1)."""
         names = tuple(fields if isinstance(fields, Fields) else Fields(fields))
-        # An empty list of fields is how Storm spells the global grouping (A7).
+        # Storm writes the global grouping as a fields grouping without fields (A7).
         return self.grouping(source, FieldsGrouping(names) if names else GlobalGrouping(), stream)
 
     def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:

@@ -117,8 +117,8 @@ class SourceSpout(Component, ABC):
     def stream(self, spark: Any) -> Any:
         """Return the streaming DataFrame.
 
-        The driver calls it with the Spark session when the topology starts, again after a failure, and after it has changed
-        ``limit`` (F10).
+        The driver calls this method with the Spark session when the topology starts, again after a failure, and after a change
+        of ``limit`` (F10).
         """
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

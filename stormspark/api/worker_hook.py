@@ -43,7 +43,7 @@ class WorkerUserContext:
         return tuple(self._tasks)
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
+        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
         if component not in self._tasks:
             msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
             raise KeyError(msg)

@@ -69,7 +69,7 @@ _SHARE = 0.5
 _STILL = 0.67
 #: While a bolt is at fault, a round may be longer than the target: so long that overhead is this share of the round.
 _OVERHEAD_SHARE = 0.05
-#: The same share while no bolt is at fault.
+#: The share of overhead in a round, like `_OVERHEAD_SHARE`, while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
 #: The longest round that is planned, in targets.
 _LONGEST = 4.0
@@ -86,11 +86,11 @@ _GROWN = 1.01
 _TAKES = 0.75
 #: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
 _ENDED_BY_TIME = 0.5
-#: A bolt that takes a spout's time (`_TAKES`) is named once it has done so for more than this many targets, in more than one
-#: round. One round is not enough: time also stops a spout that has many tuples once and then none, and only the next round
+#: A bolt that takes a spout's time (`_TAKES`) is named when this has lasted for more than this many targets, and for more than
+#: one round. One round is not enough: time also stops a spout that has many tuples once and then none, and only the next round
 #: shows that none are left.
 _BURST = 2.0
-#: How many rounds are remembered to find the unavoidable overhead, which is the least one.
+#: How many rounds are remembered to find the unavoidable overhead, which is the least overhead of these rounds.
 _OVERHEADS = 1000
 #: How many of the last rounds show the present overhead.
 _LATELY = 15

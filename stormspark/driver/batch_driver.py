@@ -17,7 +17,7 @@ __all__ = ["BatchDriver", "BatchEngine"]
 
 
 class BatchEngine(Protocol):
-    """The methods that a `BatchDriver` calls of its engine. An error in any of them ends the attempt at the batch."""
+    """The methods of an engine that a `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
 
     def plain_orders(self) -> RoundOrders:
         """Return the engine's part of the orders for a round that begins now: limits of spouts, length, last commit."""

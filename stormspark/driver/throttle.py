@@ -40,7 +40,8 @@ class Throttle:
     def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
         """Take in the reports of a round that took ``seconds``.
 
-        The ``first`` round of an attempt may include the start of workers. Only the time in which they worked counts for it.
+        The ``first`` round of an attempt may include the start of workers. Of this round, only the time counts in which workers
+        were at work.
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)

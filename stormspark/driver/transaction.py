@@ -133,8 +133,8 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round. In a batch that has to repeat an announcement, they may until it is repeated, because the
-        batch must not be committed without the tuples on which committers have acted in an earlier attempt.
+        They may in the first round. In a batch that has to repeat an announcement, they may until it is repeated. Committers have
+        acted on its tuples in an earlier attempt, so the batch must not be committed without these tuples.
         """
         return not self.rounds or (self._repeats and not self._begun)
 

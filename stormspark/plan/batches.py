@@ -1,9 +1,9 @@
 """Planning in which superstep of which round each batch bolt is told of the end of a batch (G5-G7).
 
-A *batch bolt* is a bolt that is told of it. For such a bolt, a batch has ended when it has ended for all senders of the bolt and
-none of their tuples is still on its way. Within a round, a bolt is told in its **stage**: the superstep by which everything that
-was sent to it from other workers has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are told one round
-after all other bolts.
+A *batch bolt* is a bolt that is told when a batch ends. For such a bolt, a batch has ended when it has ended for all senders of
+the bolt and none of their tuples is still on its way. Within a round, a bolt is told in its **stage**: the superstep by which all
+that other workers have sent to the bolt has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are told one
+round after all other bolts.
 
 Tuples in a loop have no last superstep. So no batch bolt may be inside a loop, or come after a loop that another batch bolt
 feeds.

@@ -62,8 +62,8 @@ def plan_topology(
 ) -> PhysicalPlan:
     """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
 
-    ``cores`` is the number of cores that the engine offers to workers. If ``topology.workers`` is not set, it decides how many
-    workers there are (`stormspark.plan.workers`); without either there is one worker.
+    ``cores`` is the number of cores that the engine offers to workers. If ``topology.workers`` is not set, this number decides
+    how many workers there are (`stormspark.plan.workers`). If neither is set, there is one worker.
 
     Raises `InvalidTopologyError`, which names the component, the stream and the user's line (J5).
 

@@ -4,7 +4,7 @@
 core per process, but at most one worker per executor. One worker is enough if more of them would have nothing to do in parallel,
 or would mostly wait for exchanges. That is so in three cases, which the plan alone shows:
 
-- Every component has one executor. Then two workers would only put its tuples on the way from one to the other.
+- Every component has one executor. Then a second worker would only make tuples travel between the two workers.
 - Spouts may have fewer than `SMALL_LIMIT` open trees altogether (``topology.max.spout.pending``). A tree that crosses workers
   ends with its round.
 - The topology has a loop. A tuple that returns to its component in another worker waits for the next batch.

@@ -52,7 +52,7 @@ class BatchAware(KnowsBatches):
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Called when all tuples of the batch have been executed here.
+        """Called when this instance has executed all its tuples of the batch.
 
         Raises `FailedException` if the batch has to run again.
         """

@@ -64,8 +64,8 @@ _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "
 def why_it_may_wait(component: object) -> str | None:
     """Return why the code of a component may wait, e.g. "execute uses time.sleep (my_bolts.py:12)", or None if it only computes.
 
-    An attribute ``waits`` of the component's class or instance overrides the search: True means that it may wait, and False that
-    it only computes.
+    An attribute ``waits`` of the component's class or instance overrides the search. True means that the code may wait, and False
+    that it only computes.
 
     >>> import time
     >>> from stormspark import BasicBolt
@@ -128,7 +128,7 @@ class _Search:
         self._add(component, _Place())
 
     def reason(self) -> str | None:
-        """Look at everything that was found; return the first reason why it may wait, or None."""
+        """Look at everything that was found; return the first reason why the component may wait, or None."""
         try:
             while self._to_do:
                 self._look(*self._to_do.popleft())
@@ -160,7 +160,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a user's function. Of a known function, follow only the defaults and the closure, which may hold a user's."""
+        """Follow a user's function. Of a known one, follow only its defaults and closure, which may hold a user's function."""
         module, name = _text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
