@@ -1,9 +1,9 @@
-"""The settings of a topology: Storm's ``topology.*`` keys and ours, with their types.
+"""The settings of a topology: Storm's ``topology.*`` keys and stormspark's own, with their types.
 
 A configuration is a plain mapping, as in Storm (A20-A25). `Settings` holds the keys that the engine reads from it, and
 `stormspark.storm_keys` lists Storm's and Heron's keys. Keys that neither Storm nor stormspark knows are the user's own and
-pass through untouched. But an unknown key that begins with ``topology.`` or ``stormspark.`` is most likely misspelt, and
-`unknown_keys` finds the nearest key that exists.
+pass through untouched. But an unknown key that begins with ``topology.`` or ``stormspark.`` is most likely misspelt. For such a
+key `unknown_keys` finds the nearest key that exists.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _LAST_PORT = 65535
 
 
 class _Marks(NamedTuple):
-    """A pair of water marks under the keys of one system: Storm 1, JStorm, Heron or stormspark. None: the mark is not given."""
+    """The values of two water marks, and their keys in one system: Storm 1, JStorm, Heron or stormspark.
+
+    A mark of None is not given.
+    """
 
     high_key: str
     low_key: str
@@ -50,7 +53,7 @@ class _Marks(NamedTuple):
     unit: float = 1
 
     def read(self) -> tuple[int, int]:
-        """The high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless low is below high."""
+        """Return the high and the low mark, in bytes or tuples. Raises `InvalidTopologyError` unless low is below high."""
         high = self.default if self.high is None else self.high
         low = high / 2 if self.low is None else self.low
         if low >= high:
@@ -66,7 +69,7 @@ _TUPLE_KEYS = ("stormspark.queue.high.mark.tuples", "stormspark.queue.low.mark.t
 
 
 def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
-    """The marks of the first pair in which at least one mark is given; if there is no such pair, those of the first pair."""
+    """Return the marks of the first pair in which at least one mark is given; if there is no such pair, those of the first."""
     given = (pair for pair in pairs if pair.high is not None or pair.low is not None)
     return next(given, pairs[0]).read()
 
@@ -83,8 +86,8 @@ def _setting(
     """Declare a setting with its key, its default and the types of its values.
 
     ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``row`` is the id of the row of
-    ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for those of our own keys that a component's
-    own configuration may set; `stormspark.storm_keys` lists Storm's keys of this kind.
+    ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for a key of stormspark that a component's
+    own configuration may set. `stormspark.storm_keys` lists Storm's keys of this kind.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
     metadata |= {"least": least, "one_of": one_of, "row": row}
@@ -114,14 +117,15 @@ class Settings:
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
     debug: bool = _setting("topology.debug", False, bool)
-    #: stormspark has no event loggers. Like ackers, they only shift task ids (A18).
+    #: stormspark has no event loggers. Their number, like that of the ackers, only shifts task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: What a cluster sets for every topology (J5): two limits and a validator. Only Storm's strict validator has an effect.
+    #: Settings of a cluster that hold for every topology (J5): two limits and a validator. Of Storm's validators only the strict
+    #: one has an effect.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
-    #: The seconds between two ticks; None or 0: no ticks. A component's own configuration sets them, or the topology's
-    #: configuration for all bolts (C9).
+    #: The seconds between two ticks; None or 0: no ticks. The topology's configuration sets them for all bolts, and a bolt's own
+    #: configuration for that bolt (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
     #: At most this many errors of a task are logged and reported per interval. All errors are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
@@ -131,7 +135,7 @@ class Settings:
     #: Whether to pickle every tuple, even if it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
-    #: Whether each batch is one transaction; None: it is one if a component has state or is informed of batches, or if
+    #: Whether each batch is one transaction. None: each batch is one if a component has state or is told of batches, or if
     #: `reliability_mode` asks for it.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
     #: Heron's key for delivery guarantees. Its word for exactly-once is EFFECTIVELY_ONCE (C43).
@@ -144,7 +148,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: How many batches before the last one can be restored, and for how many hours every batch can be restored.
+    #: At least this many batches before the last one can be restored, and at least all batches of this many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -152,31 +156,31 @@ class Settings:
     state_table: str | None = _setting(
         "stormspark.state.table", None, str, one_of=("delta-rs", "driver", "spark")
     )
-    #: ``grouping``: the keys of a component's state are the values of its fields groupings. So the keys can be dealt out anew
-    #: to more or fewer tasks. None: a component with state keeps its number of tasks.
+    #: ``grouping``: the keys of a component's state are the values of its fields groupings. So the keys can be distributed anew
+    #: over more or fewer tasks. None: a component with state keeps its number of tasks.
     state_keys: str | None = _setting("stormspark.state.keys", None, str, of_components=True)
-    #: The bound on the pickled size of those values of a task's state that are kept in memory as objects.
+    #: How much of a task's state is kept in memory as objects, in bytes of the pickled values.
     state_cache_bytes: int = _setting(
         "stormspark.state.cache.bytes", 32 << 20, int, least=0, of_components=True
     )
     #: Whether to keep the inputs and emits of bolts for as long as states are kept, so that batches can be replayed.
     record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
-    #: A source's row becomes a dead letter after its tree has failed in this many attempts at its batch; 0: never, and the
-    #: topology stops.
+    #: A source's row becomes a dead letter after its tree has failed in this many attempts at its batch. 0: it never becomes one,
+    #: and the topology stops.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest; the work that is left stays queued, in order. The default is five times
-    #: `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
-    #: fail tuples above the marks, all supersteps of a round share at most `batch_target_ms`.
+    #: A superstep ends after this time at the latest. Tuples that still wait then stay queued, in order. The default is five
+    #: times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
+    #: fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes; the others are
-    #: shares of `receive_buffer_tuples`. They apply if the marks above are not given.
+    #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes, and the others are
+    #: shares of `receive_buffer_tuples`. All of these apply only if the marks above are not given.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -200,14 +204,14 @@ class Settings:
     backpressure: str | None = _setting(
         "stormspark.backpressure.strategy", None, str, one_of=("slow", "drop", "fail"), row="X51"
     )
-    #: Heron's way to say "drop" (F10).
+    #: Heron's key for the strategy "drop" (F10).
     drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
     #: The topology stops with the error if more than this many executions of one task raise in a row.
     max_restarts_in_row: int = _setting(
         "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
     )
-    #: Whether each executor has a thread of its own: if its code may wait ("auto"), or in any case. Otherwise its tasks run on
-    #: the worker's thread, one after another with all others (A16).
+    #: When an executor has a thread of its own: if its code may wait ("auto"), always, or never. All other executors share the
+    #: worker's thread, on which tasks run one after another (A16).
     executor_threads: str = _setting(
         "stormspark.executor.threads",
         "auto",
@@ -221,14 +225,14 @@ class Settings:
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
-    #: Storm's default is False. Here a plain shuffle follows load only if this is set to False explicitly (D6, W17).
+    #: Storm's default is False. Here a plain shuffle follows load only if this setting is False explicitly (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
     #: Loads, from 0 to 1. A shuffle that follows load stays in its worker until the mean load of its targets there exceeds the
     #: higher bound. It returns once their mean load is below the lower bound.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
-    #: The number of tuples in the queue of a task that counts as a load of 1. Storm 1's and JStorm's marks are shares of it. It
-    #: bounds nothing by itself.
+    #: The number of tuples in the queue of a task that counts as a load of 1. Storm 1's and JStorm's marks are shares of it. The
+    #: setting does not bound any queue.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     #: The longest pause between two batches while nothing happens; 0: no pause.
     idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
@@ -242,7 +246,7 @@ class Settings:
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a connection between two hosts may be silent while one side waits for the other.
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
-    #: Whether traffic between hosts is encrypted; None: it is if Spark's own traffic is.
+    #: Whether traffic between hosts is encrypted; None: only if Spark's own traffic is encrypted.
     network_crypto: bool | None = _setting("stormspark.network.crypto.enabled", None, bool)
     #: The port at which the driver listens for workers on other hosts; 0: any.
     nimbus_port: int = _setting("stormspark.nimbus.port", 0, int, least=0)
@@ -252,7 +256,7 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes. A large tuple becomes one row of Spark. A row
+    #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple becomes one row of Spark. A row
     #: can't have 2 GiB, and the JVM needs some three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
@@ -264,18 +268,19 @@ class Settings:
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
-    #: One in this many trees is traced while all is well; 0: none. Each replay of a failed message is traced in any case.
+    #: One in this many trees is traced, which means that its story is written down; 0: none. Each replay of a failed message is
+    #: traced in any case.
     story_sample: int = _setting("stormspark.story.sample", 1024, int, least=0)
-    #: How many stories of sampled trees a worker keeps per second at most. Further stories are only counted.
+    #: A worker keeps at most this many stories of sampled trees per second. Further stories are only counted.
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
-    #: The same for stories of failed trees.
+    #: A worker keeps at most this many stories of failed trees per second. Further stories are only counted.
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: After this long the worker counts as stuck; it is killed and started again. 0: never.
+    #: After this long in one call the worker counts as stuck, and is killed and started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
-    #: How long a task may be in ``open`` or ``prepare``, and how long a worker may read its state; 0: as long as it takes. The
-    #: driver logs warnings meanwhile.
+    #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
+    #: The driver logs warnings meanwhile.
     prepare_timeout_secs: float = _setting("stormspark.prepare.timeout.secs", 0, int, float, least=0)
     #: The longest pause between two attempts at one batch. The pauses grow from attempt to attempt.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
@@ -335,7 +340,7 @@ class Settings:
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """The high and the low water mark of the backlog of a bolt, in bytes. With ``drop`` and ``fail`` they hold for each task.
+        """The high and the low water mark of a bolt's backlog, in bytes. With ``drop`` and ``fail`` they are for each task.
 
         Heron's marks are in megabytes (F9).
 
@@ -378,8 +383,8 @@ class Settings:
     def worker_byte_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are those of a task's queue. Then the default marks bound the tuples
-        that wait to leave the worker.
+        If bolts drop or fail tuples, the configured marks are for a task's queue. The tuples that wait to leave the worker then
+        have the default marks.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
@@ -387,8 +392,8 @@ class Settings:
     def worker_tuple_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in tuples.
 
-        The marks of Storm 1 and JStorm have no effect here, because they are for a task's queue. If bolts drop or fail tuples,
-        the default marks hold, as in `worker_byte_marks`.
+        The marks of Storm 1 and JStorm have no effect on a worker, because they are for a task's queue. If bolts drop or fail
+        tuples, a worker has the default marks, as in `worker_byte_marks`.
         """
         if self.backpressure_strategy == "slow":
             return self._tuple_marks.read()
@@ -400,7 +405,7 @@ class Settings:
 
     @property
     def acking(self) -> bool:
-        """Whether trees are tracked. If ``topology.acker.executors`` is 0, they are not, and acks come inside ``emit`` (B8)."""
+        """Whether trees are tracked. If ``topology.acker.executors`` is 0, they are not, and ``emit`` calls ``ack`` (B8)."""
         return self.acker_executors > 0
 
     @property
@@ -410,7 +415,7 @@ class Settings:
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> Settings:
-        """Take the settings out of ``conf``.
+        """Read the settings from ``conf``.
 
         Raises `InvalidTopologyError`, which names the key, if the type or the value of a setting is wrong (J5).
         """
@@ -484,7 +489,7 @@ _OF_COMPONENTS = MAY_BE_SET_PER_COMPONENT | {
 
 
 def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """A component's own configuration, without the keys that only a topology may set (A21).
+    """Return a component's own configuration without the keys that only a topology may set (A21).
 
     >>> for_component({"topology.debug": True, "topology.message.timeout.secs": 5, "mine": 1})
     {'topology.debug': True, 'mine': 1}
@@ -492,12 +497,12 @@ def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in conf.items() if key in _OF_COMPONENTS or key not in KNOWN_KEYS}
 
 
-#: Every key that is no spelling mistake: the keys that `Settings` reads, and the rest of Storm's and Heron's.
+#: Every key that is spelt right: the keys that `Settings` reads, and the other keys of Storm and Heron.
 KNOWN_KEYS: frozenset[str] = frozenset(_SETTINGS) | frozenset(STORM_KEYS)
 
 
 def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay configurations over each other, lowest precedence first (A20).
+    """Return one configuration from several. A later one overrides the earlier ones (A20).
 
     >>> merged({"topology.debug": False, "mine": 1}, {"topology.debug": True})
     {'topology.debug': True, 'mine': 1}
@@ -525,7 +530,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def unknown_keys(conf: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """The keys in Storm's or our name space that do not exist, each with the nearest key that does.
+    """Return the keys that begin like Storm's or stormspark's but do not exist, each with the nearest key that does.
 
     >>> unknown_keys({"topology.wrokers": 2, "my.own.key": 1})
     [('topology.wrokers', 'topology.workers')]

@@ -1,4 +1,4 @@
-"""How many cores processes can use, as far as that is known without Spark: those of this host, or those that a master names."""
+"""Counts the cores that processes can use, without asking Spark: the cores of this host, or those that a Spark master names."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
 def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | None = None) -> int | None:
     """Return how many tasks Spark would run at once on ``master``, or None if only the running cluster knows.
 
-    No master means a local session that is made for the topology, which has as many cores as the host. ``spark.master`` in
+    If ``master`` is None, a local session is made for the topology, with as many cores as the host has. ``spark.master`` in
     ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number of cores of this
-    host; by default it is counted.
+    host. By default they are counted.
 
     >>> [cores_of_master(master, {}, on_host=8) for master in (None, "local", "local[2,4]", "local[*]", "yarn")]
     [8, 1, 2, 8, None]
@@ -51,7 +51,7 @@ def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | 
 
 
 def slots(cores: int, conf: Mapping[str, Any]) -> int:
-    """Return how many tasks Spark runs at once on ``cores`` cores of one executor: each takes ``spark.task.cpus`` of them.
+    """Return how many tasks Spark runs at once on ``cores`` cores of one Spark executor: each takes ``spark.task.cpus`` of them.
 
     >>> slots(8, {}), slots(8, {"spark.task.cpus": "3"})
     (8, 2)
@@ -61,7 +61,7 @@ def slots(cores: int, conf: Mapping[str, Any]) -> int:
 
 
 def _quota(control_groups: Path) -> float | None:
-    """The container's quota in cores, by version 2 or 1 of Linux's control groups; None if there is none."""
+    """Return the container's quota in cores, by version 2 or 1 of Linux's control groups; None if there is no quota."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             words = " ".join((control_groups / file).read_text() for file in files).split()

@@ -30,10 +30,10 @@ class RunningTopology(Protocol):
         """The folder with the logs of tasks on this host; None if tasks log to this process's own log."""
 
     def statistics(self) -> TopologyStatistics:
-        """The counters and latencies of the topology so far. They can be read after its end, too."""
+        """Return the counters and latencies of the topology so far. They can be read after its end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Stories of trees that failed, and of some that did not, newest first: all that are kept, or those of ``root``."""
+        """Return stories of trees that failed, and of some that did not, newest first: all of them, or those of ``root``."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""

@@ -17,7 +17,7 @@
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
     │   └── ReportedFailedException          the same, and reported as an error
     ├── TopologyNotAliveError (LookupError)  no topology of that name runs: NotAliveException  (A14, J5)
-    ├── TopologyNotCompleteError (TimeoutError)  complete_topology: a spout still emits, or work is left (J25)
+    ├── TopologyNotCompleteError (TimeoutError)  complete_topology gave up: a spout still emits, or work is left (J25)
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
 A message names the component, the task, the stream and the line of the user's file, as far as these are known. It says what was
@@ -76,7 +76,7 @@ class ValueNotHashableError(StormsparkError, TypeError):
 
 
 class ComponentError(StormsparkError):
-    """A spout or bolt raised in ``open`` or ``prepare``, or too many times in a row. The error carries its traceback (W22)."""
+    """A spout or bolt raised in ``open`` or ``prepare``, or too many times in a row. The error has the user's traceback (W22)."""
 
 
 class WorkerLostError(StormsparkError):
@@ -120,12 +120,13 @@ class MultilangError(StormsparkError):
 class UnavailableError(StormsparkError):
     """Something outside of the topology is away for now, such as the destination of a sink.
 
-    If it is raised while a batch is prepared, the batch runs again, for as long as ``stormspark.outage.timeout.secs`` says.
+    If this error is raised while a batch is prepared, the batch runs again. Attempts go on for at most
+    ``stormspark.outage.timeout.secs``.
     """
 
 
 class FailedException(StormsparkError):  # noqa: N818 - Storm's own name
-    """Raise it in a bolt to fail the current tuple without restarting the task (C5).
+    """An exception for users to raise in a bolt: it fails the current tuple without restarting the task (C5).
 
     >>> from stormspark import BasicBolt
     >>> class Parse(BasicBolt):

@@ -1,4 +1,4 @@
-"""Pickles the objects that users pass in, once, when the topology is built (A3)."""
+"""Pickles the objects that users pass to stormspark, once, when the topology is built (A3)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Private folders and files, which only the user can read: for logs, stories, dead letters and `topology.json`.
 
-Several users share a temporary folder, so somebody else may have made a folder there under the name that we expect. A private
-folder belongs to the user and is no link; one that we make has mode 0700. Files in it have mode 0600, belong to the user, and are
-opened without following links. A folder that the user has named may have a mode that lets the members of a group remove or hide
-files. But they can't read these files, and can't make us write to other files.
+Several users share a temporary folder, so somebody else may have made a folder there under the name that stormspark expects. A
+private folder belongs to the user and is no link. If stormspark makes it, it has mode 0700. Files in it have mode 0600, belong to
+the user, and are opened without following links. If the user has named a folder, the members of its group may be allowed to
+remove or hide files in it. But they can't read these files, and can't make stormspark write to other files.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def default_log_folder() -> Path:
-    """The folder for logs if ``stormspark.log.dir`` is not set: one folder per user, under this host's temporary folder."""
+    """Return the folder for logs if ``stormspark.log.dir`` is not set: one per user, under this host's temporary folder."""
     return Path(tempfile.gettempdir(), f"stormspark-logs-{user_name()}")
 
 
 def make_log_folder(named: str | None, topology: str = "") -> Path:
     """Make the folder for logs on this host: the one that the user has named, or else the default one.
 
-    Inside the default folder, ``topology`` gets a folder of its own. This raises the same errors as `make_private`. The default
-    folder has the name of this process's user, because a worker may run as another user than its driver.
+    Inside the default folder, ``topology`` gets a folder of its own. The default folder has the name of this process's user,
+    because a worker may run as another user than its driver. Raises the errors of `make_private`.
     """
     if named:
         return make_private(named)
@@ -60,7 +60,7 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
 def make_private(folder: str | Path) -> Path:
     """Make a folder for this user alone, with all missing folders above it. If it exists already, check it.
 
-    An existing folder of the user stays as it is, but if it is empty, others lose the right to write to it. Raises
+    An existing folder of the user stays as it is. But if the folder is empty, others lose the right to write to it. Raises
     `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder that is
     not empty and that everybody can write to.
     """
@@ -68,7 +68,7 @@ def make_private(folder: str | Path) -> Path:
 
 
 def _make(folder: str | Path, *, ours: bool) -> Path:
-    """Make or check a private folder. ``ours`` means that only this program uses the folder, so its mode may be corrected."""
+    """Make or check a private folder. ``ours`` means that only stormspark uses the folder, so its mode may be corrected."""
     path = Path(os.path.abspath(folder))
     above = next(one for one in path.parents if os.path.lexists(one))
     _check_above(above / path.name)
@@ -92,7 +92,7 @@ def _make(folder: str | Path, *, ours: bool) -> Path:
 def check_private(folder: str | Path) -> Path:
     """Return the folder if it belongs to this user and nobody else can write to it.
 
-    Raises `UnsupportedEnvironmentError` if that is not so, and `FileNotFoundError` if it does not exist.
+    Raises `UnsupportedEnvironmentError` for any other folder, and `FileNotFoundError` if there is no such folder.
     """
     path = Path(os.path.abspath(folder))
     with _opened(path) as descriptor:
@@ -138,8 +138,8 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
     """Open a file that only this user can use (mode 0600), without following links. Return its descriptor.
 
     Raises `UnsupportedEnvironmentError`, with a message of one line, for a link, for anything but a regular file, for a file with
-    another hard link, and for a file of somebody else. It also raises for a file that others can write to, if the file is opened
-    to be read.
+    another hard link, and for a file of somebody else. If the file is opened to be read, a file that others can write to raises
+    the same error.
     """
     try:
         # Don't block: opening a pipe that nobody reads would take for ever.
@@ -179,7 +179,7 @@ class PrivateLogFile(RotatingFileHandler):
         return TextIOWrapper(open(open_private(self.baseFilename), "ab"), self.encoding, self.errors)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Report a failed write to the process's own stderr, because `sys.stderr` may be a log that fails likewise."""
+        """Report a failed write to the process's own stderr, because `sys.stderr` may be a log that can't be written, too."""
         error = sys.exception()
         if not isinstance(error, OSError | UnsupportedEnvironmentError):
             super().handleError(record)
@@ -189,7 +189,7 @@ class PrivateLogFile(RotatingFileHandler):
 
 
 def user_name(uid: int | None = None) -> str:
-    """The name of a user, or its number if it has no name. The default is the user whose rights this process has.
+    """Return the name of a user, or the user's number if it has no name. The default is the user whose rights this process has.
 
     The name does not come from the environment, which may name another user, for example after ``sudo``.
     """

@@ -1,9 +1,9 @@
 """A file for the standard output of processes, bounded in size.
 
-Programs of any language write to it directly, so the last words of a dying process are not lost. A pipe would not do, because
-its reader may die with the process. Renaming a full file would not do, because the processes would go on writing to the renamed
-file. So the file is copied and truncated. All writers append, so they continue at its new end. Output in the microseconds
-between the copy and the truncation is lost.
+Programs of any language write to the file directly, so the last output of a dying process is not lost. A pipe would not do,
+because its reader may die with the process. Renaming a full file would not do, because the processes would go on writing to the
+renamed file. So a full file is copied and truncated. All writers append, so they continue at the new end of the file. Output in
+the microseconds between the copy and the truncation is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RotatedOutput:
         return thread
 
     def rotate(self) -> bool:
-        """Copy and truncate the file if it is too large. Return whether it was."""
+        """Copy and truncate the file if it is too large. Return whether it was too large."""
         if os.stat(self.path, follow_symlinks=False).st_size <= self._max:
             return False
         descriptor = open_private(self.path, os.O_RDWR)

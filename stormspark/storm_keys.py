@@ -1,8 +1,8 @@
 """The configuration keys of Storm and Heron: their names, their types, and which of them have no effect here.
 
 `stormspark.config.Settings` has the keys that the engine reads. This module lists the keys that a configuration written for Storm
-or Heron may hold. Such a key is no mistake, but its value must have Storm's type (J5). If a key has no effect here, advice in the
-log says why.
+or Heron may hold. Such a key is no mistake, but its value must have Storm's type (J5). If a key has no effect here, a warning in
+the log says why.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _LOAD_AWARE_NOW = "it is topology.disable.loadaware.messaging since Storm 1.0.3"
 _TIMESTAMPS_NOW = "a windowed bolt sets it with with_timestamp_field, as since Storm 1.1"
 
 #: Keys by the reason why they have no effect here, and by the type of their values. A key with the empty reason is read by
-#: another part of this package, or needs no advice.
+#: another module of stormspark, or needs no warning.
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "": {
         "bool": """topology.testing.always.try.serialize topology.debug topology.enable.message.timeouts
@@ -113,7 +113,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
             topology.max.error.report.per.interval topology.shellbolt.max.pending
             topology.subprocess.timeout.secs topology.executor.receive.buffer.size""",
         "number>0": "topology.localityaware.higher.bound topology.localityaware.lower.bound",
-        # Heron's keys, whose values are strings when they are submitted (A43-A45). Names of teams and projects are labels.
+        # Heron's keys, whose values are strings when they are submitted (A43-A45). Names of teams and projects are mere labels.
         "any": """topology.stmgrs topology.component.parallelism topology.reliability.mode
             topology.serializer.classname topology.team.name topology.team.email
             topology.cap.ticket topology.project.name topology.acking topology.droptuples.upon.backpressure""",
@@ -254,7 +254,7 @@ MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     topology.auto.task.hooks""".split()
 )
 
-#: The keys of a component's configuration that Storm reads when it plans and schedules. Like every key that is not in
+#: The keys of a component's configuration that Storm reads only to plan and schedule the topology. Like every key that is not in
 #: `MAY_BE_SET_PER_COMPONENT`, they are not passed on to the component's tasks (A16, A21).
 SIZING_KEYS: frozenset[str] = frozenset(
     """topology.tasks topology.component.resources.map stormspark.component.shared.memory
@@ -264,7 +264,7 @@ SIZING_KEYS: frozenset[str] = frozenset(
 
 
 def storm_key_problem(key: str, value: Any) -> str | None:
-    """A sentence that says what is wrong with the value of one of Storm's keys, or None (J5).
+    """Return a sentence that says what is wrong with the value of one of Storm's keys, or None (J5).
 
     >>> storm_key_problem("topology.kryo.factory", 3)
     'topology.kryo.factory must be a string, got 3 of type int'

@@ -2,9 +2,9 @@
 
     python -m stormspark.tuple_path
 
-The tuple path is the code that runs once per tuple: the `MODULES`. Each module is plain Python and works without compilation.
-Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython makes an extension
-module from the same source.
+The *tuple path* is the code that runs once per tuple, in the modules that `MODULES` lists. Each of them is plain Python and works
+without compilation. Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython
+makes an extension module from the same source.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODULES = (
     "stormspark.worker.tuples.unpacking",
     "stormspark.worker.tuples.verdicts",
 )
-#: Modules that stay Python. Each of them has a .pxd beside it, with C code that the modules above use in its place.
+#: Modules that stay Python. Each has a .pxd file beside it, with C code that the compiled modules use instead of the Python code.
 NEVER_COMPILED = (
     "stormspark.api.tuple_state",
     "stormspark.spi.recycling",

@@ -1,8 +1,8 @@
 """Imports users' files, calls functions in them, and finds the line that an error came from.
 
 A file is imported under its own name, with its folder first on the module path. So the file can import the modules beside it,
-as with ``python FILE``. Components are pickled by reference, as ``word_count.Split``, and a worker process imports them in the
-same way. The folder goes on ``PYTHONPATH``, too, which the processes of a local Spark inherit.
+as with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a worker process imports the file in
+the same way. The folder is also added to ``PYTHONPATH``, which the processes of a local Spark inherit.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["add_line", "call", "import_file", "put_first", "raised"]
 def import_file(file: Path, project: Path | None = None) -> ModuleType:
     """Import the module in ``file``. Errors point to a line in ``project``, which is the file's folder by default.
 
-    Raises `TopologyNotFoundError`, whose message has the error and the line that raised it. Errors of this package pass through,
-    with that line as a note.
+    Raises `TopologyNotFoundError`, whose message has the error and the line that raised it. An error of this package is not
+    changed, but gets that line as a note.
     """
     if not file.is_file():
         problem = "is a folder; name a file in it" if file.is_dir() else "does not exist"
@@ -61,7 +61,7 @@ def import_file(file: Path, project: Path | None = None) -> ModuleType:
 
 
 def put_first(folder: Path) -> None:
-    """Let this process, and the processes that it starts, find the modules in ``folder``."""
+    """Let this process, and the processes that it starts, import the modules in ``folder``."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -72,7 +72,7 @@ def put_first(folder: Path) -> None:
 def call(found: Callable[..., object], named: str, project: Path) -> object:
     """Call ``found`` without arguments and return its result. ``named`` is its name in messages.
 
-    Errors of this package pass through, and every other error becomes a `TopologyNotFoundError`.
+    An error of this package is not changed. Every other error becomes a `TopologyNotFoundError`.
     """
     try:
         inspect.signature(found).bind()
@@ -92,7 +92,7 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 
 
 def raised(error: BaseException, folder: Path) -> str:
-    """The last line of the error's message, and the line of code that it came from, if that is known."""
+    """Return the last line of the error's message, and the line of code that it came from, if that is known."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frame = _users_frame(error, folder)
     return f"{message}\n{_line(frame)}" if frame else message
@@ -106,7 +106,7 @@ def add_line(error: StormsparkError, folder: Path) -> None:
 
 
 def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
-    """The innermost frame in the user's ``folder``; if there is none, the innermost frame of all."""
+    """Return the innermost frame in the user's ``folder``; if there is none, the innermost frame of all."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
     return own[-1] if own else None
@@ -117,7 +117,7 @@ def _line(frame: traceback.FrameSummary) -> str:
 
 
 def _importable(stem: str) -> str:
-    """A name close to ``stem`` that Python can import.
+    """Return a name close to ``stem`` that Python can import.
 
     >>> _importable("word-count"), _importable("1st")
     ('word_count', '_1st')

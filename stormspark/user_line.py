@@ -1,4 +1,4 @@
-"""Finds the line of the user's code that errors in building a topology point to."""
+"""Finds the line of the user's code, for the message of an error in building a topology."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
 
 @contextmanager
 def declared_at(where: str) -> Iterator[None]:
-    """Let the components that are declared inside the block point to ``where``, a line of a file that is not Python.
+    """Let errors about components that are declared inside the block name ``where``, a line of a file that is not Python.
 
     >>> with declared_at("topology.yaml:7"):
     ...     user_line()
@@ -33,7 +33,7 @@ def declared_at(where: str) -> Iterator[None]:
 
 
 def user_line() -> str:
-    """FILE:LINE of the innermost caller outside of this package, or the place that `declared_at` has set."""
+    """Return FILE:LINE of the innermost caller outside of this package, or the place that `declared_at` has set."""
     if (where := _DECLARED_AT.get()) is not None:
         return where
     frame = sys._getframe(1)
@@ -43,7 +43,7 @@ def user_line() -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """FILE:LINE of the innermost code outside of this package that ``error`` passed through, or None."""
+    """Return FILE:LINE of the innermost code outside of this package that ``error`` passed through, or None."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_PACKAGE):
             return f"{frame.filename}:{frame.lineno}"

@@ -2,14 +2,15 @@
 
 An *edge* is one delivery within a tuple tree. In Storm every edge has 64 random bits. An acker XORs these bits into the
 tree's value when the edge is made, and again when the edge is acked. A value of zero means that no edge is open. One
-message per edge is expensive, and most edges begin and end in one worker. So here:
+message per edge is expensive, and most edges begin and end in one worker. So here each worker keeps a *count* and a *value*
+for each tree that it knows. The worker of the tree's spout is the tree's *home*.
 
 1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
    count is zero, and needs no random bits at all.
 2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame
-   XORs the edge into its value and takes the tuples off its count (`send`). The receiver XORs the edge into its own
-   value and adds the tuples to its count (`receive`). A worker sends its value home, as a *part*, only when its count
-   is zero.
+   XORs the edge into the sender's value, and subtracts the tuples from the sender's count (`send`). The receiver XORs the
+   edge into its own value, and adds the tuples to its own count (`receive`). When a worker's count is zero, the worker
+   sends its value home, as a *part*.
 
 Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker whose
 count is not zero still holds its value back. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but
@@ -18,9 +19,9 @@ twice would break the invariant. None is delivered twice, because workers rememb
 be lost together with a worker, `abandon` fails every tree whose value is not zero, because such a tree has edges outside of
 its home.
 
-Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So the rotation that
-times trees out can also forget parts (E8), and a bolt that drops its tuples without ack leaves nothing behind for good. If
-the edges of a forgotten part are closed after all, the part still sends its value home.
+Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So `rotate`, which
+times trees out, can also forget parts (E8). Then a bolt that drops its tuples without an ack leaves nothing behind for good.
+If the edges of a forgotten part are closed after all, the part still sends its value home.
 
 Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
 worker keeps the record, as Heron's stream manager does (E19), so a verdict needs no further message.
@@ -31,8 +32,8 @@ A tree gets its root id when its first tuple leaves the worker. A tree is *trace
 
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# The variables `one`, `tree`, `known`, `ids` and `edges` are second names for the same object, for speed: the .pxd declares
-# their types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
+# The variables `one`, `tree`, `known`, `ids` and `edges` are second names of objects, for speed: the .pxd declares their
+# types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
 # exactly `Tree` or `Part`, because the count of a traced tree is a property.
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Ledger:
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. New trees go into the newest bucket. From time to time it is closed, and a new one is opened.
+        # Open trees, in buckets. New trees go into the newest bucket. From time to time it is closed and a new one begins.
         # One timeout after a bucket was closed, the trees in it time out.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
@@ -141,15 +142,15 @@ class Ledger:
     # -- at home ---------------------------------------------------------------------------------------------
 
     def begin(self, tree: Tree) -> None:
-        """Keep the tree of a reliable emit. Its ``count`` already has the copies of the emitted tuple (B6)."""
+        """Keep the tree of a reliable emit. The tree's ``count`` already includes the copies of the emitted tuple (B6)."""
         tree.bucket = bucket = self._newest
         bucket[tree] = None
         tree.account.pending += 1
 
     def drained(self, branch: Branch) -> None:
-        """Called when the last local edge of ``branch`` is closed.
+        """Called when the last edge of ``branch`` in this worker is closed.
 
-        A tree with no edges outside is acked, and a part that no bolt has failed is sent home.
+        A tree without edges in other workers is acked. A part that no bolt has failed is sent home.
         """
         kind = type(branch)
         if kind is Tree or kind is TracedTree:
@@ -218,11 +219,11 @@ class Ledger:
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
-        ``explain`` gets these trees before they end, and may return the reasons. It is called at least once per timeout, even
-        if there are no such trees.
+        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls it at least once per timeout,
+        even if there are no such trees.
 
-        One call closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any time
-        since the last call. So a whole timeout begins for them now, and none fails early (E28).
+        One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
+        time since the last call. So a whole timeout begins for them now, and none fails early (E28).
         """
         timeout = self._timeout
         if timeout is None:
@@ -248,7 +249,7 @@ class Ledger:
         return len(expired)
 
     def abandon(self, reason: str) -> int:
-        """Fail the trees that have edges outside, because frames and parts under way are lost (see the module's docstring).
+        """Fail the trees that have edges in other workers, because frames and parts under way are lost.
 
         Return the number of these trees.
         """
@@ -281,7 +282,7 @@ class Ledger:
     def _end(self, tree: Tree, verdict: Verdict) -> None:
         bucket = tree.bucket
         if bucket is None:
-            return  # It has already ended: there is one verdict per tree (E22).
+            return  # The tree has already ended, and there is one verdict per tree (E22).
         del bucket[tree]
         tree.bucket = None
         tree.verdict = verdict
@@ -304,7 +305,7 @@ class Ledger:
         new = 0
         for known in branches:
             new += not known.root_id  # a part always has a root id
-        # These arrays also have second names, under which compiled code sees the numbers in them.
+        # Each array also has a second name (`edges`, `homes`, `roots`), through which compiled code reads its numbers as C does.
         ids = array("Q", self._edge_ids(new))
         all_edges = array("Q", self._edge_ids(len(branches)))
         all_homes = array("i", (self.worker,)) * len(branches)
@@ -357,8 +358,8 @@ class Ledger:
                 else:
                     branch.count += count
             elif home == here:
-                # This is the tree's home, and the tree has ended, but its tuples still run (E11). This part is in no table and
-                # is never sent.
+                # This worker is the tree's home, and the tree has ended, but its tuples are still executed (E11). The part is in
+                # no table and is never sent.
                 branch = Part(home, root, edge, count)
             elif root & 1 or self._trace is None:
                 branch = parts[root] = Part(home, root, edge, count)
@@ -407,7 +408,7 @@ class Ledger:
         )
 
     def validate(self) -> None:
-        """Check every invariant that one worker can see. Tests switch this on."""
+        """Check every invariant that one worker can see. Only tests call this."""
         for bucket in (self._newest, *(bucket for _, bucket in self._closed)):
             for tree in bucket:
                 assert tree.bucket is bucket and tree.verdict is None, tree

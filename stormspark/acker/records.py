@@ -1,14 +1,13 @@
 """The durable acker's knowledge of source rows that are open at the end of a batch.
 
-A record is like one edge of a tree, which is one delivery. The acker keeps one XOR per root. When the row's task opens a record,
-its ``value`` enters that XOR, and when the task closes the record, the value enters again. So a root is done if its XOR is zero
-(E2). While a task lives, its worker's ledger decides verdicts. When the task has died, its records are still open, and their rows
-are emitted again.
+A *record* stands for one open row. The acker keeps one XOR per root. The record's ``value`` enters that XOR when a task opens the
+record, and again when the task closes the record. So a root is done if its XOR is zero (E2). While a task lives, its worker's
+ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
 A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
 of late records. So old records are closed in time, and others are opened in their place (`AckerTime.refresh_before`). A long
-pause between two commits must not make a record late, so the acker's time is not that of a clock. With each commit of the journal
-it advances by the time since the last commit, but at most by a quarter of the delay.
+pause between two commits must not make a record late, so the acker's time is not that of a clock. It advances with each commit of
+the journal: by the time since the last commit, but at most by a quarter of the delay.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class Record(NamedTuple):
 class Change(NamedTuple):
     """A change in the journal: a record is opened, with its row, or closed.
 
-    When it is closed, ``batch`` is None and there is no row. When it is opened, ``batch`` is the batch that brought the
-    row, and ``row`` holds what is needed to emit it again. ``message_id`` is for people.
+    For a record that is closed, ``batch`` and ``row`` are None. For a record that is opened, ``batch`` is the batch that brought
+    the row, and ``row`` holds what is needed to emit the row again. ``message_id`` is for people.
     """
 
     record: Record
@@ -60,7 +59,7 @@ class AckerTime:
 
     delay: float
     at: int = 0
-    #: The number of the last attempt that has tried to commit changes to the journal. No later attempt's changes are in it.
+    #: The number of the last attempt that has tried to commit changes to the journal. The journal has no later attempt's changes.
     tried: int = -1
 
     def committed(self, seconds: float) -> None:
@@ -69,9 +68,9 @@ class AckerTime:
 
     @property
     def refresh_before(self) -> int:
-        """The age limit: records older than this are closed, and others are opened in their place.
+        """The acker's time before which a record is too old. Such records are closed, and others are opened in their place.
 
         All other records are at most half of the delay old, and the next commit comes at most a quarter of the delay later.
-        So a record is at most three quarters of the delay old when it is closed, and the watermark is a whole delay behind.
+        So a record is closed when it is at most three quarters of the delay old. It becomes late only after a whole delay.
         """
         return self.at - round(self.delay * 500_000)

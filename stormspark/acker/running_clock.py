@@ -12,8 +12,8 @@ class RunningClock:
 
     Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds, because planning a batch takes
     about that long. A longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on
-    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. The limit is needed because
-    a worker in one long call of user code can't tell other workers which tuples merely wait.
+    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. While a worker is in one long
+    call of user code, it can't tell other workers which tuples merely wait. The limit keeps such tuples from timing out.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -36,7 +36,7 @@ class RunningClock:
 
     def begin_batch(self, now: float) -> None:
         """Begin a batch at ``now`` (monotonic seconds)."""
-        # If a worker was lost, the last batch did not end, and the query was restarted. That counts as a gap, too.
+        # If a worker was lost, the last batch did not end, and the query was restarted. The time since then is a gap, too.
         if self._last is not None:
             self.seconds += min(max(now - self._last, 0.0), self._gap)
         self._last = now

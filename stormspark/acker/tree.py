@@ -39,8 +39,8 @@ class Branch:
     call per tuple is too expensive in Python:
 
     - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted here adds one, and its ack
-      subtracts one. Code that brings it to zero calls `Ledger.drained`.
-    - ``value``: the XOR of the edges to other workers, as far as they are known here.
+      subtracts one. Code that brings the count to zero calls `Ledger.drained`.
+    - ``value``: the XOR of the edges to and from other workers, as far as they are known here.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
 
@@ -112,7 +112,7 @@ class Trace(Protocol):
     root_id: int
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Called when edges were opened here or came from another worker (``by`` above 0), or were closed or sent away."""
+        """Called when the number of open edges here has changed by ``by``, which is below 0 if edges were closed or sent away."""
 
     def arrived(self, task: int, tuples: int) -> None:
         """Called when a frame has brought this many tuples for this task."""
@@ -128,9 +128,9 @@ _count: Any = Branch.__dict__["count"]
 class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path handles it like any other branch, so that tracing has no cost for trees that are not traced. But compiled
+    The tuple path handles a traced branch like any other, so tracing has no cost for trees that are not traced. But compiled
     code that knows the type of a branch reads the slot and not the property. So compiled code may rely on the type of an
-    object only if that is exactly `Tree` or `Part`.
+    object only if the type is exactly `Tree` or `Part`.
     """
 
     __slots__ = ()

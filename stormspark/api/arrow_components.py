@@ -1,9 +1,9 @@
-"""Vectorised components: spouts and bolts that take and emit whole batches of rows.
+"""Vectorised components: spouts and bolts that take and emit many tuples per call, as the rows of an Arrow record batch.
 
-Each row of a batch is a tuple in every respect: rows are routed, acked, failed and counted one by one, and a bolt
-that is not vectorised receives them one by one. Only the user's code works differently: one call processes
-thousands of tuples, as the columns of a ``pyarrow.RecordBatch``. Streams that such a component emits or subscribes
-to are typed: a ``pyarrow.Schema`` declares their fields.
+In this module a *batch* is a record batch. Each row of a batch is a tuple like any other. Rows are routed, acked, failed and
+counted one by one. A bolt that is not vectorised receives them one by one. Only the user's code works differently: one call
+processes thousands of tuples, as the columns of a ``pyarrow.RecordBatch``. A ``pyarrow.Schema`` declares the fields of each
+stream that a vectorised component emits or subscribes to.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ArrowOutputCollector(Protocol):
     def emit_batch(
         self, batch: pa.RecordBatch | pa.Table, stream: str = DEFAULT_STREAM, anchors: Anchors = None
     ) -> None:
-        """Emit every row of ``batch`` as a tuple. Its columns are those of the stream's schema.
+        """Emit every row of ``batch`` as a tuple. The columns of ``batch`` are those of the stream's schema.
 
         ``anchors`` names the input rows that the emitted rows are anchored to (E4):
 
@@ -124,7 +124,7 @@ class ArrowBolt(Component, ABC):
         """Process the rows of one batch, which has at least one row."""
 
     def on_tick_tuple(self, tick: Tuple, collector: ArrowOutputCollector) -> None:
-        """Called every ``topology.tick.tuple.freq.secs`` (C9). Tuples that it emits are untracked."""
+        """Called every ``topology.tick.tuple.freq.secs`` (C9). Tuples that this method emits are untracked."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""
@@ -181,7 +181,7 @@ class ArrowSpoutOutputCollector(Protocol):
 
         With ``message_id``, all rows form one tree: the spout gets one ``ack`` when all are processed, or one ``fail``
         (as for a group, X68). Tracking then has no per-row cost. With ``message_ids``, one per row, each row is a tree
-        of its own (B6), and a row whose id is null is untracked. Without either, no row is tracked. Raises `EmitError`
+        of its own (B6), and a row whose id is null is untracked. Without either, all rows are untracked. Raises `EmitError`
         as `ArrowOutputCollector.emit_batch` does.
         """
 
@@ -199,9 +199,9 @@ class ArrowSpoutOutputCollector(Protocol):
 class ArrowSpout(Spout):
     """A spout that emits batches of rows.
 
-    The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``, and the
-    call may exceed them (B4). The setting limits the number of trees, and the spout's limit is a number of rows. With some
-    thousands of rows per call the cost of the call itself is small.
+    The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``. The call itself
+    may exceed both (B4). The setting is a number of trees, and the spout's limit is a number of rows. With some thousands of
+    rows per call the cost of the call itself is small.
 
     >>> import pyarrow as pa
     >>> class Numbers(ArrowSpout):

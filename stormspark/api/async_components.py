@@ -1,9 +1,9 @@
-"""Async components: spouts and bolts whose methods are coroutines, for work that waits for others.
+"""Async components: spouts and bolts whose methods are coroutines, for code that waits for a database or a service.
 
-Storm has nothing of the kind. A bolt that asks a database or a service spends most of its time waiting, and a task of an ordinary
-bolt waits for one answer at a time. A task of an `AsyncBolt` waits for many at once. All async components of a worker share one
-asyncio event loop, which runs in a thread of its own. So a coroutine must not block: while it computes, or calls ``time.sleep``,
-all other coroutines of the worker stand still.
+Storm has no such components. A bolt that asks a database or a service spends most of its time waiting. A task of an ordinary
+bolt waits for one answer at a time, and a task of an `AsyncBolt` waits for many at once. All async components of a worker share
+one asyncio event loop, which runs in a thread of its own. So a coroutine must not block. While one coroutine computes, or calls
+``time.sleep``, all other coroutines of the worker stand still.
 
 Flink's async I/O has the same three settings: `AsyncBolt.capacity`, `AsyncBolt.timeout_secs` and `AsyncBolt.ordered`.
 """
@@ -35,8 +35,9 @@ __all__ = [
 class AsyncOutputCollector(Protocol):
     """The collector that `AsyncBolt.prepare` receives. Any thread may call it, and no method waits.
 
-    Emits reach their tasks a little later, so they return no task ids. Inside ``execute``, and in the asyncio tasks and the
-    ``asyncio.to_thread`` that it starts, the *current tuple* is the tuple of that call. Elsewhere there is none.
+    Emitted tuples reach their tasks a little later, so `emit` returns no task ids. Inside ``execute`` the *current tuple* is the
+    tuple of that call. The same holds in asyncio tasks, and in an ``asyncio.to_thread``, that ``execute`` starts. Elsewhere there
+    is no current tuple.
     """
 
     def emit(
@@ -77,7 +78,7 @@ class AsyncBolt(Component, ABC):
     """A bolt that executes many tuples at once, each in a coroutine of its own.
 
     A tuple is acked when its `execute` returns. If `execute` raises `FailedException`, the tuple fails. Any other exception also
-    restarts the task, as in a `Bolt`: all its other calls are cancelled, and their tuples fail.
+    restarts the task, as in a `Bolt`. Then all other calls of the task are cancelled, and their tuples fail.
 
     >>> import asyncio
     >>> from stormspark import Fields
@@ -92,14 +93,14 @@ class AsyncBolt(Component, ABC):
     ...         declarer.declare(Fields("user", "answer"))
     """
 
-    #: The number of calls of `execute` under way at once, for each task. Further tuples wait in the task's queue, and slow the
-    #: spouts down like those of any other bolt that is full.
+    #: The greatest number of calls of `execute` that are under way at once in each task. Further tuples wait in the task's queue.
+    #: Waiting tuples slow the spouts down, as for any bolt.
     capacity: int = 100
     #: After how many seconds a call is cancelled and its tuple fails. None: only the message timeout fails the tuple, and the
     #: call goes on. A call that ignores its cancellation keeps its place in `capacity` until it returns.
     timeout_secs: float | None = None
-    #: Whether results leave in the order in which the tuples came. Then what a call emits and acks waits until all earlier calls
-    #: of the task have ended. If false, it leaves at once.
+    #: Whether results leave in the order in which the tuples came. If true, the emits and acks of a call wait until all earlier
+    #: calls of the task have ended. If false, they leave at once.
     ordered: bool = False
 
     async def prepare(
@@ -112,7 +113,7 @@ class AsyncBolt(Component, ABC):
         """Process one tuple. Up to `capacity` of these calls are under way at once."""
 
     async def cleanup(self) -> None:
-        """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled before."""
+        """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled first."""
 
 
 class AsyncEmitGroup(Protocol):
@@ -151,7 +152,7 @@ class AsyncSpoutOutputCollector(Protocol):
     def group(self, message_id: Hashable) -> AbstractContextManager[AsyncEmitGroup]:
         """Emit several tuples under one message id: one tree, one verdict (X68).
 
-        The tuples leave together, when the block ends. If it raises, none of them leaves.
+        The tuples leave together, when the ``with`` block ends. If the block raises, none of the tuples leaves.
         """
 
     def report_error(self, error: BaseException | str) -> None:
@@ -165,8 +166,8 @@ class AsyncSpoutOutputCollector(Protocol):
 class AsyncSpout(Component, ABC):
     """A spout that may wait in `next_tuple` without holding up anybody.
 
-    Each task has one call of `next_tuple` under way. What it emits is on its way at once, also while the call goes on. `ack` and
-    `fail` are called one at a time, in order, and also while `next_tuple` waits. An exception in any of them restarts the task.
+    Each task has one call of `next_tuple` under way. An emitted tuple leaves at once, even while the call goes on. `ack` and
+    `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them restarts the task.
 
     >>> import asyncio
     >>> from stormspark import Fields
@@ -180,8 +181,8 @@ class AsyncSpout(Component, ABC):
     ...         declarer.declare(Fields("request"))
     """
 
-    #: How many tuples a task may have emitted that the topology has not taken yet. Above that, `next_tuple` is not called again
-    #: until half of them are taken. Max spout pending holds back the taking, so a task is ahead of it by this number.
+    #: How many emitted tuples of a task may wait for the topology to take them. At this number, `next_tuple` is not called again
+    #: until half of them are taken. At max spout pending the topology takes none, so a task may emit this many more.
     prefetch: int = 100
 
     async def open(
@@ -208,8 +209,8 @@ class AsyncSpout(Component, ABC):
     async def deactivate(self) -> None:
         """Called when the topology is deactivated (B13).
 
-        A call of `next_tuple` that is under way goes on. What it emits leaves when the topology is active again.
+        A call of `next_tuple` that is under way goes on. Tuples that it emits leave when the topology is active again.
         """
 
     async def close(self) -> None:
-        """Called when the topology ends, but not when a worker is killed (B1). A call of `next_tuple` is cancelled before."""
+        """Called when the topology ends, but not when a worker is killed (B1). A call of `next_tuple` is cancelled first."""

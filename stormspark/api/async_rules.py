@@ -17,14 +17,14 @@ __all__ = ["problem_with_coroutines"]
 
 _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
-#: The methods of other components that users might write as coroutines. A component may have others for its own use.
+#: The methods of other components that users might write as coroutines. For its own use a component may have other coroutines.
 _OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
 
 
 def problem_with_coroutines(component: Component) -> str | None:
-    """Return why a component is no async component though it is meant to be one, or can't be one; None if all is well."""
+    """Return what is wrong with the coroutines or settings of a component, in particular an async one; None if all is well."""
     if isinstance(component, AsyncBolt):
         return (
             _not_coroutines(component, _OF_BOLT)

@@ -1,4 +1,4 @@
-"""How a component declares that it knows its batches."""
+"""How a component declares that the engine has to tell it of the beginning, or also of the end, of each batch."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ __all__ = ["KnowsBatches", "kind_of_batch"]
 
 
 class KnowsBatches:
-    """The base class of `stormspark.spi.BatchAware`, with the one attribute that a declaration needs.
+    """The base class of `stormspark.spi.BatchAware`, with the one attribute that a component's declaration needs.
 
-    The methods of `BatchAware` are for front-ends, which are on a layer above this one.
+    The methods are in `BatchAware`, on a layer above this one, because only front-ends implement them.
     """
 
-    #: `FINISH` or `COMMIT` of `stormspark.spi` for a bolt whose ``end_batch`` is to be called; None for any other.
+    #: `FINISH` or `COMMIT` of `stormspark.spi` for a bolt that is told of the end of a batch; None for any other component.
     ends: str | None = None
 
 
 def kind_of_batch(component: object) -> str:
-    """Return the ``ends`` of a component that is to be informed of the end of a batch.
+    """Return ``ends`` of a component that is told of the end of a batch.
 
-    Return ``part`` for any other component that knows its batches, and ``""`` for a component that does not.
+    Return ``part`` for a component that is told only of the beginning of a batch, and ``""`` for any other component.
     """
     if not isinstance(component, KnowsBatches):
         return ""

@@ -33,8 +33,8 @@ class ComponentConfiguration:
     def add_configuration(self, key: str, value: Any) -> Self:
         """Set one value for this component alone.
 
-        Only some of Storm's own keys can be set per component (A21). For other keys of Storm, advice is logged when the
-        topology starts.
+        Only some of Storm's own keys can be set per component (A21). For any other key of Storm, a warning is logged when
+        the topology starts.
         """
         return self.add_configurations({key: value})
 
@@ -67,10 +67,10 @@ class ComponentConfiguration:
         """Cap the open trees of each task; None removes the cap (B4)."""
         return self.add_configuration("topology.max.spout.pending", limit)
 
-    # -- resources: kept under Storm's keys, without effect, because Spark's own resources decide -------------
+    # -- resources: kept under Storm's keys, without effect, because Spark assigns resources -----------------
 
     def set_memory_load(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the megabytes of each instance. The values are kept and have no effect here (A9)."""
+        """Set the memory of each instance, in megabytes. The values are kept and have no effect here (A9)."""
         for key, amount in ((_ON_HEAP, on_heap_mb), (_OFF_HEAP, off_heap_mb)):
             if amount is not None or key == _ON_HEAP:
                 self.add_resource(key, amount)
@@ -99,7 +99,7 @@ class ComponentConfiguration:
     def add_shared_memory(
         self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
     ) -> Self:
-        """Set the megabytes that instances in one worker, or on one host, share. The values have no effect here (A9)."""
+        """Set the memory in megabytes that instances in one worker, or on one host, share. It has no effect here (A9)."""
         request = {
             "on-heap": on_heap_mb,
             "off-heap-worker": off_heap_worker_mb,

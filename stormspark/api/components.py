@@ -31,10 +31,10 @@ class Component:
 
 
 class Spout(Component, ABC):
-    """A source of tuples (B1). One thread runs all its methods.
+    """A component that emits tuples and receives none (B1). One thread runs all methods of an instance.
 
-    If its code may wait, that is a thread of its executor's own (A16). `stormspark.waiting_code` looks at the code to find that
-    out; a class attribute ``waits``, True or False, says it instead.
+    That is the worker's thread. But if the spout's code may wait, its executor has a thread of its own (A16).
+    `stormspark.waiting_code` reads the code to find that out. A class attribute ``waits``, True or False, overrides the answer.
 
     >>> from stormspark import Fields
     >>> class Numbers(Spout):
@@ -98,7 +98,7 @@ class Bolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process one tuple. `FailedException` fails the tuple; any other exception also restarts this task alone."""
+        """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this task, and no other."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""

@@ -12,11 +12,11 @@ __all__ = ["Config"]
 
 
 class Config(dict[str, Any]):
-    """A dict with one method for each of Storm's usual settings. It can be passed wherever a mapping can.
+    """A configuration: a dict with one method for each of Storm's usual settings.
 
     The methods return the configuration itself. They check the value's type, and raise an `InvalidTopologyError` that names
-    the key. Settings without a meaning here (JVM options, serialisers, resources) are kept as well; planning the topology
-    gives advice about them.
+    the key. Settings without a meaning here (JVM options, serialisers, resources) are kept as well. When the topology is planned,
+    a warning names them.
 
     >>> Config({"my.file": "words.txt"}).set_num_workers(2).set_max_spout_pending(5000)
     {'my.file': 'words.txt', 'topology.workers': 2, 'topology.max.spout.pending': 5000}
@@ -134,7 +134,7 @@ class Config(dict[str, Any]):
         return self._set("topology.worker.max.heap.size.mb", megabytes)
 
     def set_topology_component_memory(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the megabytes of each instance of a component that sets none itself."""
+        """Set the memory, in megabytes, of each instance of a component that sets none itself."""
         self._set("topology.component.resources.onheap.memory.mb", on_heap_mb)
         if off_heap_mb is not None:
             self._set("topology.component.resources.offheap.memory.mb", off_heap_mb)

@@ -102,7 +102,7 @@ class TopologyContext:
         return self._component_of
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
+        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
         return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:
@@ -201,7 +201,8 @@ class TopologyContext:
 
         A task may set any number of timers. The first call comes after ``first`` seconds, by default after ``seconds``.
         With ``first``, a component that keeps a timer in its state can resume the timer where it stopped. A ``first`` below
-        zero means that a call was missed. One call makes up for all missed ones, including those that a busy worker missed.
+        zero means that a call was missed. One call makes up for all missed calls, including those that came due while the worker
+        was busy.
         An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive.
         """
         if not seconds > 0:

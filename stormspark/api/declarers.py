@@ -63,15 +63,15 @@ class ComponentDeclaration:
     kind_of_source: str = ""
     #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can also work without state, else empty.
     kind_of_state: str = ""
-    #: For a component that knows its batches: ``finish`` or ``commit``, or ``part`` if nobody informs it of a batch's end. For
-    #: every other component it is empty. See `stormspark.spi.batches`.
+    #: ``finish`` or ``commit`` for a bolt that is told of the end of a batch, ``part`` for a component that is told only of the
+    #: beginning, and empty for every other component. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
-    #: Why the component's code may wait (`stormspark.waiting_code`); empty if it only computes, or runs on the worker's thread in
-    #: any case.
+    #: Why the component's code may wait (`stormspark.waiting_code`). Empty if the code only computes, or if the component runs on
+    #: the worker's thread in any case.
     may_wait: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
-    #: Whether the component takes and emits whole batches of rows, as an `ArrowBolt` or `ArrowSpout` does.
+    #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class BoltDeclarer(Declarer):
     def fields_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
         """Send tuples with equal values of ``fields`` to the same task (D1)."""
         names = tuple(fields if isinstance(fields, Fields) else Fields(fields))
-        # An empty list of fields is how Storm spells the global grouping (A7).
+        # Storm writes the global grouping as a fields grouping without fields (A7).
         return self.grouping(source, FieldsGrouping(names) if names else GlobalGrouping(), stream)
 
     def global_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -252,7 +252,7 @@ def described(value: object) -> str:
 
 
 def _runs_on_workers_thread(component: Component) -> bool:
-    """Return whether a component runs on the worker's thread in any case: it says so, or has a way of its own to wait."""
+    """Return whether a component always runs on the worker's thread: it declares that, or its kind never blocks the thread."""
     if isinstance(component, SourceSpout | AsyncSpout | AsyncBolt | ArrowBolt | ArrowSpout):
         return True
     if isinstance(component, Spout) and kind_of_batch(component):

@@ -73,7 +73,7 @@ class TaskHook:
 
     Register the hook with `TopologyContext.add_task_hook` in ``open`` or ``prepare``. Every task also gets an instance
     of each class that ``topology.auto.task.hooks`` lists, as ``module:Class`` or ``module.Class``. An exception in a
-    hook counts as raised by the component. A task without hooks has no cost for them.
+    hook counts as raised by the component. Hooks cost nothing in a task that has none.
 
     >>> class Count(TaskHook):
     ...     emitted = 0

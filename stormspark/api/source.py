@@ -22,7 +22,7 @@ __all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout
 
 
 class Routed(NamedTuple):
-    """A result of a translator that also names the stream, which need not be the default stream (K7)."""
+    """A translator's result that also names the stream of the tuple, instead of the default stream (K7)."""
 
     values: Sequence[Any]
     stream: str
@@ -31,8 +31,9 @@ class Routed(NamedTuple):
 class PerTrigger(NamedTuple):
     """The bound on how much of a source one batch may bring, in the unit of a Spark option: rows, files or bytes.
 
-    ``first`` is the amount at the start of the topology. Afterwards the amount changes by factors, depending on what the
-    bolts can process, and never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for messages.
+    ``first`` is the amount at the start of the topology. Afterwards the amount is raised and lowered by factors, depending on
+    what the bolts can process. It never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for
+    messages.
 
     >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
     1000000
@@ -49,9 +50,9 @@ class SourceProgress(NamedTuple):
     ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
     tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges are counted as waiting.
     ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of
-    each partition. A partition without an entry has nothing open. ``low_marks`` is None if the tasks were not asked for
-    them after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
-    in the next batch; None means that nothing limits them.
+    each partition. A partition without an entry has no open row. ``low_marks`` is None if the tasks were not asked for it
+    after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    in the next batch; None means that there is no limit.
     """
 
     waiting: int
@@ -97,9 +98,9 @@ class SourceSpout(Component, ABC):
     low_marks_every: int | None = None
     #: The bound on how much of this spout's source one batch may bring; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: With ``per_trigger``, the value of the Spark option that it names; `stream` has to set the option.
+    #: The value for the Spark option that ``per_trigger`` names. `stream` has to set the option to this value.
     limit: int | None = None
-    #: Reports an error. The task that owns this instance sets it.
+    #: A function that reports an error. The task that owns this instance sets this attribute.
     _report: Callable[[BaseException | str], None] | None = None
 
     def __init__(
@@ -116,8 +117,8 @@ class SourceSpout(Component, ABC):
     def stream(self, spark: Any) -> Any:
         """Return the streaming DataFrame.
 
-        The driver calls it with the Spark session when the topology starts, again after a failure, and after it has changed
-        ``limit`` (F10).
+        The driver calls this method with the Spark session when the topology starts, again after a failure, and after a change
+        of ``limit`` (F10).
         """
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
@@ -140,9 +141,9 @@ class SourceSpout(Component, ABC):
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """The query has ended with Spark's message ``error``. Return the reason if no further attempt can succeed.
+        """Return why no further attempt can succeed after the query has ended with Spark's message ``error``.
 
-        The topology then stops and reports the reason. None means that the error is not this spout's, or that another
+        The topology then stops and reports the reason. None means that this spout did not cause the error, or that another
         attempt may succeed.
         """
         return None
@@ -152,7 +153,7 @@ class SourceSpout(Component, ABC):
         return None
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics (C4). Before `open`, and in tests, it is only logged."""
+        """Show an error in logs and statistics (C4). Before `open`, and in tests, the error is only logged."""
         if self._report is None:
             _log.error("%s", error)
         else:

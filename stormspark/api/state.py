@@ -99,7 +99,7 @@ class KeepsState(ABC, Generic[S]):
         """Called after ``prepare``, before any tuple, with the state of the last commit, which is empty at first."""
 
     def pre_prepare(self, txid: int) -> None:
-        """Called when the batch's tuples are done. Changes of the state are still part of transaction ``txid``."""
+        """Called when all tuples of the batch are executed. You may still change the state, as part of transaction ``txid``."""
 
     def pre_commit(self, txid: int) -> None:
         """Called when transaction ``txid`` is prepared and about to be committed. The state may not change any more."""
@@ -157,7 +157,7 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """Called before the state is saved. Put into the state everything that has to be saved and is still kept elsewhere."""
+        """Called before the state is saved. Put into the state everything that has to be saved and that you keep elsewhere."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
@@ -177,14 +177,16 @@ class TwoPhaseStatefulComponent(StatefulComponent):
 
 
 class TransactionalSink(TwoPhaseStatefulComponent):
-    """A mixin for a bolt that writes to something outside, so that it takes part in transactions (C42).
+    """A mixin for a bolt that writes to something outside, and delivers what it wrote only with a committed batch (C42).
 
-    Where the topology's batches are not transactions, the bolt is an ordinary one: none of these methods is called, and it
-    acks a tuple when the tuple's output is safe. Where batches are transactions, `init_state` comes before ``prepare``. The
-    bolt may then ack at once, since the whole batch runs again if it fails. `pre_save` writes the batch's output, or puts
-    it into the state, and raises if it can do neither. The state is committed with the batch, and `post_save` delivers its
-    contents. `stormspark.connectors.Outbox` is the state of such a sink. An exception in `post_save` is reported, and the
-    instance goes on: the outbox tries to deliver again after the next batch.
+    Where the topology's batches are not transactions, the bolt is an ordinary one. None of the methods for state is called, and
+    the bolt acks a tuple when the tuple's output is safe.
+
+    Where batches are transactions, `init_state` comes before ``prepare``. The bolt may then ack at once, since the whole batch
+    runs again if the batch fails. `pre_save` writes the batch's output, or puts the output into the state, and raises if it can
+    do neither. The state is committed with the batch. Then `post_save` delivers the output. `stormspark.connectors.Outbox` is
+    the state of such a sink. An exception in `post_save` is reported, and the instance goes on: the outbox tries to deliver
+    again after the next batch.
     """
 
     @property

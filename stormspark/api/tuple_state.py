@@ -1,4 +1,4 @@
-"""The states of a tuple, for the acker: what has become of the tuple's edge.
+"""The states of a bolt's input tuple, by which the engine knows whether the bolt still has to ack the tuple.
 
 Compiled modules use the C constants of tuple_state.pxd in place of these; this module itself is never compiled.
 """

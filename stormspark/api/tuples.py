@@ -124,7 +124,7 @@ class Tuple:
     def is_tick(self) -> bool:
         """Whether this is a tick, which comes every ``topology.tick.tuple.freq.secs`` of the component (C9).
 
-        A tick's only value is that number of seconds. It belongs to no tree, so an ack is harmless and not needed (W20).
+        A tick's only value is that number of seconds. A tick belongs to no tree, so an ack is harmless and not needed (W20).
         """
         return self._source.stream == TICK_STREAM and self._source.component == SYSTEM_COMPONENT
 
@@ -133,7 +133,7 @@ class Tuple:
 
 
 class Executor:
-    """The base of objects that process the tuples of a front-end's bolt. Compiled code calls `execute` as a C method."""
+    """The base class of objects that execute the tuples of a front-end's bolt. Compiled code calls `execute` as a C method."""
 
     __slots__ = ()
 

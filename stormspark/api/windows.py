@@ -111,8 +111,8 @@ _NOT_KNOWN = (
 class WindowTime:
     """The kind of time that a windowed bolt uses: event time or processing time.
 
-    ``event`` is false for processing time. ``field`` is the field of the timestamps. It is None for processing time, and if an
-    extractor gives the timestamps.
+    ``event`` is false for processing time. ``field`` is the field of the timestamps. It is None in processing time, and where an
+    extractor returns the timestamps.
     """
 
     event: bool
@@ -142,8 +142,8 @@ class WindowedBolt(Component, ABC):
     configuration can set them too. For each key, the configuration that is nearest to the component wins (A20). If the
     result has both a count and a duration, the count wins.
 
-    ``execute`` may raise `FailedException`: then all tuples of the window fail and leave it, and the bolt goes on, whereas
-    in Storm the worker dies (W14). Any other exception restarts the task and fails all tuples that it held, as with any
+    If ``execute`` raises `FailedException`, all tuples of the window fail and leave the window, and the bolt goes on. In Storm
+    the worker dies (W14). Any other exception restarts the task and fails all tuples that the task held, as with any
     bolt (W22).
     """
 
@@ -157,7 +157,7 @@ class WindowedBolt(Component, ABC):
     ) -> Self:
         """Use windows of ``length`` that slide by ``slide``; the default is to slide with every tuple.
 
-        A slide may be longer than the length. The tuples between two windows are then in no window, and are acked. Raises
+        If the slide is longer than the length, the tuples between two windows are in no window, and are acked. Raises
         `InvalidTopologyError` unless length and slide are positive counts or durations.
         """
         long = as_length(length, f"{_name(self)}.with_window: length")
@@ -224,12 +224,12 @@ class WindowedBolt(Component, ABC):
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
-        """Set the name of a field with the tuples' message ids (C25, C41).
+        """Set the name of a field with the tuples' message ids, by which a bolt finds out that a tuple came before (C25, C41).
 
         An id is an integer, and ids grow from tuple to tuple in each stream of each task. The field matters where windows
-        are state, after a new instance has taken a task over. A tuple is then acked and left out if its id is not greater
-        than one that the windows have already received from its stream and task. A spout without state may emit such a
-        tuple if its worker dies before the spout hears of the ack. Sources, and spouts with state, need no such field.
+        are state. A spout without state may emit a tuple twice if its worker dies before the spout hears of the ack. A new
+        instance of the bolt acks such a tuple and leaves it out: its id is not greater than one that the windows have already
+        received from the same stream and task. Source spouts, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"

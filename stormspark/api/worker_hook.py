@@ -43,7 +43,7 @@ class WorkerUserContext:
         return tuple(self._tasks)
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; raise a KeyError that lists the components if it is unknown."""
+        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
         if component not in self._tasks:
             msg = f"no component {component!r}; there are {', '.join(map(repr, self._tasks))}"
             raise KeyError(msg)
@@ -66,7 +66,7 @@ class WorkerUserContext:
 class WorkerHook:
     """A hook that runs once in every worker: `start` before the worker's tasks, `shutdown` after them (A5).
 
-    It is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
+    The hook is pickled where the topology is built, and every worker has a copy of its own (A3). A worker that takes the
     place of a lost one starts its hooks anew.
 
     >>> class Connection(WorkerHook):

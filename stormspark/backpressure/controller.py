@@ -1,11 +1,11 @@
 """The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
 
-The *target* is the intended length of a round. The invariant: **spouts emit in a round as many tuples as the bolts can process
-in about the target, and fewer while tuples wait.** So the bolts' own speed, whatever it is, bounds the queues, and with
-them memory and the age of tuples.
+The *target* is the intended length of a round. It also serves as a unit of time: "in targets" means in multiples of it. The
+invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while tuples wait.**
+So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
 
-Why it holds. A round is a closed experiment: a known number of tuples came in, and their processing took, or will take, a
-known time. That gives the present time per tuple, including all overhead, whether a bolt sleeps or computes (`_learn`). The
+Why it holds. Each round is a measurement: a known number of tuples came in, and processing them took, or will take, a known
+time. That gives the present time per tuple, including all overhead, whether a bolt sleeps or computes (`_learn`). The
 limit is the available time divided by the time per tuple. Spark's own rate estimator for DStreams, a PID controller, is
 similar: its next rate is the rate that was processed, minus a share of the backlog.
 
@@ -14,13 +14,13 @@ What could break it, and why it does not:
 - *Overshoot*. A small round is mostly overhead. So the time per tuple that it shows is too high and never too low. From one
   round to the next a limit grows at most by the factor target / overhead, which is about ten.
 - *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A
-  limit that is wrong by a half is corrected once that has lasted for several rounds.
+  limit that is wrong by a half is corrected only after several such rounds.
 - *A spiral*. If rounds are long, but not because of bolts, a lower limit would cost throughput and not make rounds shorter. So
   a limit falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead
   (`_longest`).
-- *A permanent stall* (W1). All limits are computed anew from each round's figures. There is no message "go on" that could be
-  lost, and a spout that is held may still emit one tuple per round and task, so that there always are figures. A round
-  that processes earlier tuples shows how fast the bolts are now, which is all that is needed to raise the limit again.
+- *A permanent stall* (W1). All limits are computed anew from each round's figures, so there is no message "go on" that could
+  be lost. A spout that is held may still emit one tuple per round and task, so there are always figures. A round that
+  processes earlier tuples shows how fast the bolts are now. That is enough to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
 (F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of that bolt's time, if it can use
@@ -71,9 +71,9 @@ FIRST_LIMIT = 100
 _SHARE = 0.5
 #: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
-#: While a bolt is at fault, a round may be longer than the target: so long that overhead is this share of it.
+#: While a bolt is at fault, a round may be longer than the target: so long that overhead is this share of the round.
 _OVERHEAD_SHARE = 0.05
-#: The same share while no bolt is at fault.
+#: The share of overhead in a round, like `_OVERHEAD_SHARE`, while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
 #: How much of a spout's `work` and `sent` is kept from round to round.
 _KEPT = 0.7
@@ -92,15 +92,15 @@ _GROWN = 1.01
 _TAKES = 0.75
 #: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
 _ENDED_BY_TIME = 0.5
-#: A bolt that takes a spout's time (`_TAKES`) is named once it has done so for more than this many targets, in more than one
-#: round. One round is not enough: time also stops a spout that emits a single burst of tuples, and only the next round shows
-#: that nothing is left.
+#: A bolt that takes a spout's time (`_TAKES`) is named when this has lasted for more than this many targets, and for more than
+#: one round. One round is not enough: time also stops a spout that has many tuples once and then none, and only the next round
+#: shows that none are left.
 _BURST = 2.0
-#: How many rounds are remembered to find the unavoidable overhead, which is the least one.
+#: How many rounds are remembered to find the unavoidable overhead, which is the least overhead of these rounds.
 _OVERHEADS = 1000
 #: How many of the last rounds show the present overhead.
 _LATELY = 15
-#: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in bursts
+#: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in waves
 #: keeps its limit.
 _CALM = 20.0
 #: The least cost of a tuple, in seconds. Without it, a tuple would cost nothing while a simulated clock stands still.
@@ -197,12 +197,14 @@ class _Bolt:
 
 @dataclass
 class _Spout:
+    """A spout as the controller sees it."""
+
     tasks: Sequence[int]
     limit: float | None = None
     by_task: dict[int, int] = field(default_factory=dict)
     #: Seconds of a round per tuple.
     cost: float | None = None
-    #: The number of the spout's tuples by which this cost was computed.
+    #: The number of the spout's tuples from which this cost was computed.
     tuples: float = 0.0
     #: How many seconds of work came to bolts that work alongside, and how many tuples it was for. Recent rounds count most. A
     #: single round does not show what a tuple costs such bolts, because they get most tuples in a later round.
@@ -458,7 +460,7 @@ class Controller:
         if worst.alongside and spout.work:
             cost = spout.work / spout.sent
         else:
-            # The time that the round would have taken if exactly the tuples that came had been worked off in it.
+            # The time that the round would have taken if bolts had processed exactly the tuples that came in it.
             cost = self._learn(name, spout, this.overhead + came, tuples, worst, this)
         spout.cost = max(cost, _LEAST_COST)
         wanted = max(longest / spout.cost, least)
@@ -511,7 +513,7 @@ class Controller:
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # no limit has stopped the spout: it may have emitted too much, but a limit is not why it emitted little
+        else:  # No limit has stopped the spout. It may have emitted too much, but if it emitted little, no limit is the reason.
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -630,8 +632,8 @@ class Controller:
     def round_target(self) -> float:
         """The intended length of the next round in seconds, if no spout is held.
 
-        It is the target, or so long that unavoidable overhead is a tenth of it. If a bolt takes most of a spout's time, the
-        round is so long that the usual overhead is a twentieth of it. It is at most `_LONGEST` targets.
+        It is the target, or a longer time, of which unavoidable overhead is a tenth. If a bolt takes most of a spout's time,
+        it is a time of which the usual overhead is a twentieth. It is at most `_LONGEST` targets.
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):

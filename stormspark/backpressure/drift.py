@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Drift"]
 
-#: The greatest distance from zero that is never taken for a change.
+#: A distance from zero up to this is never taken for a change.
 _ALLOWED = 0.3
 #: A change is assumed when the excesses of one or several values, added up, are more than this. An excess is the part of a
 #: distance beyond `_ALLOWED`.
@@ -12,7 +12,7 @@ _ENOUGH = 1.4
 
 
 class Drift:
-    """A watch over the logarithm of a ratio that should be 1. Once it is sure that the logarithm is off, it returns by how much.
+    """A watch over the logarithm of a ratio that should be 1. Once the watch is sure of a deviation, it returns how large it is.
 
     The watch gets one value per round. A ratio of 5.5 is taken for a change at once, one of 2 after four rounds, one of 1.5 after
     fourteen, and one of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once
@@ -33,7 +33,7 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """Take the next value. Return the mean of the values since they began to be off, or None while that is not sure."""
+        """Take the next value. Return the mean of the values since they began to deviate, or None while that is not sure."""
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:

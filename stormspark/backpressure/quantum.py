@@ -11,7 +11,7 @@ class SpoutQuantum:
     A round takes longer than the quantum, because exchanges, supersteps of other workers and commits also take time. The quantum
     follows the measured rounds, by at most a factor of two per round. It learns only from rounds that used their quantum up.
 
-    In this example a round takes 200 ms in any case, and twice the quantum in addition:
+    In this example a round takes 200 ms plus twice the quantum:
 
     >>> quantum = SpoutQuantum(target=1.0)
     >>> quantum.seconds

@@ -39,7 +39,7 @@ class BoltLoad(NamedTuple):
     queued: int
     #: The size of these tuples, estimated from a few of them.
     queued_bytes: int
-    #: The tuples that were shed in the round, because the topology sheds and its spouts are not slowed down (F10).
+    #: The tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down (F10).
     shed: int = 0
     #: Whether its executor has a thread of its own, so that it works beside all other bolts and also between supersteps. Then
     #: `seconds` is divided by the number of the bolt's executors in this worker.

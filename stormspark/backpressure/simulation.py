@@ -1,11 +1,11 @@
-"""A simulated topology for tests of a controller: it is arithmetic only, without Spark, threads or waiting.
+"""A simulated topology for tests of a controller. It consists of arithmetic, without Spark, threads or waiting.
 
-It models all facts that matter to a controller: each worker does one thing at a time, a superstep waits for the slowest worker
-and ends at a deadline, tuples that are left are executed before new ones, spouts have a quantum, and each round has overhead.
-Events such as slow bolts, stalls and bursts are functions of time in a `Scenario`.
+It models what matters to a controller. Each worker does one thing at a time. A superstep waits for the slowest worker, and ends
+at a deadline. Tuples that are left are executed before new ones. Spouts have a quantum, and each round has overhead. Slow bolts,
+stalls and sudden load are functions of time in a `Scenario`.
 
-Any object that has ``observe`` and ``limits`` can be tested. Besides `Controller` there are, for comparison, a limit that
-never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
+Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller` there are a limit that never
+changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
 
 >>> slow = Scenario([SimulatedSpout("words")], [SimulatedBolt("count", {"words": 1}, cost=lambda seconds: 1e-3)])
 >>> simulation = Simulation(slow, our_controller(slow), Random(1))
@@ -92,7 +92,7 @@ class Scenario:
     overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    #: The lengths, by time, of delays that are no bolt's fault.
+    #: Delays that no bolt causes: the length of each, by the time at which it begins.
     pauses: Mapping[float, float] = field(default_factory=dict)
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
@@ -168,7 +168,7 @@ class _Task:
     seconds: float = 0.0
     left: float = inf
     hungry: bool = False
-    factor: float = 1.0  # of its cost, until `factor_until`
+    factor: float = 1.0  # multiplies the cost, until `factor_until`
     factor_until: float = 0.0
     #: By id of a receiving task: the fraction of a tuple that is still to be sent to this task.
     carried: dict[int, float] = field(default_factory=dict)
@@ -390,8 +390,8 @@ class Pid:
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return
-        # A batch of DStreams ends when all its tuples are done, and later tuples wait. So tuples that wait after a round of
-        # ours would in DStreams still belong to the batch.
+        # A batch of DStreams ends when all its tuples are done. So tuples that wait after a round here would still belong to the
+        # batch there.
         left = max((_backlog(load) for load in loads.values()), default=0.0)
         rate = emitted / (seconds + max(0.0, left - self._backlog))
         self._backlog = left

@@ -1,1 +1,1 @@
-"""The driver's side of a topology's batches, the same for both engines. It knows the workers only by their reports."""
+"""The driver's side of a topology's batches, for both engines. The driver knows the workers only by their reports."""

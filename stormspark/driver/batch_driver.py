@@ -17,16 +17,16 @@ __all__ = ["BatchDriver", "BatchEngine"]
 
 
 class BatchEngine(Protocol):
-    """The methods of an engine that its `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
+    """The methods of an engine that a `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
 
     def plain_orders(self) -> RoundOrders:
-        """Return the engine's part of the orders for a round that begins now: its limits, its target, the last commit."""
+        """Return the engine's part of the orders for a round that begins now: limits of spouts, length, last commit."""
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run every superstep once, and return the report of each worker."""
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Store ``announcement`` durably. Committers act in the next round, and later attempts at the batch must repeat it."""
+        """Store ``announcement`` durably before committers act, so that later attempts at the batch can repeat it."""
 
     def round_ended(self, transaction: Transaction) -> None:
         """Called when a round has ended without an abort. The engine may give the batch up here, if it takes too long."""

@@ -1,4 +1,4 @@
-"""Counts how often a row of a source has failed. A row that fails in each attempt at its batch is given up at last."""
+"""Counts how often a row of a source has failed. A row that fails in each attempt at its batch is given up in the end."""
 
 from __future__ import annotations
 

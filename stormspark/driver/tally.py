@@ -1,8 +1,8 @@
 """The tally of a topology: the driver's sum over the reports of all incarnations of all workers. Both engines use it.
 
 Counters in a report are totals since the worker's process began. So only the latest report of each (worker, incarnation) is
-needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Its numbers of pending
-trees and queued tuples do not, because these trees and tuples no longer exist.
+needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only its pending trees
+and queued tuples are left out, because they no longer exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Tally"]
 
 
 class Tally:
-    """The tally of one topology. Thread-safe. Its time runs from its construction to `stop`."""
+    """The tally of one topology. It is thread-safe. The topology's time runs from the construction of the tally to `stop`."""
 
     def __init__(
         self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None

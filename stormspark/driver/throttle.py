@@ -1,4 +1,4 @@
-"""The throttle of one topology: it feeds the controller of backpressure with the workers' reports. Both engines use it."""
+"""The throttle of one topology, which feeds the controller of backpressure with the workers' reports. Both engines use it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ class Throttle:
         )
 
     def begin(self) -> None:
-        """Begin with new workers. Their speed is not known yet."""
+        """Begin with new workers, whose speed is not known yet."""
         with self._lock:
             self._controller.begin()
 
     def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
         """Take in the reports of a round that took ``seconds``.
 
-        The ``first`` round of an attempt may include the start of workers; that time says nothing about tuples.
+        The ``first`` round of an attempt may include the start of workers. Of this round, only the time counts in which workers
+        were at work.
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)

@@ -1,19 +1,20 @@
-"""A batch that is a transaction, round by round: it goes on, commits, or aborts (C44).
+"""A batch that is a transaction. After each round the batch goes on, commits, or aborts (C44).
 
 A round carries tuples as far as they go. The round is the last one if no tuple waits anywhere and none has failed. The workers
-find that out themselves, within the round: each worker that has work left in superstep S, the last one that tuples can leave,
-sends a frame to all others. So either all workers prepare in superstep S + 1, or none does
+find that out themselves, within the round. Superstep S is the last one from which tuples can leave a worker. Each worker that has
+work left in superstep S sends a frame to all others. So either all workers prepare in superstep S + 1, or none does
 (`WorkerTransaction.warn_if_unsettled`). Most batches need one round. More rounds are needed for loops that cross workers, for
 sources with more rows than a round takes, and if a deadline cut a round short.
 
-Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). It is called only if a component *takes part* in the batch,
-which means that it has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that end the batch begin. In
-the first one, ``end_batch`` of all bolts is called, except of committers. A *committer* is a bolt that changes something outside,
-so it has to wait until all other bolts have ended the batch well. In the second round, ``end_batch`` of committers is called.
+Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). It is called only if some component *takes part* in the
+batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that end
+the batch begin. The first of them calls ``end_batch`` of all bolts that are not committers. A *committer* is a bolt that changes
+something outside, so it has to wait until all other bolts have ended the batch well. The second of these rounds calls
+``end_batch`` of the committers.
 
-An *announcement* is what a task has to repeat exactly if the batch runs again, such as the piece of a source that it has read.
-The driver stores the announcements before the round for committers. So the committers of a later attempt at the batch get the
-same tuples.
+An *announcement* is what a task has to repeat exactly if the batch runs again, such as which piece of a source it has read. The
+driver stores the announcements before the round for committers. So the committers of a later attempt at the batch get the same
+tuples.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
     # Back to WORKING: bolts may emit when they end the batch, and these tuples must arrive before the next round that ends it.
     _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # Back to WORKING, or to ENDING: only in this round the first component took part, so ``end_batch`` has to be called.
+    # Back to WORKING or ENDING: if a component took part for the first time in this round, ``end_batch`` has to be called.
     _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
-    # If the commit fails, this attempt at the batch stays here: only the next one finds out whether the batch is committed.
+    # If the commit fails, the state stays PREPARED: only the next attempt finds out whether the batch is committed.
     _PREPARED: frozenset({_COMMITTED}),
     _COMMITTED: frozenset(),
     _ABORTED: frozenset(),
@@ -72,7 +73,7 @@ TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
 
 
 class TransitionError(RuntimeError):
-    """A transaction was about to enter a state that may not follow its own: stormspark has a defect."""
+    """A transaction was about to enter a state that may not follow its present state: stormspark has a defect."""
 
     def __init__(
         self,
@@ -87,15 +88,15 @@ class TransitionError(RuntimeError):
 class Transaction:
     """One attempt at one batch.
 
-    ``repeats`` says that committers may have acted in an earlier attempt at the batch. Then this attempt has to repeat what was
-    announced there.
+    ``repeats`` says that committers may have acted in an earlier attempt at the batch. Then this attempt has to repeat the
+    announcements of the earlier one.
 
     `announcement` is non-empty only in ENDING, before the round for committers. `files` are complete in PREPARED.
     `failed_rows` is empty once the batch is COMMITTED.
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before it has done so. If no subscription leads to another
+        # A batch that has to repeat an announcement can't be over before it has repeated it. If no subscription leads to another
         # worker, workers know nothing of each other. Then the driver first has to find out whether to call ``end_batch``.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
@@ -118,7 +119,7 @@ class Transaction:
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
         #: How many tuples and rows wait.
         self.left = 0
-        #: How many tuples bolts hold over the end of the batch, once it is prepared.
+        #: How many tuples bolts still hold after the end of the batch, once it is prepared.
         self.held = 0
 
     # -- orders for the next round ---------------------------------------------------------------------------
@@ -132,8 +133,8 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round. A batch that has to repeat an announcement asks them until it has done so. It must not be
-        committed without the tuples on which committers have acted in an earlier attempt.
+        They may in the first round. In a batch that has to repeat an announcement, they may until it is repeated. Committers have
+        acted on its tuples in an earlier attempt, so the batch must not be committed without these tuples.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
@@ -160,7 +161,7 @@ class Transaction:
         self.announcement = self._announced(reported) if self._precedes_committers else {}
 
     def committed(self) -> None:
-        """Enter COMMITTED, because the driver has committed the batch. None of its rows comes again."""
+        """Enter COMMITTED, because the driver has committed the batch. None of the batch's rows comes again."""
         self._enter(_COMMITTED)
         self.failed_rows = {}
 

@@ -1,15 +1,15 @@
-"""Storm's stream groupings, as frozen values: each decides which tasks receive a tuple (D1-D17).
+"""Storm's stream groupings: the rules that decide which tasks receive a tuple (D1-D17).
 
-A `Grouping` has two sides. For one sender task it makes a chooser (`Grouping.chooser`): the function from a tuple's values to
-the target tasks, which is called for each tuple. For a whole DataFrame it makes the `Repartitioning` that puts the rows of
-target task i in partition i. Both come from one definition, so both sides agree.
+A `Grouping` is a frozen value with two uses. For one sender task it makes a chooser (`Grouping.chooser`): the function that is
+called for each tuple, and returns the target tasks for the tuple's values. For a whole DataFrame it makes the `Repartitioning`
+that puts the rows of target task i in partition i. Both come from one definition, so they agree.
 
-The package is pure: it knows no clock, no IO, and no randomness but the `random.Random` of the context.
+The package is pure: it knows no clock, no IO, and no randomness but the `random.Random` in a `GroupingContext`.
 
     base            the base class of groupings, and the context that a sender task gives to a grouping
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
-    load_aware, local_first     one grouping each, which follows load
+    load_aware, local_first     one grouping each, which prefers targets with little load
     key             a chooser that looks up the key of a tuple, and checks of the key's fields
     key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values

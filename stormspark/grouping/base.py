@@ -15,16 +15,16 @@ __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
 @dataclass(frozen=True)
 class GroupingContext:
-    """One sender task's knowledge of one subscription to its stream: the arguments of ``prepare`` in Storm (D13).
+    """Everything that a chooser knows of its sender task and of the subscription: the arguments of ``prepare`` in Storm (D13).
 
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
     sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
-    ascending. ``random`` is the only source of randomness; if you seed it, every choice can be repeated.
+    ascending. ``random`` is the only source of randomness. If it is seeded, every choice can be repeated.
     ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
     subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
     both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.
-    Above the higher bound a grouping that follows load also uses the other targets, and below the lower bound it returns
-    to the local ones (D6).
+    Above the higher bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the
+    local ones again (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
     ``targets``.
@@ -72,9 +72,9 @@ class Grouping(ABC):
     Subclasses are frozen dataclasses: values that can be pickled, compared, hashed and printed. The state that changes
     from tuple to tuple (a position, counts, loads) is in the chooser, which belongs to one sender task (D5, D12).
 
-    A grouping that may choose many tasks or none, like a custom one (D13), has ``single`` False. The chooser of a grouping
-    that follows load (D6) is a `LoadFollower`. A direct grouping (D11) chooses nothing: the producer names the task, and
-    the outlet checks that the task subscribes by a direct grouping (B9).
+    A grouping that may choose many tasks or none, like a custom one (D13), has ``single`` False. A grouping *follows load* if
+    its choices depend on how full the queues of the target tasks are (D6); its chooser is a `LoadFollower`. A direct grouping
+    (D11) chooses nothing: the producer names the task, and the outlet checks that the task subscribes by a direct grouping (B9).
     """
 
     #: The name of the rule, in `describe`, in plans and in metrics.
@@ -89,11 +89,11 @@ class Grouping(ABC):
 
     @property
     def follows_load(self) -> bool:
-        """Whether each of its choosers is a `LoadFollower`. If so, workers send each other the loads of their tasks."""
+        """Whether the grouping's choosers are `LoadFollower`s. If so, workers send each other the loads of their tasks."""
         return False
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the tasks that one sender may ever choose, ascending.
+        """Return the tasks that a sender may choose, ascending.
 
         The plan needs an exchange only if some of these tasks are in another worker than the sender. ``targets`` and
         ``local_targets`` are as in `GroupingContext`.
@@ -109,7 +109,7 @@ class Grouping(ABC):
 
     @abstractmethod
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Repartitioning:
-        """Return the layout of a DataFrame for this grouping, which puts the rows for ``targets[i]`` in partition i.
+        """Return how this grouping lays out a DataFrame: the rows for ``targets[i]`` are in partition i.
 
         ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
         """

@@ -77,8 +77,8 @@ def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hash
     >>> ascii_hashes(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 1, 2]))
     array([97,  0, 98], dtype=uint32)
     """
-    # The sum of u[k] * 31**(end-1-k) is 31**end times the sum of u[k] / 31**(k+1), and modulo 2**32 one can divide by
-    # 31. So the weights depend only on the position in the buffer, and one running sum serves all strings.
+    # The sum of u[k] * 31**(end-1-k) is 31**end times the sum of u[k] / 31**(k+1). Division by 31 is possible modulo 2**32.
+    # So the weights depend only on the position in the buffer, and one running sum serves all strings.
     # Strings are processed in blocks that fit into the processor's caches, with powers that are computed only once.
     count = len(offsets) - 1
     hashes = np.empty(count, np.uint32)

@@ -20,7 +20,7 @@ __all__ = ["CustomGrouping", "CustomStreamGrouping"]
 class CustomStreamGrouping(ABC):
     """The base class of a rule of your own, for ``custom_grouping`` (D13).
 
-    Every sender task works with its own copy of the object as it was declared. If the object also has a method
+    Every sender task works with its own copy of the object that ``custom_grouping`` got. If the object also has a method
     ``refresh_load(loads)``, the worker calls it at the beginning of each superstep with the loads of the target
     tasks: by task id, from 0 (nothing waits) to 1 (the queue is full). A missing task has load 0.
 
@@ -53,7 +53,7 @@ class CustomStreamGrouping(ABC):
 class CustomGrouping(Grouping):
     """The grouping that sends each tuple to the tasks that a `CustomStreamGrouping` returns: many, one or none (D13).
 
-    ``grouping`` is pickled at once, as components are (A3). Any object with ``prepare`` and ``choose_tasks`` will do. A chooser
+    ``grouping`` is pickled at once, as components are (A3). It can be any object with ``prepare`` and ``choose_tasks``. A chooser
     raises `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
 
     Raises `InvalidTopologyError` for an object without these methods, and `SerializationError` for one that can't be
@@ -153,10 +153,10 @@ class _Custom:
 
 
 class _LoadAwareCustom(_Custom):
-    """The chooser of one sender, for a grouping that receives the loads."""
+    """The chooser of one sender, for a user's object that receives the loads."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
-        """Pass the loads to the user's object; raise `ComponentError` if it raises."""
+        """Pass the loads to the user's object; raise `ComponentError` if the object raises."""
         try:
             self._user.refresh_load(loads)
         except Exception as error:

@@ -14,7 +14,7 @@ from stormspark.grouping.repartitioning import ById, SinglePartition
 
 __all__ = ["FieldsGrouping"]
 
-#: In Storm's Thrift definition a global grouping is a fields grouping without fields, so both are the same (A7).
+#: A fields grouping without fields is a global grouping, because Storm's Thrift definition writes the global one so (A7).
 _GLOBAL: Final = GlobalGrouping()
 
 
@@ -22,13 +22,13 @@ _GLOBAL: Final = GlobalGrouping()
 class FieldsGrouping(Grouping):
     """The grouping that sends tuples with equal values in ``fields`` to the same task, the one that Storm chooses (D1-D3).
 
-    The task is the one at position `fields_task_index` among the targets, so it stays the same as long as the number of
-    targets does (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one
+    The task of a key is the one at position `fields_task_index` among the targets. So it changes only if the number of targets
+    changes (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one
     name, or several in the order in which their values are hashed. Without fields, this is the global grouping (A7).
 
-    Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises it for a field that
-    the source stream doesn't declare. The function that `chooser` returns raises `ValueNotHashableError` for a
-    value without a stable hash (D2).
+    Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises the same error for a field
+    that the source stream doesn't declare. The function that `chooser` returns raises `ValueNotHashableError` for a value without
+    a stable hash (D2).
 
     >>> from random import Random
     >>> context = GroupingContext("split", "default", ("word", "n"), 1, (4, 5, 6), (), Random(7))
@@ -54,14 +54,14 @@ class FieldsGrouping(Grouping):
         return targets if self.fields else _GLOBAL.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Return a chooser that picks the target at Storm's index of the key, and remembers the tasks of earlier keys."""
+        """Return a chooser that picks the target at the key's `fields_task_index`, and remembers the tasks of earlier keys."""
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
         return MemoLookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
-        """Return a layout that puts each row in the partition at its key's index; all in one if there are no fields (A7)."""
+        """Return a layout that puts each row in the partition at its key's index, or all rows in one if there are no fields."""
         if not self.fields:
             return _GLOBAL.repartitioning(targets, ints)
         return ById(self.fields, len(targets), ints)

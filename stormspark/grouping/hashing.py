@@ -21,9 +21,9 @@ The types of numbers are an argument, because they differ between versions of St
   whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, and NaN a Float. A dict's
   keys are Strings.
 
-In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. Here bytes inside
-these are hashed by content, so that equal keys go to the same task. Any other value is rejected unless its hash is the
-same in every process.
+In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. Here bytes inside a list,
+dict or set are hashed by content, so that equal keys go to the same task. Any other value is rejected unless its hash is
+the same in every process.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ Hasher = Callable[[Any], int]
 
 
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
-    """Return which of ``tasks`` tasks receives a tuple with these key values, counted from 0, as in Storm (D1).
+    """Return the position, among ``tasks`` tasks, of the task that receives a tuple with these key values, as in Storm (D1).
 
-    ``values`` are the values of the grouping's fields, in the grouping's order. The index counts the consumer's task ids from the
-    lowest. ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
+    Position 0 is the consumer's lowest task id. ``values`` are the values of the grouping's fields, in the grouping's order.
+    ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
     Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.
 
@@ -86,7 +86,7 @@ def value_hash(value: Any, ints: str = "long") -> int:
 
 @cache
 def value_hasher(ints: str) -> Hasher:
-    """Return a prepared `value_hash`: a function from a value to an int whose low 32 bits are its Java hash.
+    """Return the function that `value_hash` calls: it returns an int whose low 32 bits are the Java hash of a value.
 
     Raises `ValueError` for an unknown ``ints``. The returned function raises `ValueNotHashableError`.
     """
@@ -99,7 +99,7 @@ def value_hasher(ints: str) -> Hasher:
         return hasher(value) if hasher is not None else hash_of_other(value)
 
     def hash_of_other(value: Any) -> int:
-        # numpy comes first: a float64 is also a float, but its item() counts. (The item() of a long double is itself.)
+        # numpy comes first: a float64 is also a float, but it is hashed as its item(). (The item() of a long double is itself.)
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
             return hash_of(item)
         for base in type(value).__mro__:

@@ -41,7 +41,7 @@ _POWERS = tuple(pow(31, i, 1 << 32) for i in range(_BLOCK + 1))
 _POWER_ARRAY = np.array(_POWERS[_BLOCK - 1 :: -1], dtype=np.uint32)
 #: Up to this many units, a sum in Python takes less time than numpy's fixed cost of about 2 us.
 _SHORT = 32
-#: The weights of the bytes of big-endian UTF-16, read from the end. With these no unit has to be assembled.
+#: The weights of the bytes of big-endian UTF-16, read from the end. With them, two bytes need not be joined into a unit first.
 _BYTE_WEIGHTS = tuple(weight * power for power in _POWERS[:_SHORT] for weight in (1, 256))
 
 
@@ -55,7 +55,7 @@ def to_int32(number: int) -> int:
 
 
 def string_hash(text: str) -> int:
-    r"""Hash a String: the sum of s[i] * 31**(n-1-i) over UTF-16 units. A character beyond the BMP counts as two.
+    r"""Hash a String: the sum of s[i] * 31**(n-1-i) over UTF-16 units. A character above U+FFFF counts as two units.
 
     >>> to_int32(string_hash("storm")), to_int32(string_hash("\N{GRINNING FACE}"))
     (109770985, 1772899)
@@ -92,7 +92,7 @@ def long_hash(number: int) -> int:
 
 
 def big_integer_hash(number: int) -> int:
-    """Hash a BigInteger: 31 * total + digit for each 32-bit digit of its magnitude; the total times its sign."""
+    """Hash a BigInteger: 31 * total + digit for each 32-bit digit of its magnitude, then the total times its sign."""
     magnitude = abs(number)
     digits = magnitude.to_bytes((magnitude.bit_length() + 31) // 32 * 4, "big")
     total = 0

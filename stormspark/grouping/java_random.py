@@ -1,4 +1,4 @@
-"""``java.util.Random``: the numbers that Java's generator returns for a seed (D12)."""
+"""``java.util.Random`` in Python: the same numbers for the same seed as in Java (D12)."""
 
 from __future__ import annotations
 

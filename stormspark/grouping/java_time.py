@@ -23,7 +23,7 @@ def date_hash(day: date) -> int:
 
 
 def time_hash(moment: time) -> int:
-    """Hash a LocalTime: nanoseconds of the day, folded like a Long's. For an OffsetTime, XOR that with the offset's seconds."""
+    """Hash a LocalTime: nanoseconds of the day, folded like a Long. For an OffsetTime, XOR that with the offset's seconds."""
     seconds = (moment.hour * 60 + moment.minute) * 60 + moment.second
     local = long_hash((seconds * 1_000_000 + moment.microsecond) * 1000)
     offset = moment.utcoffset()
@@ -31,7 +31,7 @@ def time_hash(moment: time) -> int:
 
 
 def timedelta_hash(length: timedelta) -> int:
-    """Hash a Duration: whole seconds, rounded down and folded like a Long's, + 51 * the remaining nanoseconds."""
+    """Hash a Duration: whole seconds, rounded down and folded like a Long, plus 51 times the remaining nanoseconds."""
     return long_hash(length.days * 86_400 + length.seconds) + 51 * 1000 * length.microseconds
 
 

@@ -1,8 +1,8 @@
-"""The key of a grouping: checks of its fields, and a chooser that looks up a key, with errors that name the field (D1, D12)."""
+"""The key of a grouping: a check of the key's fields, and a chooser that looks the key up in a memo (D1, D12)."""
 
-# key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles it. When you
-# add, rename or retype one of them, change both files and check with `make compiled`.
-# `known` and `tasks_of_texts` are the memo's own attributes again, for speed: an outlet reads them for each tuple
+# key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles this module. When
+# you add, rename or retype one of them, change both files and check with `make compiled`.
+# `known` and `tasks_of_texts` are attributes of the memo, repeated here for speed: an outlet reads them for each tuple
 # without calling the chooser.
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MemoLookup:
         self._key_of = itemgetter(*positions)
         #: The position of the value that is the key; -1 if the key has several values.
         self.position = positions[0] if len(positions) == 1 else -1
-        #: The remembered places of keys. An outlet looks here first, without calling the chooser.
+        #: The memo's places of keys that consist of strings. An outlet looks here first, without calling the chooser.
         self.known: dict[Any, Any] = memo.known
         #: See `KeyMemo.tasks_of_texts`.
         self.tasks_of_texts = memo.tasks_of_texts

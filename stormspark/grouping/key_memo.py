@@ -2,9 +2,9 @@
 
 A subclass of `KeyMemo` decides what a place is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
-Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So a look-up
-by the bare key may only find strings, which equal nothing but strings. Other keys are looked up together with their
-types. Floats would be confused even then, so they are never remembered, nor are keys that contain them.
+Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings are
+looked up as they are, because a string equals nothing but strings. Other keys are looked up together with their types. Even
+then 0.0 equals -0.0, so floats, and keys that contain floats, are never remembered.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class KeyMemo(Generic[_T]):
     """A memo that maps the key of a tuple to its place, and computes the place if it is not remembered.
 
     If there is one field, the key is its value; else the key is the tuple of the fields' values. ``memo[key]`` raises
-    `TypeError` if the key holds a list, dict or set, which dicts can't look up; call `compute` then. Both raise
-    `ValueNotHashableError`, which is a `TypeError`, too.
+    `TypeError` if the key holds a list, dict or set, because dicts can't look these up. Call `compute` then. Both ``memo[key]``
+    and `compute` raise `ValueNotHashableError`, which is a `TypeError`, too, for a value without a stable hash.
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
@@ -50,7 +50,7 @@ class KeyMemo(Generic[_T]):
         self._typed: dict[tuple[Any, Any], _T] = {}
 
     def place(self, hashes: Iterable[int]) -> _T:
-        """Return the place of a key whose values have these Java hashes, of which only the low 32 bits count."""
+        """Return the place of a key whose values have these Java hashes. Only the low 32 bits of each hash count."""
         raise NotImplementedError
 
     def compute(self, key: Any) -> _T:

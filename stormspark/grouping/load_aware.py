@@ -15,8 +15,8 @@ __all__ = ["LoadAwareShuffleGrouping", "mean_load"]
 _MOST_WEIGHT = 100
 #: A load that exceeds the least load by no more than this counts as the least.
 _TOLERANCE = 0.05
-#: The weight that a task within the tolerance gains at each refresh, and the weight that any other task loses. A task
-#: is relieved quickly and trusted slowly.
+#: The weight that a task within the tolerance gains at each refresh, and the weight that any other task loses. So a task
+#: loses its tuples quickly and gets them back slowly.
 _GAIN, _LOSS = 1, 10
 _LEAST_SLOTS = 1000
 _SLOTS_A_TASK = 5
@@ -28,10 +28,10 @@ class LoadAwareShuffleGrouping(Grouping):
 
     Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above
     it all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2).
-    The targets in use occupy a ring of max(1000, 5n) slots for n targets, in proportion to their weights. At each refresh of
-    the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for any other.
-    Between the local targets and all targets Storm has two more scopes: the targets of a host and those of a rack. Here each
-    worker is its own host.
+    Tuples go round a ring of max(1000, 5n) slots for n targets. Each target in use has a share of the slots in proportion to its
+    weight. At each refresh of the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls
+    by 10 for any other. Between the local targets and all targets Storm has two more scopes: the targets of a host and those of a
+    rack. Here there is only the worker.
 
     With ``stay_local``, remote targets are used only if there is no local one. That is Storm's load-aware form of a
     local-or-shuffle grouping (D7).
@@ -112,7 +112,7 @@ class _Ring:
             weight = max(0, before - _LOSS) if spare else min(_MOST_WEIGHT, before + _GAIN)
             self._weights[task] = weight
             changed |= weight != before
-        # Storm shuffles the same ring again each second. A ring that just goes on is as even, and costs nothing.
+        # Storm shuffles the same ring again each second. Going on with the old ring is as even, and costs nothing.
         if changed:
             self._lay_out()
 

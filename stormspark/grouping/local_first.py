@@ -18,9 +18,9 @@ __all__ = ["LocalFirstGrouping"]
 class LocalFirstGrouping(Grouping):
     """The grouping that uses the targets in the sender's worker, in turn, while their mean load is below a bound (D7).
 
-    Otherwise it uses all targets in turn. The bound is ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware
-    shuffle, this grouping gives all targets in use the same share, and returns to the local targets as soon as their load is
-    below the bound.
+    While their mean load is not below the bound, all targets are used in turn. The bound is
+    ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle, this grouping gives all targets in use the same
+    share, and returns to the local targets as soon as their load is below the bound.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5, 6), (5,), Random(7))

@@ -22,13 +22,13 @@ class PartialKeyGrouping(Grouping):
     """The grouping with two tasks per key: a tuple goes to the one that was sent fewer tuples so far (D12).
 
     The key is the values in ``fields``. Two tasks share a frequent key's load, so all tasks receive nearly the same share. The
-    two tasks are those of Storm 2 and 3: `two_tasks` of the Java hashes of the key's values, which are the hashes of a fields
-    grouping. Each sender counts only its own tuples, and the first task wins if both counts are equal. If you want other rules,
-    write a `CustomStreamGrouping`.
+    two tasks are those that Storm 2 and 3 choose: `two_tasks` computes them from the Java hashes of the key's values, as a fields
+    grouping hashes them. Each sender counts only its own tuples, and the first task wins if both counts are equal. If you want
+    other rules, write a `CustomStreamGrouping`.
 
     Without fields, the key is the first value as a string. That value must be a str, an int or a bool.
 
-    Raises as `FieldsGrouping` does.
+    Raises the errors of `FieldsGrouping`.
 
     >>> from random import Random
     >>> context = GroupingContext("split", "default", ("word",), 1, (4, 5, 6), (), Random(7))
@@ -103,7 +103,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """Return the `two_tasks` of a key. As bytes, the key is the hashes of its values, high bytes first."""
+        """Return the `two_tasks` of a key. The bytes that stand for the key are the hashes of its values, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 
@@ -123,7 +123,7 @@ def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple
             )
             raise ValueNotHashableError(msg)
         text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false.
-        # Java, too, writes a ? for half of a surrogate pair.
+        # As in Java, half of a surrogate pair becomes a question mark.
         return two_tasks(context.targets, text.encode("utf-8", "replace"))
 
     return tasks_of

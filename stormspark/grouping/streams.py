@@ -1,4 +1,4 @@
-"""The name of a stream: its component and its own id (A6, A13)."""
+"""The name of a stream: the id of its component, and the stream's own id (A6, A13)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""The task index of a key that is one string, computed without a memo: for the compiled tuple path.
+"""Computes the task index of a key that is one string, without a memo: for the compiled tuple path.
 
-In plain Python, a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of the loop in this module. When the
-loop is compiled, it takes less time than the look-up, which reads two places in memory that are in none of the processor's
-caches.
+In plain Python, a look-up in `stormspark.grouping.key_memo` takes a tenth of the time of the loop in this module. Compiled, the
+loop takes less time than the look-up, which reads two places in memory that are usually in none of the processor's caches.
 """
 
-# text_index.pxd beside this module gives the function and its variables their C types, with which Cython compiles it.
-# When you add, rename or retype one of them, change both files and check with `make compiled`.
+# text_index.pxd beside this module gives the function and its variables their C types, with which Cython compiles this
+# module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ COMPILED = not __file__.endswith(".py")
 def text_index(text: str, targets: int) -> int:
     r"""Return the task index, among ``targets`` tasks, of a key that is this string alone (D1).
 
-    It equals `fields_task_index`. A String's hash is the sum of s[i] * 31**(n-1-i) over UTF-16 units, and the hash of a
-    list of one element is 31 more.
+    The result equals that of `fields_task_index`. A String's hash is the sum of s[i] * 31**(n-1-i) over UTF-16 units, and the
+    hash of a list of one element is 31 more.
 
     >>> text_index("storm", 4), text_index("\N{GRINNING FACE}", 4)
     (0, 2)

@@ -1,4 +1,4 @@
-"""Planning turns a declared topology into a physical plan. Its phases are functions, listed in `stormspark.plan.phases`."""
+"""Planning, which turns a declared topology into a physical plan. `stormspark.plan.phases` lists its phases in order."""
 
 from stormspark.plan.advice import advice, log_advice
 from stormspark.plan.explain import explain_mermaid, explain_text

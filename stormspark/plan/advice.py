@@ -1,6 +1,6 @@
 """Advice about parts of a plan that are legal, but probably not meant, or slower than they need to be.
 
-It is logged once, when a topology starts.
+The advice is logged as warnings, once, when a topology starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["advice", "log_advice"]
 
 _log = logging.getLogger(__name__)
 
-#: Advice says so if there are more executors than this per executor that can compute at the same time.
+#: Advice is given if there are more executors than this for each one that can compute at the same time.
 _EXECUTORS_PER_CORE = 16
 
 
@@ -176,9 +176,9 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on executors that far exceed those that can compute at the same time: one per worker, and one per core.
+    """Yield advice if there are many more executors than can compute at the same time: at most one per worker, and per core.
 
-    Executors whose code may wait don't count: they wait at the same time.
+    Executors whose code may wait don't count, because any number of them can wait at the same time.
     """
     at_once = plan.workers if plan.cores is None else min(plan.workers, plan.cores)
     computing = sum(one.parallelism for one in plan.components.values() if not one.threads_reason)
@@ -197,7 +197,7 @@ def _place(component: ComponentPlan) -> str:
 
 
 def log_advice(plan: PhysicalPlan) -> PhysicalPlan:
-    """Log the advice, for topologies that a program submits; return ``plan``."""
+    """Log the advice on ``plan``, and return ``plan``."""
     for sentence in advice(plan):
         _log.warning("topology %s: %s", plan.topology, sentence)
     return plan

@@ -1,12 +1,12 @@
-"""Planning when a batch ends for each bolt: in which superstep of which round (G5-G7).
+"""Planning in which superstep of which round each batch bolt is told of the end of a batch (G5-G7).
 
-For a bolt, a batch has ended when it has ended for all senders of the bolt and none of their tuples is still on its way.
-The end passes through the topology round by round. Within a round, a bolt is informed in its **stage**: the superstep by which
-everything that was sent on crossing edges has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are
-informed one round after all other bolts.
+A *batch bolt* is a bolt that is told when a batch ends. For such a bolt, a batch has ended when it has ended for all senders of
+the bolt and none of their tuples is still on its way. Within a round, a bolt is told in its **stage**: the superstep by which all
+that other workers have sent to the bolt has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are told one
+round after all other bolts.
 
-A loop breaks this, because the tuples in it have no last superstep. So no batch bolt may be inside a loop, or come
-after a loop that another batch bolt feeds.
+Tuples in a loop have no last superstep. So no batch bolt may be inside a loop, or come after a loop that another batch bolt
+feeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["check_batches", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
-    """Whether any component is informed of batches. If so, the batches of the topology are transactions."""
+    """Whether any component is told of batches. If so, the batches of the topology are transactions."""
     return any(component.kind_of_batch for component in topology.components.values())
 
 
@@ -68,17 +68,17 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Decide in which superstep of which round each batch bolt is informed of the end of a batch."""
+    """Decide in which superstep of which round each batch bolt is told of the end of a batch."""
     rounds = _ending_rounds(context.topology, plan.edges)
     stage_of = stages(plan.components, plan.edges)
     return replace(plan, ends_of_batches={bolt: (number, stage_of[bolt]) for bolt, number in rounds.items()})
 
 
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
-    """Return, for each batch bolt, in which of the rounds that end a batch it is informed of the end.
+    """Return, for each batch bolt, the number of the round that tells it of the end, among the rounds that end a batch.
 
-    Committers, and all bolts after them, are informed in round 2, and all other bolts in round 1. If there are no other batch
-    bolts, committers are informed in round 1 too, because nothing has to end before them.
+    Committers, and all bolts after them, are told in round 2, and all other bolts in round 1. If there are no other batch
+    bolts, committers are told in round 1 too, because nothing has to end before them.
     """
     successors: dict[str, list[str]] = {component: [] for component in topology.components}
     for edge in edges:

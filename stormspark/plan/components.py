@@ -76,11 +76,11 @@ def _settings(
 ) -> Settings:
     """Return the settings of the component's tasks: the topology's, overridden where the component may (A20, A21).
 
-    A component that sets nothing shares the topology's settings object, so that a pickled plan holds that object once.
+    A component without a configuration of its own shares the topology's settings object, so a pickled plan holds it once.
     """
     if not component.conf:
         return of_topology
-    # Even the keys that a component can't set for itself must not contradict the topology's.
+    # A component's keys must not contradict the topology's, even those that a component can't set for itself.
     with_all_keys = Settings.read(merged(topology_conf, component.conf))
     conf = for_component(component.conf)
     if len(conf) == len(component.conf):

@@ -12,7 +12,7 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The declared topology, for all phases. The final configuration, with a command line's overrides, is in the plan.
+    """The declared topology, for all phases. The plan has the final configuration, with a command line's overrides.
 
     ``cores`` is the number of cores that the engine offers to workers; None if it is not known.
     """
@@ -22,7 +22,7 @@ class PlanningContext:
     _own: dict[str, Settings] = field(default_factory=dict, repr=False)
 
     def own_settings(self, component: ComponentDeclaration) -> Settings:
-        """Return the settings of the component's own configuration alone. They are read at the first call.
+        """Return the settings that the component's own configuration has. They are read at the first call.
 
         Raises `InvalidTopologyError` for settings that contradict each other.
         """

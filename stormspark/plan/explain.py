@@ -51,7 +51,7 @@ def explain_text(plan: PhysicalPlan) -> str:
 
 
 def explain_mermaid(plan: PhysicalPlan) -> str:
-    """Return the graph of components; a thick arrow is an edge that can cross workers."""
+    """Return the graph of components in Mermaid's language; a thick arrow is an edge that can cross workers."""
     names = {name: f"c{number}" for number, name in enumerate(plan.components)}
     lines = ["flowchart LR"]
     for component in plan.components.values():
@@ -82,7 +82,7 @@ def _tasks(component: ComponentPlan) -> str:
 
 
 def id_ranges(ids: Iterable[int]) -> str:
-    """Return ascending ids with runs shortened.
+    """Return ascending ids as text, in which consecutive ids form one range.
 
     >>> id_ranges([3, 4, 5, 9])
     '3-5, 9'
@@ -97,7 +97,7 @@ def id_ranges(ids: Iterable[int]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, which is singular for 1."""
+    """Return a number with its noun, in the singular for 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

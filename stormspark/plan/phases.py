@@ -2,7 +2,7 @@
 
 Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters
 the decision into the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until
-tasks are packed, all of them are in worker 0, so no edge crosses and no superstep follows the first. So each phase
+tasks are packed, all of them are in worker 0, so no edge crosses workers and a round has one superstep. So each phase
 returns a valid plan in which only later decisions are missing.
 """
 
@@ -62,8 +62,8 @@ def plan_topology(
 ) -> PhysicalPlan:
     """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
 
-    ``cores`` is the number of cores that the engine offers to workers. It decides how many workers there are if
-    ``topology.workers`` is not set (`stormspark.plan.workers`); if it is None, there is one worker then.
+    ``cores`` is the number of cores that the engine offers to workers. If ``topology.workers`` is not set, this number decides
+    how many workers there are (`stormspark.plan.workers`). If neither is set, there is one worker.
 
     Raises `InvalidTopologyError`, which names the component, the stream and the user's line (J5).
 

@@ -23,7 +23,7 @@ __all__ = ["ComponentPlan", "EdgePlan", "PhysicalPlan", "StreamPlan", "TaskPlan"
 class StreamPlan:
     """An output stream of a component.
 
-    On a ``direct`` stream the producer names the receiving task (A10). A stream that was declared with types has a ``schema``.
+    On a ``direct`` stream the producer names the receiving task (A10). ``schema`` has the types of the values, if declared.
     """
 
     id: str
@@ -82,12 +82,12 @@ class ComponentPlan:
     kind_of_state: str = ""
     #: Whether windows are part of the component's state (C41).
     windowed: bool = False
-    #: How the component is told of batches, if it knows its batches; empty if not. See `stormspark.api.batch_kind`.
+    #: How the component is told of batches; empty if it is not. See `stormspark.api.batch_kind`.
     kind_of_batch: str = ""
     #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
-    #: Why each executor of the component has a thread of its own: its code may wait, or it is configured. Empty if its tasks run
-    #: on the worker's thread.
+    #: Why each executor of the component has a thread of its own: the component's code may wait, or the configuration says so.
+    #: Empty if the component's tasks run on the worker's thread.
     threads_reason: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
@@ -138,14 +138,14 @@ class PhysicalPlan:
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S + 1 if a subscription leads to another worker, or if there is a source spout, because then acks come home in one
-        more superstep. Otherwise it is 0.
+        It is S + 1 if a subscription leads to another worker, or if there is a source spout, because then acks need one more
+        superstep to reach the workers of their spouts. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
     @property
     def ending_rounds(self) -> int:
-        """The number of rounds that end a batch. They follow the rounds in which its tuples are executed."""
+        """The number of rounds that end a batch. They follow the rounds in which the batch's tuples are executed."""
         return max((number for number, _ in self.ends_of_batches.values()), default=0)
 
     @property
@@ -164,8 +164,8 @@ class PhysicalPlan:
     def sources(self) -> tuple[ComponentPlan, ...]:
         """The source spouts, sorted by id. Spark reads their rows.
 
-        A worker receives the rows in requests of their own, and may report only after all of these requests. An exchange waits
-        for them.
+        A worker receives the rows in requests of their own, and may report only after all of these requests. Therefore a round
+        with rows has an exchange, which waits for them.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)

@@ -8,7 +8,7 @@ __all__ = ["reachable", "strong_components"]
 
 
 def reachable(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the nodes that can be reached from ``start`` along one or more edges. ``start`` itself is among them only in a loop.
+    """Return the nodes that can be reached from ``start`` along one or more edges; ``start`` is among them if it is in a loop.
 
     >>> edges = {"a": ["b"], "b": ["c"], "c": ["b"]}
     >>> sorted(reachable("a", edges)), sorted(reachable("b", edges))

@@ -41,7 +41,7 @@ def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> Physica
 
 
 def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exactly_once: bool) -> str:
-    """Return `ComponentPlan.kind_of_state`. Sinks and windows have state if batches are transactions."""
+    """Return `ComponentPlan.kind_of_state`. Sinks and windowed bolts have state if batches are transactions."""
     kind = _wanted_kind(component, settings)
     if kind == "sink":
         return "heron" if exactly_once else ""
@@ -52,7 +52,7 @@ def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
     """Whether a batch is one transaction.
 
     ``stormspark.exactly.once`` decides, if it is set. Otherwise a batch is a transaction if Heron's reliability mode is
-    EFFECTIVELY_ONCE, or if any component has state or is informed of batches.
+    EFFECTIVELY_ONCE, or if any component has state or is told of batches.
     """
     settings = plan.settings
     if settings.exactly_once is not None:
@@ -99,8 +99,8 @@ def _check_transactions(settings: Settings) -> None:
 def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
     """Check ``stormspark.state.keys``, the setting that distributes a bolt's state by the keys of the bolt's groupings.
 
-    Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are by fields, and
-    by the same number of fields.
+    Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are fields groupings
+    with the same number of fields.
     """
     keys = own_settings.state_keys
     if keys is None:

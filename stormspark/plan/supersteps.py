@@ -1,14 +1,16 @@
 """Cutting a topology into supersteps.
 
-A superstep is one exchange, after which every worker works until it has no work left, or until its deadline. So a tuple
-tree needs as many exchanges as the longest path of its tuples has edges that can cross workers. Here an *edge* is an arrow of
-the topology, which is a subscription. The graph may have loops (A15), for which no number of exchanges is enough. Therefore each
-edge of a loop counts once: each strongly connected component is one node, and the number of its crossing edges is the weight of
-the node. Tuples that go round a loop again wait for the next round.
+A superstep is one exchange, after which every worker works until it has no work left, or until its deadline. In this module an
+*edge* is an arrow of the topology, which is a subscription. An edge *crosses* if its tuples may go to another worker. So a tuple
+tree needs as many exchanges as there are crossing edges on the longest path of its tuples.
 
-If a tuple has to cross more edges than were counted, it still arrives, one round later; nothing is lost. Storm needs no
-supersteps, because there every hop is a message. In Spark each exchange costs one more stage of the batch. Edges that stay in
-a worker avoid that cost, because they need no exchange at all.
+The graph may have loops (A15), for which no number of exchanges is enough. Therefore each edge of a loop counts once: each
+strongly connected component is one node, and the number of its crossing edges is the weight of the node. Tuples that go round a
+loop again wait for the next round. If a tuple has to cross more edges than were counted, it arrives one round later. No tuple is
+lost.
+
+Storm needs no supersteps, because it sends messages at any time. In Spark each exchange costs one more stage of the batch. Edges
+that do not cross avoid that cost, because they need no exchange.
 """
 
 from __future__ import annotations
@@ -35,10 +37,7 @@ def count_supersteps(edges: Iterable[EdgePlan]) -> int:
 
 
 def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """Return, for each component, the superstep of a round by which all its input has arrived.
-
-    The edges of a loop count once.
-    """
+    """Return, for each component, the superstep of a round by which all its input has arrived. Edges of a loop count once."""
     edges = list(edges)
     successors: dict[str, set[str]] = {component: set() for component in components}
     for edge in edges:
@@ -63,7 +62,7 @@ def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, in
 
 
 def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """Return a position for each component such that every edge outside of loops leads forward.
+    """Return a position for each component, such that every edge outside of loops leads to a higher position.
 
     Inside a loop, components come in the order in which tuples from outside reach them.
     """

@@ -41,7 +41,7 @@ class NumberedTask(NamedTuple):
 
 
 def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Give each component its executors and tasks, and each task its id. Until packing, all tasks are in worker 0."""
+    """Give each component its executors and tasks, and each task its id. Until tasks are packed, all are in worker 0."""
     settings, declared = plan.settings, context.topology.components
     sizes = {one.id: size_component(one, context.own_settings(one), settings) for one in declared.values()}
     numbered = number_tasks(sizes, system_tasks(settings, plan.conf))
@@ -66,7 +66,7 @@ def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
 
 
 def size_component(component: ComponentDeclaration, own_settings: Settings, settings: Settings) -> Size:
-    """Return the wanted tasks, capped by ``topology.max.task.parallelism``, and at most as many executors (A16).
+    """Return the number of tasks, capped by ``topology.max.task.parallelism``, and of executors: at most one per task (A16).
 
     A cap among the component's ``own_settings`` overrides the topology's.
     """
@@ -108,8 +108,8 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
     """Assign task ids from 1 over all components, including Storm's own, in byte order of the components' ids (A18).
 
-    ``system`` are the numbers of tasks of Storm's own components, see `system_tasks`. Their ids stay unused, because these
-    components have no tasks here. This way user tasks have the ids that Storm assigns to them.
+    ``system`` are the numbers of tasks of Storm's own components, see `system_tasks`. These components have no tasks here, so
+    their ids stay unused. Thus the user's tasks have the ids that Storm would assign to them.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

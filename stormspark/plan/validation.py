@@ -1,6 +1,6 @@
-"""Storm's rules for a topology (J5, A10-A14, A24).
+"""Checks a topology against Storm's rules (J5, A10-A14, A24).
 
-All violations are reported together, each with the component, the stream, the user's line and advice.
+All violations are reported together. Each report names the component, the stream and the user's line, and says what to do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Storm's checks of windowed bolts (C26), which happen before anything runs."""
+"""Storm's checks of windowed bolts (C26), which happen before the topology starts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ __all__ = ["check_windows"]
 def check_windows(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Raise `InvalidTopologyError` for the first windowed bolt that can't work.
 
-    Where batches are transactions, tuples are acked with their batch, so it does not matter how long a window holds
-    them (C41).
+    Where batches are transactions, tuples are acked with their batch. Then it does not matter how long a window holds them (C41).
     """
     for component in context.topology.components.values():
         if component.window_time is None:

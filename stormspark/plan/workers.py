@@ -1,10 +1,10 @@
-"""How many workers a topology gets (A16).
+"""Decides how many workers a topology gets (A16).
 
-``topology.workers`` decides. If it is not set, there is one worker per core, because Python code that computes uses one core per
-process, and at most one worker per executor. But one worker is enough if more of them would have nothing to do in parallel, or
-would mostly wait for exchanges. That is so in three cases, which the plan alone can tell:
+``topology.workers`` decides, if it is set. Otherwise there is one worker per core, because Python code that computes uses one
+core per process, but at most one worker per executor. One worker is enough if more of them would have nothing to do in parallel,
+or would mostly wait for exchanges. That is so in three cases, which the plan alone shows:
 
-- Every component has one executor. Then two workers would only put its tuples on the way from one to the other.
+- Every component has one executor. Then a second worker would only make tuples travel between the two workers.
 - Spouts may have fewer than `SMALL_LIMIT` open trees altogether (``topology.max.spout.pending``). A tree that crosses workers
   ends with its round.
 - The topology has a loop. A tuple that returns to its component in another worker waits for the next batch.
@@ -22,19 +22,20 @@ from stormspark.plan.reachability import strong_components
 
 __all__ = ["SMALL_LIMIT", "choose_workers", "follows_cores", "reason_for_one_worker"]
 
-#: Open trees of all tasks of all spouts. Over several workers, a round of 0.1 s ends at most as many trees as may be open: with
-#: this many, 10,000 trees per second. One worker does as many if a tree costs it less than 0.1 ms (docs/decisions.md).
+#: A number of open trees, of all tasks of all spouts. With several workers, a round of 0.1 s ends at most as many trees as may be
+#: open. With this many, that is 10,000 trees per second. One worker is as fast if a tree costs less than 0.1 ms
+#: (docs/decisions.md).
 SMALL_LIMIT = 1000
 
 
 def choose_workers(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Enter the number of workers into the plan, with the reason. Until packing, all tasks stay in worker 0."""
+    """Enter the number of workers into the plan, with the reason. Until tasks are packed, all stay in worker 0."""
     workers, reason = _workers(plan, context.cores)
     return replace(plan, workers=workers, cores=context.cores, workers_reason=reason)
 
 
 def follows_cores(plan: PhysicalPlan) -> bool:
-    """Return whether another number of cores could have given the plan another number of workers.
+    """Return whether the number of workers depends on the number of cores.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology
@@ -74,7 +75,7 @@ def _workers(plan: PhysicalPlan, cores: int | None) -> tuple[int, str]:
             else f"one per core, and the engine offers {cores}",
         ),
     ]
-    # Of equal bounds the last one counts: a plan that has one worker per core says so.
+    # Of equal bounds the last one gives the reason, so a plan that has one worker per core says that.
     workers, reason = min(reversed(bounds), key=lambda bound: bound[0])
     return int(workers), f"topology.workers is not set: {reason}"
 
@@ -93,9 +94,9 @@ def _reasons_for_one_worker(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _open_trees(plan: PhysicalPlan) -> float:
-    """How many trees the tasks of all spouts may have open altogether; infinite if any of them has no limit.
+    """Return how many trees the tasks of all spouts may have open altogether; infinite if any spout has no limit.
 
-    Where nothing is acked no tree is open. Heron acks only in its mode ATLEAST_ONCE (A43).
+    Without acking there are no trees, and so no limit on them. Heron acks only in its mode ATLEAST_ONCE (A43).
     """
     if not plan.settings.acking or plan.settings.reliability_mode not in (None, "ATLEAST_ONCE"):
         return math.inf
@@ -110,7 +111,7 @@ def _open_trees(plan: PhysicalPlan) -> float:
 
 
 def _looping(plan: PhysicalPlan) -> list[str]:
-    """The components of the first loop, in their order of declaration; none if there is no loop.
+    """Return the components of the first loop, in their order of declaration; none if there is no loop.
 
     A bolt that subscribes to itself is a loop, too.
     """

@@ -1,8 +1,8 @@
 """Bolts whose tuples are acked when ``execute`` returns. A front-end makes one of these from its user's bolt.
 
 `AutoAckBolt` is for front-ends what `BasicBolt` is for users, with more freedom. It may fail a tuple, ack it earlier
-or keep it. Its tuples are objects of the front-end's own class, so no second object is made. Its emits may go straight
-to a stream.
+or keep it. Its tuples are objects of the front-end's own class, so that one object per tuple is enough. Its emits may go
+straight to a stream.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ __all__ = ["ACK", "AutoAckBolt", "Line", "Send", "Sender"]
 
 #: ``execute`` returns this to have its tuple acked, unless the tuple is already acked or failed.
 ACK: Final = object()
-#: A function that emits values, one per field of the stream, into the trees they belong to. It returns the task ids.
+#: A function that emits a tuple from its values, one per field of the stream, and its trees. It returns the task ids.
 Send: TypeAlias = Callable[[tuple[Any, ...], Any], list[int]]
-#: A function that returns the `Send` of one of the task's streams; None for an unknown stream, and while user threads may emit.
+#: A function that returns the `Send` of one of the task's streams. It returns None for an unknown stream, and while threads of
+#: the user may emit.
 Sender: TypeAlias = Callable[[str], Send | None]
 
 

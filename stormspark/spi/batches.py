@@ -1,7 +1,7 @@
 """Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
 
-The worker tells such a component when an attempt at a batch begins. It also tells bolts when all tuples of the batch have come.
-To find that out, Storm counts tuples between tasks (G7). Here a batch is over when no tuple waits any more.
+The worker tells such a component when an attempt at a batch begins. The worker also tells bolts when all tuples of the batch have
+come. Storm counts the tuples between tasks to find out when that is (G7). Here a batch is over when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ class TransactionAttempt(NamedTuple):
 
 
 class BatchAware(KnowsBatches):
-    """A mixin for a `Spout` or a `BasicBolt`. The thread that runs the tasks calls its methods, between tuples."""
+    """A mixin for a `Spout` or a `BasicBolt` that knows the current batch.
+
+    The thread that runs the tasks calls its methods, between tuples.
+    """
 
     #: Whether the component makes an `announcement`, which later attempts at the batch have to repeat.
     announces: ClassVar[bool] = False
@@ -45,11 +48,11 @@ class BatchAware(KnowsBatches):
 
     @property
     def takes_part(self) -> bool:
-        """Whether the component has got or emitted tuples of this batch. If any component has, bolts are told of its end."""
+        """Whether the component has got or emitted tuples of this batch. If any has, bolts are told of the end of the batch."""
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Called when all tuples of the batch have been executed here.
+        """Called when this instance has executed all its tuples of the batch.
 
         Raises `FailedException` if the batch has to run again.
         """

@@ -1,10 +1,9 @@
 """Components with work outside of their worker: in a child process, a device, or a service that answers later.
 
-A worker runs its tasks on one thread, and a batch ends when nothing is left to do. Without these classes the worker would
-overlook tuples that are worked on outside. They would wait for the next batch, and nothing would hold back later tuples. So such
-a bolt tells the worker about its work outside. The worker gives the bolt only as many tuples as it has room for, and waits for
-the bolt at the end of a superstep. For backpressure, for transactions and at the end of a run, it counts the bolt's unfinished
-tuples as waiting.
+A batch ends when no worker has anything left to do. Without these classes a worker would overlook tuples that are processed
+outside. Their results would wait for the next batch, and nothing would hold back later tuples. So such a bolt tells the worker
+about its work outside. The worker gives the bolt only as many tuples as the bolt has room for, and waits for the bolt at the end
+of a superstep. Backpressure, transactions and the end of a run treat the bolt's unfinished tuples as tuples that wait.
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ Given: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
 
 
 class LivesOutside(ABC):
-    """A mixin for a `Spout` or `Bolt` that owns something outside which must not outlive it."""
+    """A mixin for a `Spout` or `Bolt` that owns something outside, such as a child process, which must not outlive it."""
 
     @abstractmethod
     def let_go(self) -> None:
-        """Called when the instance ends without ``close`` or ``cleanup``: a new instance replaces it, or its engine is killed.
+        """Release what is outside. Called when the instance ends without ``close`` or ``cleanup``.
 
-        It may be called twice, and after ``close`` or ``cleanup``.
+        That is so when a new instance replaces this one, or when the engine is killed. This method may be called twice, and after
+        ``close`` or ``cleanup``.
         """
 
 
@@ -44,7 +44,8 @@ class WorksOutside(LivesOutside):
 
     #: What an error message names as the place of an exception in `take_in`, like the name of a method.
     works_in = "what it has outside"
-    #: It waits in its own way, so its executors never have threads of their own (`stormspark.worker.executors`).
+    #: The worker waits for such a bolt by `fileno`, so its executors never have threads of their own
+    #: (`stormspark.worker.executors`).
     on_workers_thread = True
 
     @property
@@ -63,15 +64,15 @@ class WorksOutside(LivesOutside):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether somebody outside may be waiting for an answer, so that input is taken in at once.
+        """Whether somebody outside may be waiting for an answer from this bolt. If so, the worker takes its input in at once.
 
-        While this is true for one bolt, the input of others may be gathered for some milliseconds.
+        For the other bolts, the worker may then let input gather for some milliseconds.
         """
         return True
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt could do no more at the same time. If so, a wait of the worker counts as time that its tuples take."""
+        """Whether the bolt can work on no more tuples at once. If so, time that the worker waits counts as work of the bolt."""
         return True
 
     @abstractmethod
@@ -89,8 +90,8 @@ class WorksOutside(LivesOutside):
 class KeepsOutside(WorksOutside):
     """A `WorksOutside` that keeps track of its unsettled tuples itself, and receives many tuples per call.
 
-    So its task keeps no second record. The bolt receives the parts of tuples, so a `Tuple` is made only if a user sees it. The
-    bolt makes it with ``Tuple(*given)``.
+    So its task does not keep track of them as well. The bolt receives the parts of each tuple (`Given`). It makes a `Tuple` only
+    for a user who sees the tuple, with ``Tuple(*given)``.
     """
 
     @property
@@ -110,7 +111,7 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Execute at most `room` of these tuples. Return how many. An exception is attributed to the first tuple."""
+        """Execute the first of these tuples, at most `room`. Return how many. An exception is attributed to the first tuple."""
 
     @abstractmethod
     def kept(self) -> list[tuple[Given, float]]:

@@ -1,4 +1,4 @@
-"""Spouts whose tasks read the source themselves; Spark only hands out the ranges to read."""
+"""Spouts whose tasks read the source themselves. Spark only hands out the ranges to read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["RangeSpout"]
 
 
 class RangeSpout(SourceSpout):
-    """A source spout whose rows are ranges, such as Kafka's offsets. Its tasks read them in their workers.
+    """A source spout whose tasks read ranges of the source, such as ranges of Kafka's offsets, in their workers.
 
-    So the data that is read crosses neither Spark nor a process boundary, and a range that waits is just two numbers.
+    So the data crosses neither Spark nor a process boundary, and a range that waits is just two numbers.
     """
 
     @abstractmethod

@@ -1,6 +1,6 @@
-"""What is known of code of others: which modules only compute, which names may wait, and which attributes show that code waits.
+"""Lists what is known of modules that are not the user's: which only compute, and which names and attributes may wait.
 
-A list is never complete. A module of Python itself that is on no list counts as one that may wait. All other modules
+The lists can't be complete. A module of Python itself that is on no list counts as one that may wait. All other modules
 that are on no list are unknown: the search follows their code, if it is written in Python.
 """
 
@@ -92,10 +92,10 @@ _ONLY = {module: frozenset(names.split()) for module, names in _COMPUTE_ONLY.ite
 #: The modules that really define the functions of `os` and `os.path`.
 _ALIASES = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path", "genericpath": "os.path"}
 
-#: Instances of classes in these packages have no functions of users in them. Some have locks or files, which make nobody wait.
+#: Instances of classes in these packages hold no functions of users. Some hold locks or files, which do not count as waiting.
 _HOLD_NO_CODE = frozenset("io logging numpy os pandas pyarrow".split())
 
-#: Attributes that only objects that wait have. Code that names one of them may wait, whatever its object is.
+#: Attributes of which the names alone show that code waits. Code that uses one of them may wait, whatever the object is.
 WAITING_NAMES = frozenset(
     """
     acquire as_completed blpop brpop call_soon_threadsafe communicate create_connection executemany executescript fetchall
@@ -105,7 +105,7 @@ WAITING_NAMES = frozenset(
     to_excel to_feather to_hdf to_parquet to_pickle to_sql tofile urlopen urlretrieve wait_for write_bytes write_text
     """.split()
 )
-#: Methods that wait. Only a call of one counts, because attributes with these names may also be plain values.
+#: Methods that wait. Only a call counts, because attributes with these names may also be plain values.
 WAITING_CALLS = frozenset("commit connect poll result rollback sleep submit wait".split())
 
 _PYTHONS_FOLDER = os.path.dirname(os.__file__) + os.sep
@@ -125,7 +125,7 @@ def _is_pythons(top: str) -> bool:
 
 
 def _listed(module: str) -> str | None:
-    """Return the name under which a module is listed: its own, or that of a package that it is in. None if it is on no list."""
+    """Return the name under which a module is listed: its own name, or that of its package. None if it is on no list."""
     top, dot, rest = module.partition(".")
     if top in sys.stdlib_module_names:
         if not _is_pythons(top):
@@ -169,6 +169,6 @@ def module_verdict(module: str) -> Verdict:
 
 
 def holds_no_code(module: str) -> bool:
-    """Whether instances of a module's classes have no code of users in them."""
+    """Whether instances of a module's classes hold no code of users."""
     listed = _listed(module)
     return listed is not None and listed.partition(".")[0] in _HOLD_NO_CODE

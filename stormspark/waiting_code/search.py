@@ -1,9 +1,9 @@
 """Finds out whether the code of a component only computes, or may wait: for time, a network, a file, a lock, a process.
 
-The search reads bytecode and values. It calls nothing of the user's: no function, no property, no ``__getattr__``. It follows all
-that the component's methods name, and all that is in the component's attributes. What it does not understand counts as waiting.
-So an answer of None is reliable, as far as names tell. Of an object that arrives in a tuple or in the configuration, the search
-knows only the names of the methods that are called.
+The search reads bytecode and values. It calls none of the user's code: no function, no property, no ``__getattr__``. It follows
+everything that the component's methods name, and everything in the component's attributes. Whatever it does not understand counts
+as code that may wait. So if the search finds no reason, the code only computes. There is one exception: of an object that arrives
+in a tuple or in the configuration, the search knows only the names of the methods that are called.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _MOST_VALUES = 100_000
 
 
 def _ids(*types: type) -> frozenset[int]:
-    """The ids of types. A type is compared by its id, because a user's metaclass may define how its types compare."""
+    """Return the ids of types. A type is compared by its id, because a user's metaclass may define how its types compare."""
     return frozenset(map(id, types))
 
 
-#: Values of these types hold nothing else.
+#: Values of these types hold no other values.
 _PLAIN = _ids(
     *(str, bytes, bytearray, int, float, complex, bool, range, slice, type(None), type(Ellipsis)),
     *(type(NotImplemented), type(UNKNOWN)),
 )
-#: Types of what is in the namespace of a class that is written in C.
+#: The types of members of a class that is written in C.
 _IN_C = _ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-#: A descriptor of one of these types reads what an object really has.
+#: A descriptor of one of these types reads an object's own data, without calling the user's code.
 _READS = _ids(GetSetDescriptorType, MemberDescriptorType)
 #: Names in a class's namespace that are about annotations. No method uses them.
 _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__"})
@@ -64,8 +64,8 @@ _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "
 def why_it_may_wait(component: object) -> str | None:
     """Return why the code of a component may wait, e.g. "execute uses time.sleep (my_bolts.py:12)", or None if it only computes.
 
-    A component can say this itself, by an attribute ``waits`` of its class or instance: True if it may wait, False if it only
-    computes.
+    An attribute ``waits`` of the component's class or instance overrides the search. True means that the code may wait, and False
+    that it only computes.
 
     >>> import time
     >>> from stormspark import BasicBolt
@@ -89,7 +89,7 @@ class _MayWaitError(Exception):
 
 
 class _Place(NamedTuple):
-    """The place where a value is used, or the attribute that has it, for messages."""
+    """The place where a value is used, or the attribute that holds the value, for messages."""
 
     #: The method of the component that leads to the value; empty if an attribute of the component has it.
     method: str = ""
@@ -128,7 +128,7 @@ class _Search:
         self._add(component, _Place())
 
     def reason(self) -> str | None:
-        """Look at everything; return the first reason."""
+        """Look at everything that was found; return the first reason why the component may wait, or None."""
         try:
             while self._to_do:
                 self._look(*self._to_do.popleft())
@@ -160,7 +160,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a user's function. Of a known function, follow the defaults and the closure: it may decorate a user's."""
+        """Follow a user's function. Of a known one, follow only its defaults and closure, which may hold a user's function."""
         module, name = _text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
@@ -191,7 +191,7 @@ class _Search:
 
     @staticmethod
     def _check(module: str, name: str, place: _Place) -> None:
-        """End the search unless this name of a module is known to compute. Its code can't be read."""
+        """End the search unless this name of a module is known to compute, because its code can't be read."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
@@ -263,7 +263,7 @@ class _Search:
         if holds_no_code(_module(cls)):
             return
         if cls is cached_property:
-            self._add(attributes["func"], place)  # it also has a lock, for which nobody waits for long
+            self._add(attributes["func"], place)  # its lock does not count: nobody waits long for it
             return
         for name, one in dict.items(attributes):
             self._add(one, place.attribute(name))
@@ -281,9 +281,9 @@ def _is_known(cls: type, place: _Place) -> bool:
 
 
 def _says_that_it_computes(cls: type, own: object = None) -> bool:
-    """Whether a component says by ``waits`` that it only computes. Ends the search if it says that it may wait.
+    """Whether the attribute ``waits`` of a component is False, so that it only computes. Ends the search if it is True.
 
-    ``own`` is the attribute ``waits`` of an instance. An instance may say something else than its class.
+    ``own`` is the attribute ``waits`` of an instance, which overrides that of its class.
     """
     lines = _mro(cls)
     if not any(is_stormspark(_module(one)) for one in lines):
@@ -297,7 +297,7 @@ def _says_that_it_computes(cls: type, own: object = None) -> bool:
     return False
 
 
-# -- what an object really has, whatever its class and metaclass say ----------------------------------------------------------
+# -- reading an object without calling code of its class or metaclass ---------------------------------------------------------
 
 
 def _mro(cls: type) -> tuple[type, ...]:

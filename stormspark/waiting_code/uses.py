@@ -1,4 +1,4 @@
-"""What the code of a function uses: the names in its bytecode, and the values that these stand for. Nothing is called."""
+"""Finds what the code of a function uses: the names in its bytecode, and the values of these names. No code is called."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["NOT_DEFINED", "UNKNOWN", "NotImported", "Use", "module_dict", "uses"
 
 
 class _Mark:
-    """A value of its own kind, which no user's code has."""
+    """A value that user code can't have."""
 
 
-#: Stands for a value that only running the code would show: an argument, an item, a result.
+#: Stands for a value that is known only when the code runs: an argument, an item, a result.
 UNKNOWN: Final = _Mark()
-#: Stands for the value of a name that has no value so far.
+#: Stands for the value of a name to which nothing is assigned so far.
 NOT_DEFINED: Final = _Mark()
 
 
 class NotImported(NamedTuple):
-    """Stands for a module that the code imports, and that nobody has imported so far."""
+    """Stands for a module that the code imports, and that this process has not imported so far."""
 
     module: str
 
 
 class Use(NamedTuple):
-    """One use: a value, an attribute of it, an attribute of that attribute, and so on."""
+    """One use of a value (``root``), of its attribute, of an attribute of that attribute, and so on."""
 
     root: object
     #: The name of the value in the code; empty if it has none.
@@ -62,7 +62,7 @@ _MOVES = {"SWAP", "POP_TOP", "COPY", "EXTENDED_ARG"}
 
 
 def module_dict(module: ModuleType) -> dict[str, Any]:
-    """Return the names of a module. Import nothing, even if the module is a lazy one, which is imported at its first use."""
+    """Return the names of a module. Import nothing, even if the module is a lazy one, which is only imported when it is used."""
     found: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
     return found
 
@@ -85,7 +85,7 @@ def _content(cell: CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:
-        return UNKNOWN  # it is empty until the function around has run on
+        return UNKNOWN  # the cell is empty until the enclosing function assigns a value
 
 
 def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meaning]) -> Iterator[Use]:

@@ -1,9 +1,9 @@
-"""Windows over tuples: their contents, when they fire, and when a tuple leaves (C23-C34).
+"""Windows over tuples: which tuples they contain, when they fire, and when a tuple leaves its last window (C23-C34).
 
-Times are integers, in epoch milliseconds. The package is pure: it has no clock and no timers, and does not depend on
-tuples. `ProcessingTimeWindows` receives the time with every item, and also at the end of every period. `EventTimeWindows`
-receives the items' own timestamps, and the watermarks that `Watermarks` computes. Both return windows, which the caller
-executes, and report expired items, which the caller acks.
+Times are integers, in epoch milliseconds. The package is pure: it has no clock and no timers, and its *items* can be any objects.
+`ProcessingTimeWindows` receives the time with every item, and also at the end of every period. `EventTimeWindows` receives the
+items' own timestamps, and the watermarks that `Watermarks` computes. Both return windows, which the caller executes, and report
+expired items, which the caller acks.
 """
 
 from stormspark.windowing.event_time import EventTimeWindows

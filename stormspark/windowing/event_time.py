@@ -1,13 +1,13 @@
 """Windows by the tuples' own timestamps (C30-C33).
 
-Nothing fires until a watermark says that all tuples up to it have come. Then the windows up to it fire in order:
+A watermark says that all tuples up to a time have come. Then the windows up to that time fire, in order:
 
 - If the slide is a duration, windows end at the multiples of the slide. The first one ends at the earliest timestamp,
   rounded up to a multiple (C32). After a gap without tuples, the next timestamp is rounded up in the same way.
 - If the slide is n tuples, a window ends with every n-th tuple (C33).
 
-Tuples are counted, and ordered in their window, by their timestamps. So the contents of a window do not depend on when the
-watermarks came. Storm goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the
+Tuples are counted by their timestamps, and are in this order in their window. So the contents of a window do not depend on when
+the watermarks came. Storm goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the
 window by more than the lag. If one stream is ahead of another, Storm may expire tuples that no window has had.
 """
 
@@ -22,9 +22,9 @@ from stormspark.windowing.window import Held, Items, Window
 __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
-#: If the length is a count, no window is empty after the first item. Storm fires at every slide, even if nothing is new. Here at
-#: most this many windows in a row fire without anything new, because a timestamp far in the future must not keep a task busy for
-#: ever.
+#: If the length is a count, no window is empty after the first item. Storm fires a window at every slide, even if it has no new
+#: item. Here at most this many windows in a row fire without a new item, because otherwise a timestamp far in the future would
+#: keep a task busy for ever.
 _MOST_REPEATS = 1000
 
 
@@ -59,10 +59,10 @@ class EventTimeWindows(Generic[_T]):
         self._next_end = 0
 
     def add(self, item: _T, timestamp: int) -> bool:
-        """Hold ``item``; return false if it is late, that is, older than the last watermark (C31).
+        """Hold ``item``; return false if the item is late, which means older than the last watermark (C31).
 
         If windows don't overlap, an item whose timestamp equals the watermark is also late, once its window has fired.
-        Storm acks such an item, and no window has it.
+        Storm acks such an item, and puts it into no window.
         """
         if timestamp < self._watermark or (self._once and timestamp <= self._next_end - self._slide):
             return False
@@ -82,7 +82,7 @@ class EventTimeWindows(Generic[_T]):
     def restore(self, progress: tuple[Any, ...]) -> None:
         """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        Items that no window has had are in the new windows, as if the new windows had begun where the last old one ended.
+        The new windows begin where the last old one ended, and have all items that no window has had.
         """
         self._watermark, self._next_end, *lengths = progress
         if not lengths or lengths[0] == self._lengths:
@@ -119,7 +119,7 @@ class EventTimeWindows(Generic[_T]):
                 self._next_end = end + slide
                 yield window
             elif (ahead := held.seen) < held.until(watermark):
-                # All items from here on are later than `end`. Continue with the end of the next window that has something new.
+                # All items from here on are later than `end`. Continue with the end of the next window that has a new item.
                 self._next_end = -(-held.time(ahead) // slide) * slide
             else:
                 if window is not None:

@@ -1,12 +1,12 @@
 """Keeps the items of windows in pages, which the caller stores, so that a batch writes only the pages that it changed.
 
-`PagedItems` behaves like `Held`. An item goes into the newest page, whatever its time is. Items leave in the order of their
-times, and no new item is earlier than one that has left (in event time it would be late). So one key, the ``cut``, separates
-the items that have left from those that are held. A page is written again after new items went into it, and when only a
-quarter of it is left.
+`PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
+leave in the order of their times. No new item is earlier than one that has left (in event time it would be late). So one key, the
+``cut``, separates the items that have left from those that are held. A page is written again after new items went into it, and
+when only a quarter of its items is left.
 
-A page that is not in memory is loaded when a window needs it. A walk through a window opens the pages in the order of their
-first times. So only pages whose times overlap are open at once.
+A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
+So only pages whose times overlap are open at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stormspark.windowing.window import Window
 __all__ = ["ItemsOfPages", "PagedItems", "Rows"]
 
 _T = TypeVar("_T")
-#: Time and number. Items of the same time are in the order of arrival.
+#: The time and the number of an item. Items of the same time are in the order of their numbers, which is that of arrival.
 Key: TypeAlias = tuple[int, int]
 #: The number of items per page.
 _PAGE = 256
@@ -51,7 +51,7 @@ class _Page(Generic[_T]):
     first: Key
     last: Key
     in_order: bool = True
-    #: ``changed``: its present contents are not written yet. ``written``: it was written at least once.
+    #: ``changed``: the page's present contents are not written yet. ``written``: the page was written at least once.
     changed: bool = True
     written: bool = False
 
@@ -59,9 +59,9 @@ class _Page(Generic[_T]):
 class PagedItems(Generic[_T]):
     """Items for windows of ``length``, in pages of ``page`` items.
 
-    ``load`` returns the rows of a page that was written. Of the pages that are written, about ``most`` items are kept in
-    memory, or all if it is None. Pages that changed since the last call of `changes` are kept besides. With a ``most``,
-    windows hold `ItemsOfPages`, and do not know which items are new or expired.
+    ``load`` returns the rows of a page that was written. About ``most`` items of written pages are kept in memory, or all if
+    ``most`` is None. Pages that changed since the last call of `changes` are always in memory. If ``most`` is given, windows
+    hold `ItemsOfPages`, and do not know which items are new or expired.
 
     >>> from stormspark.windowing import Count, ProcessingTimeWindows
     >>> written = {}
@@ -90,7 +90,7 @@ class PagedItems(Generic[_T]):
         #: The pages in memory whose contents are written. The page that was used last comes last.
         self._loaded: OrderedDict[int, _Page[_T]] = OrderedDict()
         self._in_memory = 0
-        self._version = 0  # see `version`
+        self._version = 0
 
     def __len__(self) -> int:
         return self._count
@@ -154,7 +154,7 @@ class PagedItems(Generic[_T]):
         return Window(items, items[before:], tuple(expired), start, end)
 
     def compact(self, end: int) -> None:
-        """Do nothing: the next window reports what expired before it, so these items must be kept until then."""
+        """Do nothing: expired items are kept until the next window, which reports them."""
 
     def drop(self) -> None:
         """Remove the items of the last window."""
@@ -164,7 +164,7 @@ class PagedItems(Generic[_T]):
     # -- storing the pages -----------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
-        """Return the pages to write, with their numbers, and the numbers of the pages that are gone since the last call."""
+        """Return the pages to write, with their numbers, and the numbers of the pages that became empty since the last call."""
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:
@@ -191,11 +191,11 @@ class PagedItems(Generic[_T]):
         return self.seen, self._cut, self._next_number, self._next_page
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Continue from `progress`. Then `hold` has to be called for each page."""
+        """Continue from `progress`. After this, call `hold` for each page."""
         self.seen, self._cut, self._next_number, self._next_page = progress
 
     def hold(self, number: int, rows: Rows[_T]) -> None:
-        """Hold a page that was written. Pages have to be passed in the order of their numbers."""
+        """Hold a page that was written. Call this in the order of the pages' numbers."""
         keys = list(zip(rows.times, rows.numbers, strict=True))
         left = bisect_right(keys, self._cut)
         page = _Page(number, rows, len(keys), left, keys[min(left, len(keys) - 1)], keys[-1])
@@ -295,7 +295,7 @@ class PagedItems(Generic[_T]):
         return rows
 
     def _remember(self, page: _Page[_T]) -> None:
-        """Note a page that is in memory and may be unloaded."""
+        """Note that a page is in memory and may be unloaded. If too many are, unload those that were not used for longest."""
         self._loaded[page.number] = page
         self._in_memory += page.size
         while self._most is not None and self._in_memory > self._most and len(self._loaded) > 1:
@@ -309,9 +309,9 @@ class PagedItems(Generic[_T]):
 
 
 class ItemsOfPages(Sequence[_T]):
-    """The items of a window, read page by page while that window is executed.
+    """The items of a window, which are read page by page while that window is executed.
 
-    After an item was added to the held items, or has left them, reading raises RuntimeError.
+    Once another item is held, or an item has left, reading raises RuntimeError.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:

@@ -9,9 +9,9 @@ __all__ = ["Watermarks"]
 
 
 class Watermarks:
-    """Computes the watermark from the greatest timestamp of each stream: the least of these, minus ``lag`` milliseconds.
+    """Computes the watermark: the least of the streams' greatest timestamps, minus ``lag`` milliseconds.
 
-    There is no watermark until every stream has delivered something. So a quiet stream holds up all windows, as in Storm.
+    There is no watermark until every stream has delivered a tuple. So a quiet stream holds up all windows, as in Storm.
 
     >>> marks = Watermarks(["orders", "payments"], lag=5)
     >>> marks.track("orders", 110); marks.advanced()
@@ -48,7 +48,7 @@ class Watermarks:
         return self._last, {stream: time for stream, time in self._greatest.items() if time is not None}
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Continue from `progress`. Streams that no longer exist hold nothing up; new ones have to deliver first."""
+        """Continue from `progress`. A new stream has to deliver a tuple before there is a watermark. Old streams don't count."""
         self._last, greatest = progress
         for stream in self._greatest:
             self._greatest[stream] = greatest.get(stream)

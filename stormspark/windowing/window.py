@@ -1,4 +1,4 @@
-"""Items held for windows, in the order of time, and the step that cuts a window out of them."""
+"""Holds items for windows, in the order of time, and cuts windows out of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Window(Generic[_T]):
-    """The result of one evaluation (C24).
+    """A window as it fires (C24).
 
-    ``new`` are the items that no window had before. ``expired`` are those that have left since the last evaluation.
+    ``new`` are the items that no window had before. ``expired`` are the items that have left since the last evaluation.
     ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a
-    timer ends the windows, their items begin earlier or later than ``start``, by as much as the timer drifts.
+    timer ends the window and is late or early, the first item may be earlier or later than ``start`` by as much.
     """
 
     items: Sequence[_T]
@@ -33,6 +33,7 @@ class Window(Generic[_T]):
 class Items(Protocol[_T]):
     """Items held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
 
+    #: How many of the first items a window has had.
     seen: int
 
     def __len__(self) -> int: ...
@@ -59,10 +60,10 @@ class Items(Protocol[_T]):
 class Held(Generic[_T]):
     """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each leaving item once.
 
-    Invariant: the first ``seen`` items are exactly those that a window has had and that the next one may have again.
+    Invariant: the first ``seen`` items are exactly those that a window has had and that the next window may have again.
 
     All work is linear in the number of added items and in the sizes of windows. Items out of order are sorted only when
-    their order matters, all at once. The places of items that have left are freed when they are half of all places.
+    their order matters, all at once. The memory of items that have left is freed when they are half of all items.
     """
 
     __slots__ = ("_expire", "_expired", "_first", "_in_order", "_items", "_length", "_times", "seen")

@@ -334,7 +334,7 @@ class SpoutTask(Task):
 
     @property
     def waits_for_verdicts(self) -> bool:
-        """Whether nothing but max spout pending keeps the spout from being called, so that an ack or a fail would let it go on."""
+        """Whether only max spout pending keeps the spout from being called, so that an ack or a fail would let it go on."""
         return (
             self.life.is_active and self.allowance.left > 0 and self.account.pending >= self._max_pending
         )

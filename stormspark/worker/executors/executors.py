@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
-from stormspark.worker.executors import switching
 from stormspark.worker.executors.bell import Bell
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.notes import Notes
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
+from stormspark.worker.executors.switching import switch_interval
 from stormspark.worker.executors.thread import ExecutorThread
 from stormspark.worker.host.messages import Busy
 
@@ -68,7 +68,7 @@ class Executors:
                 continue
             if self._bell is None:
                 self._bell = Bell()
-                switching.switch_often()
+                switch_interval.shorten()
             key = task.component.id, task.executor_number
             if key not in self.threads:
                 self.threads[key] = ExecutorThread(
@@ -238,7 +238,7 @@ class Executors:
     def end(self) -> None:
         """End all threads, without waiting for the calls that run."""
         if self.threads and not self._has_ended:
-            switching.as_before()
+            switch_interval.restore()
         self._has_ended = True
         for task in self.tasks:
             task.end_thread_work()
