@@ -59,8 +59,8 @@ class TransactionReport(NamedTuple):
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
-    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or is the changed rows
-    #: themselves; None if nothing has changed.
+    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or holds the changed rows
+    #: themselves; it is None if nothing has changed.
     prepared: bool
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.

@@ -76,13 +76,13 @@ def make_tasks(
 ) -> Wiring:
     """Make the tasks of worker ``index``, not connected yet.
 
-    ``side_by_side``: executors whose code may wait get threads of their own.
+    If ``side_by_side``, executors whose code may wait get threads of their own.
     """
     tasks: dict[int, Task] = {}
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
         conf = merged(plan.conf, component.conf)
-        # Inputs are recorded in the order in which they are executed, and emits behind them, which takes one thread.
+        # A recording holds the inputs in the order in which they are executed, each followed by its emits. That takes one thread.
         threaded = side_by_side and bool(component.threads_reason) and not plan.settings.record_inputs
         if component.kind == "bolt":
             bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask
@@ -191,8 +191,8 @@ class _Connector:
             else:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # A single grouping without key fields does not depend on the values. A user's own grouping may depend on them, but is
-        # never single.
+        # A grouping that is `single` and has no key fields does not look at a tuple's values. A user's own grouping may look at
+        # them, but is never `single`.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(
