@@ -49,7 +49,8 @@ class CurrentCall:
 
     def enter_other(self, name: str | None) -> None:
         """Remember that user code outside of tasks runs from now on, like a class that is unpickled. None means that this code
-        has returned."""
+        has returned.
+        """
         self.at = None if name is None else (name, self._clock())
 
     def returned(self, task: Task, now: float) -> None:

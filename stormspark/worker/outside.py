@@ -59,7 +59,8 @@ class Watch:
 
     def gather(self, bolts: Iterable[BoltTask]) -> None:
         """Sleep so that more answers gather before the next poll, unless somebody outside waits for an answer from one of these
-        bolts."""
+        bolts.
+        """
         if not any(bolt.waits_for_answer for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
 

@@ -314,7 +314,8 @@ class Task:
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of the worker. From now on collectors check which thread calls them, because another task may have
-        started the pool's threads."""
+        started the pool's threads.
+        """
         self._host.guard()
         return self._host.shared_executor
 

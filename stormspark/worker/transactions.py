@@ -236,7 +236,8 @@ class WorkerTransaction:
 
     def _why_it_fails(self) -> str | None:
         """Return why the batch can't be committed, as far as this worker knows; None if it can. Called only in rounds that end
-        the batch."""
+        the batch.
+        """
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)

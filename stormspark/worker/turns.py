@@ -124,7 +124,8 @@ class Turns:
 
     def _waits_for_executors(self, until: float) -> bool:
         """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if none is at work,
-        or if time is up."""
+        or if time is up.
+        """
         executors = self._executors
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False

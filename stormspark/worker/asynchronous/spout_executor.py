@@ -25,7 +25,7 @@ __all__ = ["AsyncSpoutExecutor"]
 _PAUSE_SECS = 0.001
 #: After how many calls the caller lets other coroutines run, because a call may return without ever waiting.
 _TURN = 64
-#: While this many acks and fails wait for the spout, ``next_tuple`` is not called again until it has got half of them.
+#: Once this many acks and fails wait, ``next_tuple`` is not called again until the spout has got half of them.
 _MOST_VERDICTS = 1000
 
 
@@ -136,7 +136,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._loop.call(self._may_call.set)
 
     def deactivate(self) -> None:
-        """Let ``next_tuple`` not be called again, and deactivate the user's spout."""
+        """Stop the calls of ``next_tuple``, and deactivate the user's spout."""
         self._active = False
         self._loop.run(self.spout.deactivate())
 

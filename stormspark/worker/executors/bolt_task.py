@@ -164,7 +164,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     @property
     def ready(self) -> int:
-        """None: the executor's thread takes the tuples by itself."""
+        """Always 0, because the executor's thread takes the tuples by itself."""
         return 0
 
     @property
@@ -178,7 +178,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return [*super().held(), *self.under_way.items()]
 
     def load(self) -> BoltLoad:
-        """See `BoltTask.load`. Executors that run side by side share the time."""
+        """See `BoltTask.load`. The time is divided among the executors that run side by side."""
         load = super().load()
         return load._replace(
             seconds=load.seconds / self.side_by_side, queued=load.queued + self.queue.is_executed

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 __all__ = ["InstanceEnded", "Notes", "Question"]
 
 _T = TypeVar("_T")
-#: How many notes of one instance wait, at most. Then its thread waits, as it would wait in Storm for room in a queue.
+#: How many notes of one instance may wait. When there are more, its thread waits for room, as in Storm for room in a queue.
 _MOST = 4096
 #: How many notes of one instance are taken before those of another one.
 _TURN = 1024
@@ -96,7 +96,7 @@ class Notes:
         if not self._announced:
             self._announced = True
             self._announce(self)
-        if self.ended:  # `end` may have looked for questions before this one came
+        if self.ended:  # `end` may have looked for questions before this note came
             self._refuse_questions()
 
     def ask(self, call: Callable[[], _T]) -> _T:

@@ -90,7 +90,9 @@ class ExecutorThread:
             start_unwatched(self._thread)
 
     def submit(self, task: str, call: Callable[[], object]) -> None:
-        """Have a function called before the next turn. It must not raise. ``task`` is the name of the task whose code it runs."""
+        """Call ``call`` on this thread before the next turn. It must not raise. ``task`` is the name of the task whose code it
+        runs.
+        """
         self._calls.append((task, call))
         self.wake()
 

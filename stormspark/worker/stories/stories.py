@@ -79,7 +79,7 @@ class Stories:
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
         self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # whether it is of a failure, and the line
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # True for a line of a failure, and the line
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)

@@ -42,7 +42,7 @@ _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
 #: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: Each frame of lighter tuples reduces the learned weight of a tuple by a quarter: by the weight divided by this number.
+#: A frame of lighter tuples reduces the learned weight of a tuple by at most a quarter: by the weight divided by this number.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 
@@ -87,8 +87,8 @@ class Lanes:
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
         """Return whether at least ``tuples`` tuples wait now, or about ``size`` bytes.
 
-        Only the lanes of task ``sender`` are counted anew; all lanes if it is None. The bytes are estimated from the shallow
-        size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
+        Only the lanes of task ``sender`` are counted anew, or all lanes if ``sender`` is None. The bytes are estimated from the
+        shallow size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
         """
         self._looks += 1
         for task in self._of_sender if sender is None else (sender,):
@@ -99,7 +99,7 @@ class Lanes:
                     count += len(lane)
                     waiting += len(lane) * shallow(lane[-1][0])
             if count:
-                # A different lane each time: to weigh tuples of all lanes would cost more than to send the tuples.
+                # Weigh a tuple of a different lane each time: weighing tuples of all lanes would cost more than sending them.
                 lane = lanes[self._looks % len(lanes)]
                 if lane:
                     waiting = max(waiting, len(lane) * weight(lane[-1][0]))
@@ -254,8 +254,8 @@ class Lanes:
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
         """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None.
 
-        Each branch is marked with the frame and with the branch's place in the table. That saves looking up some 4,000 branches
-        per frame.
+        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. That saves looking
+        up some 4,000 branches per frame.
         """
         ledger = self._ledger
         ledger.frames += 1
@@ -306,8 +306,8 @@ def _columns(run: list[Delivery]) -> list[Column]:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Count tuples by tree if some belong to no tree or to several trees; also return, as numbers, the trees
-    of each key of ``by_key``.
+    """Count tuples by tree, where some belong to no tree or to several. Also return the trees of each key of ``by_key``, as
+    numbers.
     """
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():

@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task. ``name`` is the task's name; ``here``: the task lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name; ``here`` says whether the task lives in this worker."""
 
     receive: Receive
     name: str
@@ -56,7 +56,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
         except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # only `rows` is sure to end
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # `rows` ends this: `each` may be endless
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):

@@ -130,7 +130,7 @@ class RowQueue(TupleQueue):
         one = self._batches.popleft()
         if one is None:
             self.ticks -= 1
-            self.executed += 1  # it counts among those that wait
+            self.executed += 1  # a tick counts among those that wait
             return None
         self.rows -= one.rows.num_rows
         self.bytes -= one.rows.nbytes
