@@ -212,7 +212,7 @@ class AckerJournal:
         return mine
 
     def _look_at(self, number: int) -> bool:
-        """Find out which `append` has written the file of this number. Return whether this very call of `append` has.
+        """Find out which call of `append` has written the file of this number. Return whether it was the current call.
 
         A call finds its own file if the file system repeats the write by itself, as NFS does when an answer is lost. The file
         may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written

@@ -93,9 +93,8 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._cache = _Cache(cache_bytes)
         # Without a name, the database belongs to this connection alone, and disappears with it.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        weakref.finalize(
-            self, self._database.close
-        )  # from Python 3.13 on, a connection that was never closed causes a warning
+        # From Python 3.13 on, a connection that was never closed causes a warning.
+        weakref.finalize(self, self._database.close)
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")

@@ -94,8 +94,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # In a key with this prefix, another item or the end follows. If 0xff follows, the prefix's last item is not in the
-        # key: in the key, the last zero of the prefix is the beginning of an escaped zero.
+        # In a key with this prefix, the next byte begins another item or is the end, and never 0xff. With 0xff, the prefix's last
+        # zero would begin an escaped zero, and the prefix's last item would not end there.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

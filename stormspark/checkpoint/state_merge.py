@@ -1,9 +1,9 @@
 """Merges sorted runs of changes into one, for restores and for compaction.
 
 The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
-newest first. All batches of a stream are older than those of the streams before it in the list. So the rows of one key are
-newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed: all rows
-that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
+newest first. All changes in a stream come from older batches than the changes in the streams before it in the list. So the rows
+of one key are newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed:
+all rows that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
 these rows.
 
 Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, these rows end

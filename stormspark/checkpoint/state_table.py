@@ -335,7 +335,7 @@ class StateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        The announcement is on disk when this returns, and no other driver had taken over before it. Raises like `commit`.
+        The announcement is on disk when this returns, and no other driver took over before that. Raises like `commit`.
         """
         found = self._writing()
         generation = self._generation

@@ -1,8 +1,8 @@
 """The statistics of a run: the counters of each task, and the summary of a topology that engines return.
 
-The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's
-acked and failed are numbers of trees that ended that way. A bolt's are numbers of tuples that it acked and failed. Storm
-samples all these numbers (J13); here they are exact (W21).
+The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's acked
+and failed count the trees that ended that way. A bolt's acked and failed count the tuples that it acked and failed. Storm samples
+all these numbers (J13); here they are exact (W21).
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 return
             finally:
                 collector.verdict = None
-            if notes.ended:  # the instance ended during the call, so the verdicts that are left have no receiver
+            if notes.ended:  # the instance ended during the call: nobody gets the verdicts that are left
                 return
             verdicts.popleft()
         self._note(notes, self._has_stirred)

@@ -161,7 +161,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _read(self, view: memoryview, between: bool = False) -> None:
-        """Fill ``view`` with received bytes. ``between``: no message has begun yet, so the other side may hang up here."""
+        """Fill ``view`` with received bytes. If ``between``, no message has begun yet, so the other side may hang up here."""
         whole = len(view)
         while view:
             if self._ahead:

@@ -50,7 +50,7 @@ __all__ = [
 
 
 class ProcessId(NamedTuple):
-    """The identity of a process. ``started``, in the kernel's clock ticks, tells it apart from a later one with the same pid."""
+    """The identity of a process. ``started``, in the kernel's clock ticks, differs for a later process with the same pid."""
 
     host: str
     pid: int

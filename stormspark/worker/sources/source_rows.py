@@ -216,7 +216,7 @@ class SourceRows:
     def forget_batch(self, batch: int, *, trees_live_on: bool = False) -> None:
         """Forget the rows of a batch, because the batch runs again and brings them again.
 
-        ``trees_live_on``: trees of the earlier attempt are still open, so its rows get other keys this time.
+        If ``trees_live_on``, trees of the earlier attempt are still open, so the batch's rows get other keys this time.
         """
         self._keys.batch_comes_again(batch, trees_live_on=trees_live_on)
         self._open.forget_batch(batch)
