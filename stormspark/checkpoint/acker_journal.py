@@ -169,7 +169,7 @@ class AckerJournal:
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
-        """Write changes, and a row that moves the watermark to ``at``, in one commit.
+        """Write changes in one commit, with a row that moves the acker query's watermark to ``at``.
 
         If this raises OSError, the commit may be written or not; `settle` finds that out. Raises `FencedError` if a later driver
         has written, and `CheckpointError` if a file of another driver can't be read.
@@ -198,7 +198,7 @@ class AckerJournal:
                 return
 
     def settle(self) -> bool:
-        """Find out whether an `append` that raised has written its file all the same.
+        """Find out whether a call of `append` that raised an error has written its file all the same.
 
         Raises OSError, and `CheckpointError` if the file that is there can't be read.
         """

@@ -1,4 +1,4 @@
-"""Encodes the keys of state as bytes that sort as the keys do, so that a prefix of a key is a range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do, so that all keys with one prefix are one range of bytes (C35).
 
 | keys | order |
 | --- | --- |
@@ -154,7 +154,9 @@ def _float_bytes(key: float) -> bytes:
 
 
 class _WithoutMemo(pickle.Pickler):
-    """A pickler that gives equal keys equal bytes, whether two fields are one object or two equal ones."""
+    """A pickler that gives equal keys equal bytes. With a memo, two fields that are one object would differ from two equal
+    objects.
+    """
 
     def __init__(self, out: io.BytesIO) -> None:
         super().__init__(out, 5)

@@ -26,7 +26,7 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` tells users how to do without sharing it. Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users what to do if they do not share the folder. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
@@ -50,7 +50,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Return why a worker does not see the folder, according to its `show_that_it_is_seen`; None if the worker sees it."""
+        """Return why a worker, whose `show_that_it_is_seen` returned ``shown``, does not see the folder; None if it does."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:

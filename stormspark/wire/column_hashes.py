@@ -40,7 +40,8 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Floats are not dictionary-encoded, because a dictionary may merge 0.0 and -0.0. The other types here can't be encoded so.
+    # Floats are not dictionary-encoded, because a dictionary may merge 0.0 and -0.0. The other types here can't be encoded at
+    # all.
     if (
         pa.types.is_floating(kind)
         or pa.types.is_nested(kind)

@@ -264,7 +264,7 @@ class Worker:
                 self._executors.let_emit((), begin_turns=False)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. All tuples that are left, until none is left or until the deadline.
+        # 5. Execute all tuples that are left, at the latest until the deadline.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)

@@ -1,4 +1,4 @@
-"""The task of a spout: it calls the spout for tuples, and tells it how the trees of these tuples ended.
+"""The task of a spout: it calls the spout for tuples, and tells the spout how the trees of these tuples ended.
 
 A spout's task has
 
@@ -409,7 +409,7 @@ class SpoutTask(Task):
         self.allowance.begin(limit)
 
     def stopped_by_marks(self) -> None:
-        """Remember whether the spout has more to emit, because it is not called now: too much waits in this worker."""
+        """Remember that the spout has more to emit, if it has. It is not called now, because too much waits in this worker."""
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
             self.allowance.hungry = True
 

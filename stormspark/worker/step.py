@@ -105,7 +105,8 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False
-    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work.
+    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work, so the
+    #: driver may pause for longer.
     at_rest: bool = False
     #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None

@@ -250,7 +250,7 @@ class Task:
         """Drop all tuples that wait for the task or that it holds."""
 
     def take_back(self) -> None:
-        """Ignore everything that calls which are still under way do, because their attempt is rolled back."""
+        """Ignore the effects of calls that are still under way, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
         """Take the task back to the state of batch ``txid``, because the batch after it runs again.

@@ -4,8 +4,8 @@ After ``pre_save`` of a component was called, no tuple of the batch may reach th
 round, or none does. Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends
 an empty frame to all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
 
-Bolts that know their batches have a call of their own, ``end_batch``. The worker calls it earlier, in rounds that end the batch
-(`stormspark.driver.transaction`), because a bolt may emit in it.
+Bolts that know their batches (`BatchAware`) get a call at the end of each batch, ``end_batch``. This call comes before the batch
+is prepared, in rounds that end the batch (`stormspark.driver.transaction`), because a bolt may emit in it.
 
 The driver's part, which decides about the commit, is `stormspark.driver.transaction`.
 """
@@ -67,7 +67,7 @@ class WorkerTransaction:
         #: How many of the rounds that end this batch have run.
         self._ended = 0
         self._batch = -1
-        #: Why an attempt ended that this worker has to roll back at its next round; None if there is none.
+        #: If this worker has to roll back an attempt at its next round: why that attempt ended; otherwise None.
         self._rolls_back: str | None = None
         #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
@@ -102,7 +102,7 @@ class WorkerTransaction:
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
-        self.hear_of_commit(committed)  # this worker may not know yet that ``committed`` is
+        self.hear_of_commit(committed)  # this worker may not know yet that batch ``committed`` is committed
         for task in self._tasks.values():
             task.take_back()
         self._ledger.roll_back(reason)

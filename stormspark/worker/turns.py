@@ -32,7 +32,7 @@ _BURST = 64
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
 #: How long one spout is called while others wait for their turn; the call that runs when this time is over is the last one. If
-#: bolts shed, no bolt may hold up the others, so one bolt executes for this long while others wait.
+#: bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
 _SLICE_SECONDS = 0.01
 
 

@@ -82,7 +82,8 @@ def make_tasks(
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
         conf = merged(plan.conf, component.conf)
-        # A recording holds the inputs in the order in which they are executed, each followed by its emits. That takes one thread.
+        # A recording holds inputs in the order in which they are executed, followed by their emits. Only one thread can write
+        # that.
         threaded = side_by_side and bool(component.threads_reason) and not plan.settings.record_inputs
         if component.kind == "bolt":
             bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask

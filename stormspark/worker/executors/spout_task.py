@@ -118,7 +118,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self.unwind()
 
     def unwind(self) -> None:
-        """Let a call that waits inside an emit end, because its instance ends."""
+        """End a call that waits inside an emit, because its instance ends."""
         with self._counting:
             self._unwinds = True
             self._counting.notify_all()

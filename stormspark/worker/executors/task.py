@@ -56,13 +56,15 @@ class ThreadedTask(Task):
 
     @property
     def executor_number(self) -> int:
-        """The number of its executor among those of its component (A17)."""
+        """The number of the task's executor among its component's executors (A17)."""
         return self.placed.executor
 
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Have a new instance begin on the executor's thread, after the call that may run there now. Do not wait for it."""
+        """Have a new instance begin on the executor's thread, after the call that may run there now. This method does not
+        wait.
+        """
         if self.is_stopping:
             return  # a new instance would begin after the last call
         self.begins_since = self._clock()

@@ -127,8 +127,8 @@ class Connection:
     def hang_up(self) -> None:
         """End both directions. A call that waits in another thread returns with an error. `close` must still be called."""
         with contextlib.suppress(OSError):  # the connection has ended already
-            # Not the method of `ssl.SSLSocket`: that drops TLS first, so a call in another thread would send plain text and
-            # read cipher text.
+            # This is not the method of `ssl.SSLSocket`, which drops TLS first: a call in another thread would then send plain
+            # text and read cipher text.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The rows of a source spout's task: those that wait to be emitted, those that are open, and those to be emitted again.
 
 The rows belong to the task and not to the instance of the spout, because a new instance may take the place of a failed one. A
-batch that runs again brings its rows again, so those of the failed attempt at it are forgotten (`SourceRows.forget_batch`). Rows
-of earlier batches stay, and are emitted again when their trees fail.
+batch that runs again brings its rows again, so the rows of the failed attempt are forgotten (`SourceRows.forget_batch`). Rows of
+earlier batches stay, and are emitted again when their trees fail.
 """
 
 from __future__ import annotations
