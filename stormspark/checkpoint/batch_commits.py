@@ -98,7 +98,7 @@ class BatchCommits:
         settings = plan.settings
         self._plan, self.location, self.generation = plan, location, generation
         self.storage_options = storage_options
-        #: Whether workers hand their changes to the driver, and get their state from it.
+        #: Whether workers hand their changes to the driver, and get their state from the driver.
         self.by_driver = table is not None
         self._table: BatchTable = table or StateTable(
             location,

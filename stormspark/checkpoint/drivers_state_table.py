@@ -22,7 +22,9 @@ __all__ = ["DriversStateTable"]
 
 
 class DriversStateTable(StateTable):
-    """A `StateTable` that only the driver reaches. Workers hand it their changes, and it hands them their state."""
+    """A `StateTable` that only the driver reaches. Workers hand their changes to the driver, and get their state from the
+    driver.
+    """
 
     def commit(
         self,

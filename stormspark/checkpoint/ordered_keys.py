@@ -112,7 +112,7 @@ def _append(key: Any, out: bytearray) -> None:
         out.append(_TUPLE)
         for item in key:
             _append(item, out)
-            if item is None:  # None has the code of the end, so it is escaped like a zero
+            if item is None:  # None has the same byte as the end, so this byte is escaped like a zero
                 out.append(0xFF)
         out += _END
     elif kind is bytes:

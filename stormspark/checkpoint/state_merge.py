@@ -35,7 +35,7 @@ def merged(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
 
-    ``drop_deleted`` leaves out deleted keys, too, if the horizon allows it. Use it only if there are no older rows.
+    With ``drop_deleted``, deletions up to the horizon are left out, too. Use this only if there are no older rows.
     """
     rows_each = max(_LEAST_ROWS, _CHUNK_ROWS // max(1, len(streams)))
     alive = [one for one in (_Stream(stream, rows_each) for stream in streams) if one.rows is not None]

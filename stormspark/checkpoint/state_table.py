@@ -93,7 +93,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """A planned restore: everything that it has to read, as plain data, so that a worker can carry it out."""
+    """A planned restore: a description, as plain data, of everything to read, so that a worker can carry out the restore."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -357,7 +357,9 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
+        """The number of the batch after the last committed one, and this batch's announcement; -1 and {} if there is no
+        announcement.
+        """
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:

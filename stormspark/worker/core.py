@@ -216,7 +216,7 @@ class Worker:
     # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
-        """Run one superstep, and return the frames for other workers; in the last superstep, one frame with the report.
+        """Run one superstep, and return the frames for other workers. The last superstep returns one frame, with the report.
 
         ``frames`` are in the order of (sender, sequence).
         """
@@ -331,9 +331,9 @@ class Worker:
     def _spare_those_that_wait(self) -> None:
         """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. A tuple
-        that has moved since the last look changes no timeout. Otherwise a tuple that goes round in a loop would keep its tree
-        alive for ever.
+        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples that
+        have moved since the last look have not only waited. If they counted, a tuple that goes round in a loop would keep its
+        tree alive for ever.
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:

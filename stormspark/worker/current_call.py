@@ -1,4 +1,4 @@
-"""The call of user code that a worker is in now: whose code it is, and since when it runs."""
+"""The call of user code that a worker is in now: whose code runs, and since when."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Departures:
         return sum(map(len, self.all_lanes)) + self.sealed_count
 
     def waiting_by_task(self) -> Counter[int]:
-        """Count the tuples in lanes by the task that they are for."""
+        """Count the tuples in lanes by target task."""
         by_task: Counter[int] = Counter()
         for lanes in self.all_lanes:
             by_task.update(lanes.waiting())

@@ -89,7 +89,7 @@ class OutsideWork:
 
         The wait ends after some milliseconds, so that bolts can go on with the results. It ends earlier if all tuples are done,
         or if many tuples wait for a bolt that has room now. If somebody outside waits for an answer from some bolts, only these
-        bolts are watched: it is cheaper to process the answers for the other bolts later, all at once.
+        bolts are watched. The answers for the other bolts are processed later, all at once, which is cheaper.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()

@@ -169,7 +169,9 @@ class SpoutTask(Task):
     # -- 2. rows of a source ---------------------------------------------------------------------------------
 
     def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows that Spark has read for this task. They wait until the spout emits them, even if it is not open yet."""
+        """Queue rows that Spark has read for this task. The rows wait until the spout emits them. The spout need not be open
+        yet.
+        """
         self.source.rows_to_come().take(batch, partition, payload)
 
     def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -130,7 +130,7 @@ class Turns:
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False
         if self._departures.lanes:
-            # The other workers wait for this one, so it must not wait for a call that takes long.
+            # The other workers wait for this worker, so this worker must not wait for a call that takes long.
             return executors.wait_with_patience(until)
         executors.wait(until)
         return self._clock() < until
@@ -244,7 +244,7 @@ class Turns:
             if now >= until:
                 break
             if self._departures.sealed_bytes > self._most_leaving and until < inf:
-                return max(now, until)  # treated as the deadline: the emitted tuples have to leave first
+                return max(now, until)  # as if the deadline had come: the emitted tuples have to leave first
         return now
 
     def _shed(self, bolt: BoltTask) -> None:

@@ -50,13 +50,13 @@ class Wiring:
 
     tasks: Mapping[int, Task]
     spouts: Sequence[SpoutTask]
-    #: Senders before receivers, so that one pass over them carries every tuple to its end, unless it goes around a loop.
+    #: Senders before receivers. So one pass over the bolts carries every tuple to its end, unless the tuple goes around a loop.
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]
     #: By task, the function that takes rows of record batches for it.
     receivers: Mapping[int, Receive]
-    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to one of them as its origin.
+    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to a stream as its origin.
     sources: Mapping[tuple[int, str], TupleSource]
 
     @property
@@ -232,7 +232,7 @@ class _Connector:
         return BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
 
     def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
-        """Make the chooser of one sender for one subscription; also return the context that it got."""
+        """Make the chooser of one sender for one subscription. Also return the context that the chooser got."""
         settings = self.plan.settings
         targets = self.plan.components[edge.target].tasks
         context = GroupingContext(

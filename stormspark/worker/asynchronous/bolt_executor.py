@@ -1,7 +1,7 @@
 """The ordinary bolt around an `AsyncBolt`: it begins a coroutine for each tuple, and carries out what the coroutines did.
 
-Two threads take part. The *loop* runs the coroutines. It notes what they do (emits, acks, fails, their end) in a queue. The
-*task's thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
+Two threads take part. The *loop* runs the coroutines. Their emits, acks, fails and ends go into a queue, as notes. The *task's
+thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
 
 A call is *over* when nothing that it does counts any more: it has returned, raised, or taken too long. In an ordered bolt each
 call has a queue of its own. The first call that is not over passes on at once what it does. Later calls keep what they do until
@@ -49,7 +49,7 @@ class _Call:
         self.notes: list[_Note] = []
 
 
-#: What a coroutine has done: a function that the task's thread has to call, or the call itself, which has ended.
+#: A note: a function that the task's thread has to call, or a `_Call` that has ended.
 _Note = Callable[[], object] | _Call
 #: The call of ``execute`` that the running code belongs to. asyncio tasks that a call starts belong to it, too.
 _current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default=None)

@@ -2,7 +2,7 @@
 
 The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits have
 not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per ``next_tuple`` of
-this class, so max spout pending and backpressure hold it as they hold any other spout.
+this class. So max spout pending and backpressure limit this spout like any other.
 """
 
 from __future__ import annotations

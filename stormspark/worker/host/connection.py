@@ -10,7 +10,7 @@ ends a connection to a busy process, which does not read although its kernel ans
 seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came. The kernel of a process that reads nothing
 still answers.
 
-One thread may receive while others send, one at a time.
+One thread may receive while another one sends. Only one thread may send at a time.
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ def is_alive(process: ProcessId) -> bool:
 
 
 def executor_jvm() -> ProcessId | None:
-    """Return the JVM that the calling Python process works for: its nearest ancestor that is a ``java``; None without one."""
+    """Return the JVM that the calling Python process works for: its nearest ancestor with the name ``java``; None if it has
+    none.
+    """
     pid = os.getpid()
     while pid > 1:
         fields = _stat(pid)

@@ -173,7 +173,7 @@ class RowSpout(Spout):
         return self._write_or_wait(row, reason)
 
     def _write_or_wait(self, row: Row, reason: str) -> bool:
-        """Write a dead letter, and return true. If that fails, return false: the row stays open and comes again.
+        """Write a dead letter, and return true. If the write fails, return false: the row stays open and comes again.
 
         Such an error must not lose the row, because a disk may be full only for a while.
         """

@@ -6,8 +6,8 @@ The next emit of the same message id is traced. *Of all other trees* one in ``st
 
 A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
 ``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``; both are rotated. Without a
-log folder stories are kept in memory. If a failed tree had tuples in other workers, its home (the worker of its spout) asks them,
-and each of them writes what it knows.
+log folder stories are kept in memory. If a failed tree had tuples in other workers, the worker of its spout (the tree's home)
+asks these workers. Each of them writes what it knows.
 """
 
 from __future__ import annotations

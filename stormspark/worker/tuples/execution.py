@@ -109,7 +109,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked, so nobody may ack it again or anchor to it.
+                # The user has kept the tuple. It is acked, so no later ack or anchor may use it.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:

@@ -1,8 +1,8 @@
 """Lanes to other workers: tuples wait here until they leave as frames.
 
-A lane holds the tuples from one task to one task of another worker, in order, so that emitting to another worker costs the
-same as emitting within this one. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees
-in which each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order. So emitting to another worker costs the same as
+emitting within this worker. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
+each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
 Frames are bounded in bytes. The bytes that wait are estimated from the weight of some tuples and from the weight of the last
 frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
@@ -114,11 +114,11 @@ class Lanes:
         return sum(map(len, self._lanes.values()))
 
     def by_target(self, sender: int | None = None) -> list[tuple[int, list[Delivery]]]:
-        """Return the lanes, or those of one sender, each with the task that it is for."""
+        """Return the lanes, or the lanes of one sender, each with the id of its target task."""
         return [(to, lane) for (by, to), lane in self._lanes.items() if sender is None or by == sender]
 
     def waiting(self) -> Counter[int]:
-        """Count the waiting tuples by the task that they are for."""
+        """Count the waiting tuples by target task."""
         waiting: Counter[int] = Counter()
         for (_, target), lane in self._lanes.items():
             waiting[target] += len(lane)
@@ -140,8 +140,8 @@ class Lanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
-        There is one payload unless the tuples are heavy. Tuples whose values can't be pickled fail, with a reason that names
-        them, and so do tuples that are too large for Spark's rows. All others are sent.
+        There is one payload unless the tuples are heavy. Tuples fail if their values can't be pickled, or if they are too large
+        for Spark's rows. Each of them fails with a reason of its own. All others are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()

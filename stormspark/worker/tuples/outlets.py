@@ -1,10 +1,10 @@
 """Outlets: the objects that emit, one per stream of a task. Each outlet has its subscribers' choosers and inboxes.
 
-This is the hottest code of the worker: it runs once per emit. So there are two classes, one for a stream with one subscriber
-that gets one copy, and one for all other streams. Neither looks up anything that does not change. An outlet sends a plain
-`Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: the inbox of a task in this
-worker, or a lane to another worker. The sender does not know the difference, because the ledger counts the edge in this worker
-until the lane's frame leaves.
+This is the hottest code of the worker: it runs once per emit. So there are two classes: `_OneCopy` for a stream with one
+subscriber that gets one copy, and `_AllCopies` for all other streams. Neither looks up anything that does not change. An outlet
+sends a plain `Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: the inbox of a
+task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts the edge in
+this worker until the lane's frame leaves.
 """
 
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables.

@@ -89,14 +89,14 @@ class BatchLanes:
         return self._rows
 
     def waiting(self) -> Counter[int]:
-        """Count the waiting rows by the task that they are for."""
+        """Count the waiting rows by target task."""
         waiting: Counter[int] = Counter()
         for one in self._waiting:
             waiting[one.target] += one.batch.num_rows
         return waiting
 
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
-        """Iterate over the waiting rows as deliveries without values, by the task that they are for.
+        """Iterate over the waiting rows as deliveries without values, by target task.
 
         If a ``sender`` is given, the result is empty: the caller wants the lists that the sender itself appends to, and there are
         no such lists here.
@@ -123,7 +123,7 @@ class BatchLanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting rows, and return them as payloads in sending order, each as (number of rows, bytes).
 
-        A row that is too large for Spark's rows fails.
+        A row fails if it is too large for one of Spark's rows.
         """
         waiting = self._waiting
         if not waiting:

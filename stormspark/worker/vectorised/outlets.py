@@ -1,7 +1,7 @@
 """Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
 
 Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
-first row leaves, and each row that goes to a task is one edge. The rows are given to a function of type `Receive`. It belongs
+first row leaves, and a row that goes to a task has one edge there. The rows are given to a function of type `Receive`. It belongs
 to a vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
 """
 
