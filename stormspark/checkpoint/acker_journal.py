@@ -169,7 +169,7 @@ class AckerJournal:
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
-        """Write changes, and a row that moves the watermark to ``at``, in one commit.
+        """Write changes in one commit, with a row that moves the acker query's watermark to ``at``.
 
         If this raises OSError, the commit may be written or not; `settle` finds that out. Raises `FencedError` if a later driver
         has written, and `CheckpointError` if a file of another driver can't be read.
@@ -198,7 +198,7 @@ class AckerJournal:
                 return
 
     def settle(self) -> bool:
-        """Find out whether an `append` that raised has written its file all the same.
+        """Find out whether a call of `append` that raised an error has written its file all the same.
 
         Raises OSError, and `CheckpointError` if the file that is there can't be read.
         """
@@ -212,7 +212,7 @@ class AckerJournal:
         return mine
 
     def _look_at(self, number: int) -> bool:
-        """Find out which `append` has written the file of this number. Return whether this very call of `append` has.
+        """Find out which call of `append` has written the file of this number. Return whether it was the current call.
 
         A call finds its own file if the file system repeats the write by itself, as NFS does when an answer is lost. The file
         may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written

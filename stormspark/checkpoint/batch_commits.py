@@ -31,9 +31,9 @@ __all__ = ["BatchCommits", "BatchTable"]
 
 _log = logging.getLogger(__name__)
 
-#: Tidying takes at most this share of the time, ...
+#: Tidying takes at most this share of the time.
 _TIDY_SHARE = 0.05
-#: ... and about this many seconds at once.
+#: One call of `BatchCommits.tidy` takes about this many seconds.
 _TIDY_SECS = 0.02
 #: Old recorded inputs are looked for once per this many batches.
 _FORGET_EVERY = 5
@@ -98,7 +98,7 @@ class BatchCommits:
         settings = plan.settings
         self._plan, self.location, self.generation = plan, location, generation
         self.storage_options = storage_options
-        #: Whether workers hand their changes to the driver, and get their state from it.
+        #: Whether workers hand their changes to the driver, and get their state from the driver.
         self.by_driver = table is not None
         self._table: BatchTable = table or StateTable(
             location,
@@ -154,8 +154,8 @@ class BatchCommits:
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
         """Keep what the components announce for other attempts at batch ``txid``, by component and index of task.
 
-        Call this before the committers act: bolts that act once all others have ended the batch. Raises `CheckpointError`
-        and `FencedError`. Then no committer may act.
+        Call this before the committers act (bolts that act once all other bolts have ended the batch). Raises `CheckpointError`
+        and `FencedError`. After such an error no committer may act.
         """
         reached("driver.before_announcement")
         self._table.announce(txid, {place.encode(): pickled for place, pickled in announcement.items()})

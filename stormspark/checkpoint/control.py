@@ -81,7 +81,7 @@ class LocalControlFile:
 def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
-    A topology counts as another one if it has another name, or if it shares no component with the one that ran here. So an
+    A topology counts as another one if its name is new, or if it shares no component with the topology that ran here. So an
     upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark keeps their offsets by
     position. Raises `CheckpointError` if the folder belongs to another topology, if the source spouts differ, or if the file
     can't be read or written.

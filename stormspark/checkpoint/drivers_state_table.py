@@ -22,7 +22,9 @@ __all__ = ["DriversStateTable"]
 
 
 class DriversStateTable(StateTable):
-    """A `StateTable` that only the driver reaches. Workers hand it their changes, and it hands them their state."""
+    """A `StateTable` that only the driver reaches. Workers hand their changes to the driver, and get their state from the
+    driver.
+    """
 
     def commit(
         self,
@@ -48,7 +50,7 @@ class DriversStateTable(StateTable):
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component; None means all of its tasks. Raises `CheckpointError`."""
+        """The newest rows of these tasks, given by component; None means all tasks of the component. Raises `CheckpointError`."""
         for component, indices in tasks.items():
             for task in (None,) if indices is None else indices:
                 yield from self.plan_restore(component, task, kind=kind).rows()

@@ -50,7 +50,7 @@ class HandedRows:
 
 
 def in_hand(rows: pa.Table) -> HandedRows:
-    """Turn rows into a `HandedRows` that holds them as bytes, so that it can be pickled."""
+    """Turn rows into a `HandedRows` that holds the rows as bytes and can be pickled."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
         stream.write_table(rows, max_chunksize=_ROWS_AT_ONCE)
@@ -58,7 +58,9 @@ def in_hand(rows: pa.Table) -> HandedRows:
 
 
 class HandedState:
-    """The file at ``path``, with state from the table at ``location``. It is read like a `StateTable`, as of its one batch."""
+    """The file at ``path``, with state from the table at ``location``. It has the reading methods of `StateTable`, for one batch
+    only.
+    """
 
     def __init__(self, path: str, location: str) -> None:
         self.location, self._path = location, path

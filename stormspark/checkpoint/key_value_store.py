@@ -1,9 +1,10 @@
 """The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
 
-Only the state table counts. A store is a copy of one task's part of it, and is made anew after every restart. So the store
-need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
+Only the state table is authoritative. A store is a copy of one task's part of that table, and is made anew after every restart.
+So the store need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
 
-The store looks a key up in these places, one after the other. The first place that has the key, or its deletion, is right:
+The store looks a key up in these places, one after the other. The first place that has the key, or a deletion of the key,
+decides:
 
     changed     changes since the last prepare_commit: objects, as they were put
     cache       objects of keys that were read or prepared lately, up to a number of bytes
@@ -93,9 +94,8 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._cache = _Cache(cache_bytes)
         # Without a name, the database belongs to this connection alone, and disappears with it.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        weakref.finalize(
-            self, self._database.close
-        )  # from Python 3.13 on, a connection that was never closed causes a warning
+        # From Python 3.13 on, a connection that was never closed causes a warning.
+        weakref.finalize(self, self._database.close)
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")

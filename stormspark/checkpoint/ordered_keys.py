@@ -1,4 +1,4 @@
-"""Encodes the keys of state as bytes that sort as the keys do, so that a prefix of a key is a range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do, so that all keys with one prefix are one range of bytes (C35).
 
 | keys | order |
 | --- | --- |
@@ -94,8 +94,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # In a key with this prefix, another item or the end follows. If 0xff follows, the prefix's last item is not in the
-        # key: in the key, the last zero of the prefix is the beginning of an escaped zero.
+        # In a key with this prefix, the next byte begins another item or is the end, and never 0xff. With 0xff, the prefix's last
+        # zero would begin an escaped zero, and the prefix's last item would not end there.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))
@@ -112,7 +112,7 @@ def _append(key: Any, out: bytearray) -> None:
         out.append(_TUPLE)
         for item in key:
             _append(item, out)
-            if item is None:  # None has the code of the end, so it is escaped like a zero
+            if item is None:  # None has the same byte as the end, so this byte is escaped like a zero
                 out.append(0xFF)
         out += _END
     elif kind is bytes:
@@ -154,7 +154,9 @@ def _float_bytes(key: float) -> bytes:
 
 
 class _WithoutMemo(pickle.Pickler):
-    """A pickler that gives equal keys equal bytes, whether two fields are one object or two equal ones."""
+    """A pickler that gives equal keys equal bytes. With a memo, two fields that are one object would differ from two equal
+    objects.
+    """
 
     def __init__(self, out: io.BytesIO) -> None:
         super().__init__(out, 5)

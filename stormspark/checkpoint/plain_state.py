@@ -73,7 +73,7 @@ def _plain(data: bytes) -> Any:
 
 
 def plain_value(data: bytes) -> Any:
-    r"""A value as it was put, or its pickled bytes if it is not plain data.
+    r"""A value as the component put it into the state, or its pickled bytes if it is not plain data.
 
     >>> plain_value(pickle.dumps({"storm": (1, 2.5)})), plain_value(pickle.dumps(Entry))[:2]
     ({'storm': (1, 2.5)}, b'\x80\x04')
@@ -85,7 +85,7 @@ def plain_value(data: bytes) -> Any:
 
 
 def plain_key(data: bytes) -> Any:
-    """A key as it was put, or its bytes in the table if it is not plain data."""
+    """A key as the component put it into the state, or its bytes in the table if it is not plain data."""
     try:
         return decode_key(data, _plain)
     except Exception:
@@ -161,8 +161,8 @@ def find_state(
 ) -> StateOfComponent:
     """The state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
 
-    Raises `CheckpointError` if there is no table, or if the table has no state of such a component, or does not have that batch,
-    because it is not committed yet or not kept any more.
+    Raises `CheckpointError` if there is no table, if the table has no state of that component, or if the batch is not committed
+    yet or not kept any more.
     """
     own = StateTable(location, storage_options=storage_options)
     try:

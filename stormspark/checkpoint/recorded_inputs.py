@@ -4,7 +4,7 @@
     inputs/plan-<generation>                  the code that ran: `sys.path` and the plan, pickled
 
 A worker writes while it executes, in the order of execution. The commit of the batch decides which attempt at it counts: a row
-of kind ``inputs`` names the files of each worker. Files that no commit names are left of attempts that were rolled back. They are
+of kind ``inputs`` names the files of each worker. Files that no commit names come from attempts that were rolled back. They are
 deleted together with the files of batches that can't be restored any more.
 """
 
@@ -77,9 +77,8 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
     )
     try:
         return pickle.dumps(pairs, 5)
-    except (
-        Exception
-    ):  # classes of a notebook, a lock, a generator: a value that stays in its worker need not be picklable
+    except Exception:
+        # A value that stays in its worker need not be picklable: a class of a notebook, a lock, a generator.
         return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
 
 

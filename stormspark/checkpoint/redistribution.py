@@ -1,8 +1,8 @@
 """Redistribution: deals the state of a bolt out anew, by its keys, when the bolt has another number of tasks (C36, D17).
 
-A fields grouping sends a key to a task that depends on the key's hash and on the number of tasks. Users can declare that the
-keys of a bolt's state are the values of its fields groupings (``stormspark.state.keys: grouping``). Then each key can move to
-the task that will get its tuples.
+A fields grouping sends a key to a task that depends on the key's hash and on the number of tasks. Users can declare that the keys
+of a bolt's state are the values by which its fields groupings group (``stormspark.state.keys: grouping``). Then each key can move
+to the task that will get its tuples.
 
 **When.** State is dealt out anew in the first batch that the new tasks commit. Each task loads the keys that belong to it now.
 Its worker writes one file for the batch: the task's own changes, the keys that came from another task, and the deletion of these
@@ -68,7 +68,7 @@ def deal(
 ) -> dict[int, list[Moved]]:
     """The state of ``component`` as of a batch, for the tasks whose indices are ``mine``, each in the order of its keys.
 
-    Raises `CheckpointError`, which names a key that can't come from the groupings, or that two tasks have.
+    Raises `CheckpointError` if a key can't come from the groupings, or if two tasks have the same key. The message names the key.
     """
     width = next(
         len(edge.grouping.key_fields)

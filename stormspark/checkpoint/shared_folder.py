@@ -26,7 +26,7 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` tells users how to do without sharing it. Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users what to do if they do not share the folder. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
@@ -50,7 +50,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Return why a worker does not see the folder, according to its `show_that_it_is_seen`; None if the worker sees it."""
+        """Return why a worker, whose `show_that_it_is_seen` returned ``shown``, does not see the folder; None if it does."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:
@@ -58,7 +58,7 @@ class SharedFolder:
         return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
-        """Whether the driver itself can't read its token, because its storage can't be reached."""
+        """Whether the driver itself can't read its token, because the storage can't be reached."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:

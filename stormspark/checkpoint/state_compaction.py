@@ -2,9 +2,9 @@
 
 The files of one batch are a run. A merge turns several neighbouring runs into one. It takes `FAN_IN` runs of about the same
 size. So a row is written again about log(keys / changes per batch) times, to the base ``FAN_IN``, and the number of runs stays
-bounded, however old the topology is. A merge writes its files over many steps, and smaller merges overtake it. Nobody sees
-these files before one commit puts them in the place of the files that were merged. So no step is recorded; if the driver
-dies in between, only some work is lost.
+bounded, however old the topology is. A merge writes its files over many steps, and smaller merges overtake it. Nobody sees these
+files until one commit replaces the merged files with them. So no step is recorded; if the driver dies in between, only some work
+is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stormspark.checkpoint.state_merge import merged
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 
 FAN_IN = 8
-#: With more runs than this, a merge is worth while if its largest run is no larger than all of its other runs together.
+#: If there are more runs than this, a merge is worth while as soon as its largest run is no larger than its other runs together.
 _MANY_RUNS = 4 * FAN_IN
 
 

@@ -1,9 +1,9 @@
 """Merges sorted runs of changes into one, for restores and for compaction.
 
 The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
-newest first. All batches of a stream are older than those of the streams before it in the list. So the rows of one key are
-newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed: all rows
-that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
+newest first. All changes in a stream come from older batches than the changes in the streams before it in the list. So the rows
+of one key are newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed:
+all rows that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
 these rows.
 
 Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, these rows end
@@ -35,7 +35,7 @@ def merged(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
 
-    ``drop_deleted`` leaves out deleted keys, too, if the horizon allows it. Use it only if there are no older rows.
+    With ``drop_deleted``, deletions up to the horizon are left out, too. Use this only if there are no older rows.
     """
     rows_each = max(_LEAST_ROWS, _CHUNK_ROWS // max(1, len(streams)))
     alive = [one for one in (_Stream(stream, rows_each) for stream in streams) if one.rows is not None]

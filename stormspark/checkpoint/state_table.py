@@ -10,9 +10,9 @@ previous one. The error of a failed commit does not say whether the commit is in
 that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, this driver is fenced. If there is
 none, this object refuses to write until `open` begins again from what the log says.
 
-**Announcements.** Committers are bolts that act outside at the end of a batch, before it is committed. A later attempt at the
-batch has to give them the same tuples again. What a later attempt needs for that is the *announcement*. `announce` stores it
-before committers act. Its rows belong to the batch, and only `announced` reads them.
+**Announcements.** Committers are bolts that act on things outside of the topology at the end of a batch, before the batch is
+committed. A later attempt at the batch has to give them the same tuples again. The *announcement* is what a later attempt needs
+for that. `announce` stores it before committers act. Its rows belong to the batch, and only `announced` reads them.
 
 **One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
 retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
@@ -74,7 +74,7 @@ __all__ = [
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
-#: Names of the numbers that Delta keeps for us, as versions of applications.
+#: The names under which Delta keeps numbers for us, as versions of applications.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
@@ -93,7 +93,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """A planned restore: everything that it has to read, as plain data, so that a worker can carry it out."""
+    """A planned restore: a description, as plain data, of everything to read, so that a worker can carry out the restore."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -335,7 +335,7 @@ class StateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        The announcement is on disk when this returns, and no other driver had taken over before it. Raises like `commit`.
+        The announcement is on disk when this returns, and no other driver took over before that. Raises like `commit`.
         """
         found = self._writing()
         generation = self._generation
@@ -357,7 +357,9 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
+        """The number of the batch after the last committed one, and this batch's announcement; -1 and {} if there is no
+        announcement.
+        """
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:
@@ -744,7 +746,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become part of it. Its name alone tells whether it can."""
+        """Whether a file is no part of the table and can't become part of it. The file's name shows whether it can."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

@@ -1,7 +1,7 @@
 """Tidying: merging files, and deleting those that are no longer needed.
 
-It may fail now and then, because the next try makes up for it. If tidying never succeeds, the disk fills up. So failures in a
-row are counted, and logged as a warning.
+Tidying may fail now and then, because the next try makes up for that. If tidying never succeeds, the disk fills up. So failures
+in a row are counted, and logged as a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """A counter of tries to tidy something that failed in a row. ``name`` is what warnings call the thing.
+    """A counter of failures in a row to tidy one thing. ``name`` is what warnings call the thing.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():

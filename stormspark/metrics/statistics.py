@@ -1,8 +1,8 @@
 """The statistics of a run: the counters of each task, and the summary of a topology that engines return.
 
-The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's
-acked and failed are numbers of trees that ended that way. A bolt's are numbers of tuples that it acked and failed. Storm
-samples all these numbers (J13); here they are exact (W21).
+The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's acked
+and failed count the trees that ended that way. A bolt's acked and failed count the tuples that it acked and failed. Storm samples
+all these numbers (J13); here they are exact (W21).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class TopologyStatistics:
     components: Mapping[str, ComponentStatistics]
     #: The tuples and acks that wait anywhere: in queues, and in frames for the next batch.
     backlog: int = 0
-    #: Which spouts are slowed down because of which bolts, and what waits; None if there is no controller.
+    #: Which bolts slow down which spouts, and how much waits; None if there is no controller.
     pressure: Pressure | None = None
     #: The time of each part of a batch (``docs/batches.md``); empty if the engine does not measure parts.
     phases: Mapping[str, LatencySummary] = field(default_factory=dict)

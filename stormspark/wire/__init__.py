@@ -1,4 +1,4 @@
-"""Frames between workers: batches of tuples and of acks, as rows that Spark can carry."""
+"""Frames: the rows that Spark carries between workers. Each frame holds many tuples or acks."""
 
 from stormspark.wire.frames import FRAME_DDL, Frame, FrameKind, frames_from, frames_to_batch
 

@@ -34,13 +34,14 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
         if numbers.dtype != np.uint64 or numbers.max(initial=0) <= np.uint64(_LONGEST):
             return long_hashes(numbers.astype(np.int64, copy=False), ints)
-        return _hashes_one_by_one(column, ints)  # Some of them are BigIntegers.
+        return _hashes_one_by_one(column, ints)  # Some of them are too large for a Long.
     if pa.types.is_boolean(kind):
         hashes = boolean_hashes(column.fill_null(False).to_numpy(zero_copy_only=False))
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Floats get no dictionary, because it may merge 0.0 and -0.0. Columns of the other types can't have one.
+    # Floats are not dictionary-encoded, because a dictionary may merge 0.0 and -0.0. The other types here can't be encoded at
+    # all.
     if (
         pa.types.is_floating(kind)
         or pa.types.is_nested(kind)

@@ -73,7 +73,7 @@ class Arrivals:
         return self._plan.components[source.component].streams[source.stream].schema
 
     def refresh_loads(self, frames: Iterable[Frame]) -> None:
-        """Give the current loads to the choosers that follow load, before the frames are taken in (D6)."""
+        """Give the current loads to the choosers that depend on load (D6). Call this before the frames are taken in."""
         if not self._loads.followed:
             return
         for frame in frames:

@@ -15,7 +15,7 @@ __all__ = ["Backlog"]
 
 
 class Backlog:
-    """The backlog of one worker. ``sheds``: bolts drop or fail excess tuples, so spouts do not pause for bolts' queues."""
+    """The backlog of one worker. If ``sheds``, bolts drop or fail excess tuples, so spouts do not pause for bolts' queues."""
 
     def __init__(self, settings: Settings, wiring: Wiring, departures: Departures, *, sheds: bool) -> None:
         self._bolts, self._vectorised = wiring.bolts, wiring.vectorised_bolts
@@ -28,7 +28,7 @@ class Backlog:
 
     @property
     def waiting(self) -> int:
-        """How many tuples wait in inboxes and lanes, plus all entries that wait in sealed frames."""
+        """How many tuples wait in inboxes and lanes, plus everything that sealed frames hold (tuples, rows, acks)."""
         return sum(bolt.waiting for bolt in self._bolts) + self._departures.waiting
 
     def is_full(self) -> bool:
@@ -38,8 +38,8 @@ class Backlog:
         this worker.
         """
         departures = self._departures
-        # Take the numbers that each lane noted when it was last measured. To measure all lanes each time would cost more than to
-        # send their tuples.
+        # Take the numbers that each lane noted when it was last measured. Measuring all lanes each time would cost more than
+        # sending their tuples.
         waiting, size = departures.sealed_count, departures.sealed_bytes
         waiting += sum(lanes.tuples for lanes in departures.lanes.values())
         size += sum(lanes.bytes for lanes in departures.lanes.values())
@@ -61,7 +61,7 @@ class Backlog:
         bolts = [bolt for bolt in behind if bolt not in self._vectorised] if self._vectorised else [*behind]
         if not bolts:
             return 0
-        # Weigh the tuples of one bolt, a different one each time. To weigh those of all bolts would cost more than to execute
+        # Weigh the tuples of one bolt, a different one each time. Weighing those of all bolts would cost more than executing
         # them.
         self._weighed += 1
         one = bolts[self._weighed % len(bolts)]

@@ -45,7 +45,7 @@ __all__ = ["BoltTask"]
 
 #: If a chunk takes longer than this, its tuples have suddenly become slow, and another thread cuts the chunk short.
 _CHUNK_LONGEST = 0.1
-#: How long a replay waits, at most, before it looks again at a bolt that works outside.
+#: How long a replay waits, at most, before it asks a bolt again for answers from outside of the worker.
 _REPLAY_PATIENCE_SECS = 0.05
 
 
@@ -59,10 +59,10 @@ class BoltTask(Task):
         self.queue = self._new_queue()
         self.bolt: Bolt | BasicBolt
         self._runner = Runner(self)
-        #: See `PlainRunner.held`. All instances of the bolt share this dictionary, because a user's variable may keep a collector
-        #: longer than its instance lives.
+        #: The tuples that `PlainRunner.held` returns. All instances of the bolt share this dictionary, because a user's variable
+        #: may keep a collector longer than its instance lives.
         self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
-        self._end_collector = BasicCollector(self, self._ledger)  # of ``end_batch``
+        self._end_collector = BasicCollector(self, self._ledger)  # the one that ``end_batch`` gets
         self._chunk_size = ChunkSize()
         self._begun = 0.0  # when the running part of the chunk began
         #: The deliveries that the running loop executes; `look` may shorten the list.
@@ -127,7 +127,7 @@ class BoltTask(Task):
         super().begin_batch(attempt, announced)
 
     def end_batch(self) -> None:
-        """Call the bolt's ``end_batch``: all tuples of the batch have been executed here (G6)."""
+        """Call the bolt's ``end_batch``, because all tuples of the batch have been executed here (G6)."""
         assert isinstance(self.bolt, BatchAware)
         collector = self._collector_for_end()
         if self.inputs is not None:
@@ -219,7 +219,7 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the worker has to wait for this bolt; see `WorksOutside`."""
+        """Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`."""
         return self._runner.works_outside
 
     @property
@@ -239,7 +239,8 @@ class BoltTask(Task):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples are settled by that: more than 0 after an error, because the restart settles all held tuples.
+        Returns how many tuples this settles. After an error it returns 1, which stands for all held tuples: the restart settles
+        them.
         """
         try:
             done = self._runner.take_in()
@@ -251,7 +252,7 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Count time in which the worker only waited for this bolt and others as execution time of this bolt's tuples."""
+        """Add ``seconds``, in which the worker only waited for bolts, to the execution time of this bolt's tuples."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 

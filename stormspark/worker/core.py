@@ -1,7 +1,7 @@
 """The worker, which runs its tasks superstep by superstep.
 
 A superstep begins with the frames from other workers; superstep 0 also calls the spouts. It ends when no task here has work
-left, or at the deadline. Tuples that are left then stay queued in order, and later input queues behind them. A superstep returns
+left, or at the deadline. Tuples that are left then stay in their queues, in order, ahead of all later input. A superstep returns
 the frames for other workers. Only the last superstep of a round returns the report to the driver. Tuples for other workers that
 are left after the last superstep wait for superstep 0 of the next round.
 
@@ -38,18 +38,18 @@ from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
 
-#: How long spouts are called between two supersteps before the worker checks whether the next one has come.
+#: How long spouts are called between two supersteps before the worker checks whether the next superstep has come.
 _FILL_SECONDS = 0.002
 
 
 class Worker:
     """One Storm worker. Call `open`, then `run` once for every superstep, then `close`, all on one thread.
 
-    ``incarnation`` tells lives of the same worker apart. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
-    seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it
-    is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says where state
-    is stored; without it state is kept in memory only, and ends with the process. ``side_by_side``: executors whose code may wait
-    run on threads of their own (`stormspark.worker.executors`), for which the clock has to be a real one.
+    ``incarnation`` numbers the lives of this worker. ``clock`` returns monotonic seconds, and ``epoch`` is the time in seconds
+    since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it is None
+    in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says where state is
+    stored; without it state is kept in memory only, and ends with the process. If ``side_by_side``, executors whose code may wait
+    run on threads of their own (`stormspark.worker.executors`), and ``clock`` has to be a real clock.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ class Worker:
     def open(self, active: bool = True) -> None:
         """Start the worker hooks, restore the state, and prepare the bolts.
 
-        If ``active``, spouts are opened and activated now, else at their first activation (B2).
+        If ``active``, it also opens and activates the spouts. If not, spouts are opened when they are first activated (B2).
 
         Raises `ComponentError`.
         """
         try:
             self._open(active)
         except BaseException:
-            self.abandon()  # the process may live on, if it is a user's
+            self.abandon()  # a user's process goes on without this worker
             raise
 
     def _open(self, active: bool) -> None:
@@ -186,8 +186,8 @@ class Worker:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
 
         Trees with edges outside of this worker fail with ``reason``. Tuples that are queued here stay, and so do tuples that
-        bolts hold. Rows of ``batch`` are forgotten, because they come again. If batches are transactions, nothing of the batch
-        stays; see `roll_back`.
+        bolts hold. The worker forgets the rows that sources brought for ``batch``, because they come again. If batches are
+        transactions, nothing of the batch stays; see `roll_back`.
         """
         if self.plan.exactly_once:
             self.transaction.attempt_ended(reason)
@@ -202,7 +202,7 @@ class Worker:
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
-        """Emit again, from the durable acker, the rows of a source that an earlier life of this worker left open."""
+        """Emit again the rows of a source that an earlier life of this worker left open. They come from the durable acker."""
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
@@ -216,7 +216,7 @@ class Worker:
     # -- a superstep -----------------------------------------------------------------------------------------
 
     def run(self, step: Step, frames: list[Frame]) -> list[Frame]:
-        """Run one superstep, and return the frames for other workers; in the last superstep, one frame with the report.
+        """Run one superstep, and return the frames for other workers. The last superstep returns one frame, with the report.
 
         ``frames`` are in the order of (sender, sequence).
         """
@@ -246,7 +246,7 @@ class Worker:
         self._open_doors(step, phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
-            turns.run_pass(deadline)  # frame by frame, while its tuples are in the processor's caches
+            turns.run_pass(deadline)  # after each frame, while its tuples are in the processor's caches
 
         # 4. Timers and spouts.
         if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:
@@ -264,7 +264,7 @@ class Worker:
                 self._executors.let_emit((), begin_turns=False)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. All tuples that are left, until none is left or until the deadline.
+        # 5. Execute all tuples that are left, at the latest until the deadline.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)
@@ -324,15 +324,16 @@ class Worker:
         closed = transactions and phase > self.plan.supersteps and may_prepare
         self.turns.listens = listens = transaction.prepared is None and not closed
         # In a transaction, all calls of threads are taken until the first round has called the spouts. After that, only calls
-        # that are made while their bolt is in `execute` are taken: with all of them, a thread that never pauses would keep the
-        # batch from ever ending.
+        # that are made while their bolt is in `execute` are taken. Otherwise a thread that never pauses would keep the batch from
+        # ever ending.
         self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
 
     def _spare_those_that_wait(self) -> None:
         """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. A tuple
-        that has moved since the last look does not count; otherwise a tree with a loop would live for ever.
+        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples that
+        have moved since the last look have not only waited. If they counted, a tuple that goes round in a loop would keep its
+        tree alive for ever.
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
@@ -364,10 +365,9 @@ class Worker:
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that `was_idle`.
 
-        That is so if a timer is due, if a user's thread has made a call, or if the topology has to stop. Otherwise each
-        spout is called once, and there is something to do if one has emitted. Its tuple waits for the next batch, like any tuple
-        that a batch leaves over. If batches are transactions, spouts are not called, because their tuples belong to a
-        batch.
+        There is if a timer is due, if a user's thread has made a call, or if the topology has to stop. Otherwise the worker calls
+        each spout once, and there is something to do if one has emitted. Its tuple waits for the next batch, like any tuple that
+        a batch leaves over. If batches are transactions, spouts are not called, because their tuples belong to a batch.
         """
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():
@@ -418,7 +418,7 @@ class Worker:
         return self.ledger.statistics()
 
     def validate(self) -> None:
-        """Check every invariant that can be seen between two supersteps; on in tests."""
+        """Check every invariant that holds between two supersteps. Only tests call this."""
         self.ledger.validate()
         for task in self.wiring.spouts:
             mine = sum(tree.account is task.account for tree in self.ledger.open_trees())

@@ -1,4 +1,4 @@
-"""The call of user code that a worker is in now: whose code it is, and since when it runs."""
+"""The call of user code that a worker is in now: whose code runs, and since when."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class CurrentCall:
 
     def __init__(self, clock: Callable[[], float], logs: TaskLogs | None = None) -> None:
         self._clock, self._logs = clock, logs
-        #: The name of the task whose code runs, or of other code such as a worker hook; and since when. None while none runs.
+        #: The name of the task whose code runs, or of other code such as a worker hook; and since when. None while no user code
+        #: runs.
         self.at: tuple[str, float] | None = None
         #: Whether the worker is starting, which may take long.
         self.opening = False
@@ -31,7 +32,7 @@ class CurrentCall:
         self.thread = get_ident()
         self._inside: Task | None = None
         #: The call that `look` found, and when a call of that task was last seen to return. Only the thread that calls `look`
-        #: writes this, so that it can't undo what the thread of the tasks writes to `at` at the same time.
+        #: writes this, so that `look` can't undo what the thread of the tasks writes to `at` at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
@@ -47,7 +48,9 @@ class CurrentCall:
             self._logs.enter_on_thread(task)
 
     def enter_other(self, name: str | None) -> None:
-        """Remember that user code outside of tasks runs from now on, like a class that is unpickled; None: it has returned."""
+        """Remember that user code outside of tasks runs from now on, like a class that is unpickled. None means that this code
+        has returned.
+        """
         self.at = None if name is None else (name, self._clock())
 
     def returned(self, task: Task, now: float) -> None:
@@ -76,7 +79,7 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """If the task has been in a loop over many calls for long, cut the loop short, or find out that its calls return.
+        """If the task has been in a loop over many calls for long, cut the loop short, or find that its calls do return.
 
         Otherwise `busy` would take the whole loop for one long call. Another thread calls this method several times per second.
         """
@@ -87,6 +90,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return since when ``at`` runs: from its begin, or from the last time that `look` saw one of its calls return."""
+        """Return when ``at`` began or, if that was later, when `look` last saw one of its calls return."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

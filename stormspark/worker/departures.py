@@ -45,7 +45,7 @@ class Departures:
         self.all_lanes: list[Lanes | BatchLanes] = [*self.lanes.values(), *self.batch_lanes.values()]
         #: Sealed frames that wait for the end of the superstep.
         self.sealed: list[Frame] = []
-        #: How many entries these frames hold (`sealed_count`), and how many bytes (`sealed_bytes`).
+        #: How many tuples, rows and acks these frames hold (`sealed_count`), and how many bytes (`sealed_bytes`).
         self.sealed_count = self.sealed_bytes = 0
         self._sequence = 0
 
@@ -88,7 +88,7 @@ class Departures:
     def complete(self) -> None:
         """Make frames of everything that waits; acks, fails and parts of trees come last."""
         self.seal_all()
-        # After the tuples, because sealing may bring a part's count to zero, and may fail tuples that can't be pickled.
+        # Parts follow the tuples, because sealing may bring a part's count to zero, and may fail tuples that can't be pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()
@@ -107,11 +107,11 @@ class Departures:
 
     @property
     def waiting(self) -> int:
-        """How many tuples and rows wait in lanes, plus all entries that wait in sealed frames."""
+        """How many tuples and rows wait in lanes, plus everything that sealed frames hold (tuples, rows, acks)."""
         return sum(map(len, self.all_lanes)) + self.sealed_count
 
     def waiting_by_task(self) -> Counter[int]:
-        """Count the tuples in lanes by the task that they are for."""
+        """Count the tuples in lanes by target task."""
         by_task: Counter[int] = Counter()
         for lanes in self.all_lanes:
             by_task.update(lanes.waiting())

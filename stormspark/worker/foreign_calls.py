@@ -2,12 +2,12 @@
 
 A task's collector belongs to the thread that runs the tasks, because the tuple path takes no locks. A call in another thread is
 checked there and waits in the task's mailbox; the worker carries it out between two tuples. So an emit in such a thread
-returns no task ids. A mailbox has a cap. Above it the calling thread waits, which slows it down as backpressure slows down a
-spout (Storm lets the queue grow).
+returns no task ids. A mailbox has a bound. When it is full, the calling thread waits for room, as a spout waits under
+backpressure (Storm lets the queue grow).
 
 Each check of the calling thread costs one function call, and topologies without threads should not pay for it. So collectors
-check the thread (``guarded``) only after user code has started its first thread: `Thread.start` is wrapped for that. A thread
-goes unnoticed if it is not one of Python's, or if it was not started by user code of this worker.
+check the thread (``guarded``) only after user code has started its first thread. This module wraps `Thread.start` to notice that.
+A thread goes unnoticed if it is not one of Python's, or if it was not started by user code of this worker.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Mailbox:
     def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
         """Add a call, in any thread; wait while the mailbox is full.
 
-        ``is_at_work`` returns whether the task executes a tuple now, and so may wait for the call.
+        ``is_at_work`` returns whether the task executes a tuple now. If so, its code may wait for the call.
         """
         with self._changed:
             since, reported = time.monotonic(), False

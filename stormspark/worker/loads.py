@@ -1,8 +1,8 @@
-"""The loads of tasks, for choosers that follow load. Workers send each other the numbers for them (D6).
+"""The loads of tasks, for choosers that *follow load*: that prefer tasks for which few tuples wait (D6).
 
-A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker
-knows that number for its own tasks. For a task of another worker it adds up the tuples in its own lanes and the number that the
-other worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
+A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker knows
+that number for its own tasks. For a task of another worker it adds two numbers: the tuples in its own lanes, and what the other
+worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
 
 If no grouping of the plan follows load, no worker computes or sends loads, so they cost nothing.
 """
@@ -32,7 +32,7 @@ class Loads:
         self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
-        #: The other workers with senders to this worker's tasks, because these senders need the tasks' loads.
+        #: The other workers whose tasks send tuples to this worker's tasks. These workers need the loads.
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:

@@ -12,13 +12,13 @@ from stormspark.worker.departures import Departures
 
 __all__ = ["OutsideWork", "Watch"]
 
-#: How long the worker waits, without a look, for more answers to come.
+#: How long the worker sleeps between two polls, so that more answers come.
 _GATHER_SECONDS = 0.0003
 #: How long the worker takes in answers before it returns to its bolts. Each switch from bolts to answers
 #: costs time.
 _TAKE_IN_SECONDS = 0.002
-#: A look that took less than this brought few answers. If some bolt has at least `_ENOUGH` tuples outside, the worker then waits
-#: for more answers before the next look, because each look costs time.
+#: If a poll and its answers took less time than this, there were few answers. If some bolt has at least `_ENOUGH` tuples outside,
+#: the worker then sleeps before the next poll, because each poll costs time.
 _SHORT_SECONDS = 0.00015
 _ENOUGH = 32
 #: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run out of work.
@@ -26,14 +26,14 @@ _WORTH_A_TURN = 25
 
 
 class Watch:
-    """A poll of the file descriptors of some bolts, as they were at the last `set`."""
+    """Polls the file descriptors of the bolts that `set` named last."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
         self._bolts: dict[int, BoltTask] = {}
 
     def set(self, bolts: Iterable[BoltTask]) -> None:
-        """Watch these bolts from now on, without those that have stopped the topology."""
+        """Watch these bolts from now on, except those whose error stops the topology."""
         files = {bolt.fileno(): bolt for bolt in bolts if bolt.fatal is None}
         files.pop(-1, None)
         if files != self._bolts:
@@ -58,7 +58,9 @@ class Watch:
         return done
 
     def gather(self, bolts: Iterable[BoltTask]) -> None:
-        """Let more answers gather before the next look, unless somebody outside waits for an answer from one of these bolts."""
+        """Sleep so that more answers gather before the next poll, unless somebody outside waits for an answer from one of these
+        bolts.
+        """
         if not any(bolt.waits_for_answer for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
 
@@ -87,7 +89,7 @@ class OutsideWork:
 
         The wait ends after some milliseconds, so that bolts can go on with the results. It ends earlier if all tuples are done,
         or if many tuples wait for a bolt that has room now. If somebody outside waits for an answer from some bolts, only these
-        bolts are watched: it is cheaper to process the answers for the other bolts later, all at once.
+        bolts are watched. The answers for the other bolts are processed later, all at once, which is cheaper.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()

@@ -14,15 +14,15 @@ __all__ = ["RoundClock"]
 #: superstep 0, because the other workers have nothing to do before they get the tuples of superstep 0.
 _MOST_FILLED = 0.5
 #: One superstep advances the time of message timeouts by at most this share of a timeout, or by ``stormspark.clock.gap.ms`` if
-#: that is more. Trees of tuples that merely wait must not time out while one call takes long: until the call returns, no worker
-#: can report these tuples to the others, and the report then takes up to six supersteps (W2).
+#: that is more. While one call takes long, its worker can't tell the others which tuples merely wait, and afterwards the message
+#: takes up to six supersteps. The trees of these tuples must not time out meanwhile (W2).
 _STEP_SHARE = 1 / 8
 
 
 class RoundClock:
     """The clock of one worker's rounds. It is given the time, in monotonic seconds, and reads no clock itself.
 
-    ``sheds``: bolts drop or fail tuples that do not fit, so spouts do not wait for bolts.
+    If ``sheds``, bolts drop or fail tuples that do not fit, so spouts do not wait for bolts.
     """
 
     def __init__(self, plan: PhysicalPlan, *, sheds: bool) -> None:
@@ -34,15 +34,14 @@ class RoundClock:
         self.running = RunningClock(gap, max(gap, step))
         #: How long spouts are called per round.
         self.quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        #: How long a superstep may take. If bolts shed, each superstep has at most an equal part of the round's target.
+        #: How long a superstep may take. If bolts shed, it may also take no more than its equal share of the round's target.
         self.turn_seconds = settings.superstep_deadline_ms / 1000
         if sheds:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Whether spouts may be called in gaps. They may not if there are rows of sources or transactions, because then tuples
-        #: belong to a batch; nor if batches begin at fixed intervals; nor if bolts shed, because then there is no time that is
-        #: reserved for spouts.
+        #: Whether spouts may be called in gaps. They may not in three cases: tuples belong to a batch (rows of sources,
+        #: transactions), batches begin at fixed intervals, or bolts shed, so that no time is reserved for spouts.
         self._may_fill = not (
             sheds
             or plan.exactly_once
@@ -79,10 +78,10 @@ class RoundClock:
         self._superstep_ended = now
 
     def round_begins(self, now: float, target: float | None, *, was_limited: bool, unlimited: bool) -> None:
-        """Begin a round that should last ``target`` seconds; None: the target stays.
+        """Begin a round that should last ``target`` seconds. If ``target`` is None, the previous target stays.
 
-        ``was_limited``: a limit stopped a spout in the previous round, so that round does not show how much time spouts may
-        have without a limit. ``unlimited``: in this round spouts are called, and have no limit.
+        ``was_limited`` says that a limit stopped a spout in the previous round. Such a round does not show how much time spouts
+        may have without a limit. ``unlimited`` says that spouts are called in this round, and have no limit.
         """
         if target is not None:
             self.quantum.target = target

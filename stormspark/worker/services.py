@@ -98,7 +98,7 @@ class TaskServices:
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of all tasks. It is made at its first use (A28)."""
-        with self._making_threads:  # executors with threads of their own may come at the same time
+        with self._making_threads:  # executors with threads of their own may ask at the same time
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(
                     self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
@@ -143,7 +143,7 @@ class TaskServices:
     def guard(self) -> None:
         """Prepare all tasks for calls from other threads, because user code has started one."""
         self.guarded = True
-        # Executors with threads of their own set `guarded`, too, and guard nobody.
+        # Executors with threads of their own set `guarded`, too, but do not guard the tasks.
         if not self._tasks_are_guarded:
             self._tasks_are_guarded = True
             for task in self._tasks:

@@ -1,4 +1,4 @@
-"""The task of a spout: it calls the spout for tuples, and tells it how the trees of these tuples ended.
+"""The task of a spout: it calls the spout for tuples, and tells the spout how the trees of these tuples ended.
 
 A spout's task has
 
@@ -48,7 +48,7 @@ _EMITS_PER_TURN = 1024
 class SpoutTask(Task):
     """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees; without it there is no limit (B4).
 
-    ``waits_for_commit``: batches are transactions, so the spout gets its acks and fails only after the batch is committed.
+    If ``waits_for_commit``, batches are transactions, so the spout gets its acks and fails only after the batch is committed.
     """
 
     _first_call = "open"
@@ -169,7 +169,9 @@ class SpoutTask(Task):
     # -- 2. rows of a source ---------------------------------------------------------------------------------
 
     def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows that Spark has read for this task. They wait until the spout emits them, even if it is not open yet."""
+        """Queue rows that Spark has read for this task. The rows wait until the spout emits them. The spout need not be open
+        yet.
+        """
         self.source.rows_to_come().take(batch, partition, payload)
 
     def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -321,8 +323,8 @@ class SpoutTask(Task):
     def may_emit(self) -> bool:
         """Whether the spout may be called: it is active and below its limits.
 
-        In a transaction an inactive spout may be called, too, while the batch can't end without tuples that it has yet to emit.
-        Max spout pending is checked before each ``next_tuple``, not inside (B4).
+        In a transaction an inactive spout may be called, too, if it still has to emit tuples before the batch can end. Max spout
+        pending is checked before each ``next_tuple``, not inside (B4).
         """
         if self.fatal is not None:
             return False
@@ -359,8 +361,8 @@ class SpoutTask(Task):
     def _may_go_on(self) -> bool:
         """Whether a suspended call may go on. Verdicts wait until the call returns, and they must not pile up for ever."""
         waiting = self.account.pending
-        # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before a spout with state has
-        # returned. So the number of verdicts must not stop such a spout.
+        # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before the call of a spout with
+        # state has returned. So the number of verdicts must not stop such a spout.
         if not (self.waits_for_commit and self.must_finish):
             waiting += len(self.verdicts)
         if waiting < self._settings.worker_tuple_marks[0]:
@@ -416,7 +418,7 @@ class SpoutTask(Task):
         self.allowance.begin(limit)
 
     def stopped_by_marks(self) -> None:
-        """Remember that the water marks stop the spout, if it has more to emit: too much waits in this worker."""
+        """Remember that the spout has more to emit, if it has. It is not called now, because too much waits in this worker."""
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
             self.allowance.hungry = True
 

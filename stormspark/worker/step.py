@@ -59,8 +59,8 @@ class TransactionReport(NamedTuple):
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
-    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or is the changed rows
-    #: themselves; None if nothing has changed.
+    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or holds the changed rows
+    #: themselves; it is None if nothing has changed.
     prepared: bool
     file: FileDescription | ChangedRows | None
     #: Ids of rows of sources whose trees failed, by task.
@@ -105,7 +105,8 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False
-    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work.
+    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work, so the
+    #: driver may pause for longer.
     at_rest: bool = False
     #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None

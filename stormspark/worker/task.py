@@ -48,8 +48,8 @@ class Task:
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         self.id = plan.id
         self.placed = plan
-        #: Its index among its component's tasks. State is stored under this index, because the ids of tasks change when other
-        #: components are added or removed (A18, C36).
+        #: The task's index among its component's tasks. State is stored under this index, because the ids of tasks change when
+        #: other components are added or removed (A18, C36).
         self.index = plan.index
         self.component = component
         self.name = f"{component.id}[{plan.index}]"
@@ -152,7 +152,7 @@ class Task:
         raise NotImplementedError
 
     def connect(self) -> None:
-        """Take over the outlets, which have changed."""
+        """Let the instance use the current outlets, because they have changed."""
 
     @property
     def ledger(self) -> Ledger:
@@ -213,13 +213,13 @@ class Task:
         raise NotImplementedError
 
     def prepare_state(self, txid: int) -> list[TaskChanges] | None:
-        """Prepare the state, and return its changes in the batch; None if that failed, so that the batch can't be committed."""
+        """Prepare the state, and return its changes in the batch. If that fails, return None: the batch can't be committed."""
         assert self.state is not None
         try:
             return self._run(self.state.prepare, self.instance, txid)
         except (OSError, UnavailableError, CheckpointError) as error:
-            # The next attempt begins with a new instance in any case. It does not count as a restart: the component is not at
-            # fault.
+            # The next attempt begins with a new instance in any case. That does not count as a restart, because the component is
+            # not at fault.
             self.abort(f"{type(error).__name__}: {error}", outside=True)
             self.report_error(error)
             return None
@@ -250,7 +250,7 @@ class Task:
         """Drop all tuples that wait for the task or that it holds."""
 
     def take_back(self) -> None:
-        """Let nothing count any more that calls under way do, because their attempt is rolled back."""
+        """Ignore the effects of calls that are still under way, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
         """Take the task back to the state of batch ``txid``, because the batch after it runs again.
@@ -313,7 +313,9 @@ class Task:
 
     @property
     def shared_executor(self) -> Executor:
-        """The thread pool of the worker. Tasks are guarded from now on, because another task may have started its threads."""
+        """The thread pool of the worker. From now on collectors check which thread calls them, because another task may have
+        started the pool's threads.
+        """
         self._host.guard()
         return self._host.shared_executor
 
@@ -366,13 +368,13 @@ class Task:
     def abort(self, reason: str, *, outside: bool = False) -> None:
         """If batches are transactions, note why the batch can't be committed. The first reason counts.
 
-        ``outside``: the cause is storage or a broker that can't be reached.
+        ``outside`` says that the cause is storage or a broker that can't be reached.
         """
         if self.aborts is None:
             self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. ``given`` is how the reason names the delivery.
+        """Fail the trees of a failed delivery, and close its edge. The reason calls the delivery ``given``.
 
         If batches are transactions, a delivery that belongs to no tree aborts the batch at once: there is no tree whose failure
         would abort it (C44).

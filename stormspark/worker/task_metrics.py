@@ -57,5 +57,5 @@ class TaskMetrics:
     def take(self) -> list[DataPoint]:
         """Return the readings since the last call, oldest first."""
         readings = self._readings[:]
-        del self._readings[: len(readings)]  # not a new list: a metric may be read on another thread now
+        del self._readings[: len(readings)]  # the same list, because another thread may be adding a reading
         return readings

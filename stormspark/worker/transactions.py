@@ -4,8 +4,8 @@ After ``pre_save`` of a component was called, no tuple of the batch may reach th
 round, or none does. Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends
 an empty frame to all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
 
-Bolts that know their batches have a call of their own, ``end_batch``. It comes earlier, in rounds that end the batch
-(`stormspark.driver.transaction`), because they may emit in it.
+Bolts that know their batches (`BatchAware`) get a call at the end of each batch, ``end_batch``. This call comes before the batch
+is prepared, in rounds that end the batch (`stormspark.driver.transaction`), because a bolt may emit in it.
 
 The driver's part, which decides about the commit, is `stormspark.driver.transaction`.
 """
@@ -39,7 +39,7 @@ __all__ = ["WorkerTransaction"]
 class WorkerTransaction:
     """The transactions of worker ``index``, one batch after another. ``states`` is the state of its tasks.
 
-    For `BatchAware` components it also begins attempts at batches (G2), even if batches are no transactions.
+    This object also tells `BatchAware` components which attempt at a batch begins (G2), even if batches are no transactions.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class WorkerTransaction:
         #: How many of the rounds that end this batch have run.
         self._ended = 0
         self._batch = -1
-        #: Why this worker has to roll back at its next round, because an attempt has ended; None if it need not.
+        #: If this worker has to roll back an attempt at its next round: why that attempt ended; otherwise None.
         self._rolls_back: str | None = None
         #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
-        #: Why the batch fails according to another worker, in a round that ends the batch; "" if it does not.
+        #: In a round that ends the batch: why the batch fails, as another worker says; "" if none says so.
         self._fails_elsewhere = ""
         #: This worker's report once it has prepared the batch. Until that batch ends the worker executes nothing more.
         self.prepared: TransactionReport | None = None
@@ -102,7 +102,7 @@ class WorkerTransaction:
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
         """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
-        self.hear_of_commit(committed)  # this worker may not know yet that this batch is committed
+        self.hear_of_commit(committed)  # this worker may not know yet that batch ``committed`` is committed
         for task in self._tasks.values():
             task.take_back()
         self._ledger.roll_back(reason)
@@ -126,7 +126,8 @@ class WorkerTransaction:
         """Begin an attempt at a batch, and tell the components that know their batches (G2)."""
         self._batch = step.batch
         self._ended, self.prepared = 0, None
-        # Each driver counts attempts from 0, so only the driver's generation distinguishes its attempts from earlier ones.
+        # Each driver counts attempts from 0, so only the driver's generation distinguishes its attempts from those of earlier
+        # drivers.
         attempt = TransactionAttempt(step.batch + 1, self._states.generation << 32 | step.attempt)
         for task in self._batch_aware:
             pickled = step.orders.earlier.announced.get(_place_of(task))
@@ -174,7 +175,7 @@ class WorkerTransaction:
         fail is sent at once, in any superstep: once the batch has failed in one bolt, ``end_batch`` of the next bolts must not be
         called.
         """
-        # If no edge crosses between workers, the work that is left concerns nobody else.
+        # If no subscription leads to another worker, the work that is left here concerns no other worker.
         if self.unsettled or not self._plan.supersteps:
             return
         reason = None
@@ -234,7 +235,9 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, as far as this worker knows; None if it can. For rounds that end the batch."""
+        """Return why the batch can't be committed, as far as this worker knows; None if it can. Called only in rounds that end
+        the batch.
+        """
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
             return aborts or (fatal.text if fatal is not None else None)

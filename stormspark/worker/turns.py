@@ -1,6 +1,6 @@
 """The turns of a worker's tasks: spouts are called in bursts, bolts execute in passes, timers and threads come in between.
 
-All of it happens on one thread, but for the code of executors with threads of their own (`stormspark.worker.executors`). A
+All of this happens on one thread, except for the code of executors with threads of their own (`stormspark.worker.executors`). A
 *pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. One pass carries every
 tuple to the end of an acyclic topology.
 """
@@ -31,16 +31,16 @@ _BURST = 64
 #: batch, which would never end without these bounds.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: How long one bolt may execute while others wait, if bolts shed. Then no bolt may hold up the others. Also how long one spout is
-#: called while others wait for their turn; the call that runs then is the last one.
+#: How long one spout is called while others wait for their turn; the call that runs when this time is over is the last one. If
+#: bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
 _SLICE_SECONDS = 0.01
 
 
 class Turns:
     """The turns of one worker. Deadlines are on the clock of ``services``.
 
-    ``sheds``: bolts drop or fail tuples that do not fit, and take turns of limited time. ``most_leaving``: above this many
-    bytes in sealed frames, bolts wait for the next superstep.
+    If ``sheds``, bolts drop or fail tuples that do not fit, and take turns of limited time. While sealed frames hold more than
+    ``most_leaving`` bytes, bolts wait for the next superstep.
     """
 
     def __init__(
@@ -126,7 +126,9 @@ class Turns:
         return used_up
 
     def _waits_for_executors(self, spouts: Sequence[SpoutTask], until: float) -> bool:
-        """Wait for a moment for executors at work, because they may need the spouts. Return false if none is, or time is up."""
+        """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if none is at work,
+        or if time is up.
+        """
         executors = self._executors
         if not executors.tasks or not (executors.left or executors.spouts_began()):
             return False
@@ -170,7 +172,7 @@ class Turns:
             if now != before:
                 still = 0
         if self._executors.tasks and self.listens:
-            self._executors.take_in()  # what was noted while time ran out leaves with this superstep
+            self._executors.take_in()  # notes that were made meanwhile leave with this superstep
 
     def run_pass(self, deadline: float) -> bool:
         """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
@@ -198,8 +200,8 @@ class Turns:
     def _one_after_another(self, deadline: float) -> bool:
         """Let each bolt execute all tuples that wait for it now.
 
-        After a pass that was cut short, the next one begins with the bolt behind the last that had its turn. Otherwise spouts or
-        bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
+        After a pass that was cut short, the next one begins with the bolt after the last one that had its turn. Otherwise spouts
+        or bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
         """
         for bolt in self._next_pass:
             if bolt.ready and self._execute(bolt, deadline) >= deadline:
@@ -212,7 +214,7 @@ class Turns:
     def _slices(self, deadline: float) -> bool:
         """Let each bolt shed tuples that do not fit, and then execute for a slice of time at most.
 
-        If spouts do not wait, a bolt may be behind for good, and the bolts after it must not starve.
+        If spouts do not wait, a slow bolt may never catch up, and the bolts after it must not starve.
         """
         now = self._clock()
         late = now >= deadline
@@ -247,7 +249,7 @@ class Turns:
             if now >= until:
                 break
             if self._departures.sealed_bytes > self._most_leaving and until < inf:
-                return max(now, until)  # treated as the deadline: the emitted tuples have to leave first
+                return max(now, until)  # as if the deadline had come: the emitted tuples have to leave first
         return now
 
     def _shed(self, bolt: BoltTask) -> None:
@@ -278,7 +280,7 @@ class Turns:
 
     @property
     def _awaits_executors(self) -> bool:
-        """Whether executors on threads have something to do or have noted something, and what they note is taken in."""
+        """Whether the worker takes in notes now, and executors on threads still have something to do or have noted something."""
         return self.listens and self._executors.left
 
     # -- backlog --------------------------------------------------------------------------------------------

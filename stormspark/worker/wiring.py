@@ -50,13 +50,13 @@ class Wiring:
 
     tasks: Mapping[int, Task]
     spouts: Sequence[SpoutTask]
-    #: Senders before receivers, so that one pass over them carries every tuple to its end, unless it goes around a loop.
+    #: Senders before receivers. So one pass over the bolts carries every tuple to its end, unless the tuple goes around a loop.
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]
     #: By task, the function that takes rows of record batches for it.
     receivers: Mapping[int, Receive]
-    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to one of them as its origin.
+    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to a stream as its origin.
     sources: Mapping[tuple[int, str], TupleSource]
 
     @property
@@ -76,13 +76,14 @@ def make_tasks(
 ) -> Wiring:
     """Make the tasks of worker ``index``, not connected yet.
 
-    ``side_by_side``: executors whose code may wait get threads of their own.
+    If ``side_by_side``, executors whose code may wait get threads of their own.
     """
     tasks: dict[int, Task] = {}
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
         conf = merged(plan.conf, component.conf)
-        # Inputs are recorded in the order in which they are executed, and emits behind them, which takes one thread.
+        # A recording holds inputs in the order in which they are executed, followed by their emits. Only one thread can write
+        # that.
         threaded = side_by_side and bool(component.threads_reason) and not plan.settings.record_inputs
         if component.kind == "bolt":
             bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask
@@ -191,8 +192,8 @@ class _Connector:
             else:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
-        # A single grouping without key fields does not depend on the values. A user's own grouping may depend on them, but is
-        # never single.
+        # A grouping that is `single` and has no key fields does not look at a tuple's values. A user's own grouping may look at
+        # them, but is never `single`.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(
@@ -231,7 +232,7 @@ class _Connector:
         return BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
 
     def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
-        """Make the chooser of one sender for one subscription; also return the context that it got."""
+        """Make the chooser of one sender for one subscription. Also return the context that the chooser got."""
         settings = self.plan.settings
         targets = self.plan.components[edge.target].tasks
         context = GroupingContext(

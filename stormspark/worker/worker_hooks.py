@@ -1,4 +1,4 @@
-"""The worker hooks of one worker (A5). They are started before its tasks, and shut down after them."""
+"""The worker hooks of one worker (A5). Hooks are started before the worker's tasks, and shut down after the tasks."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """The ordinary bolt around an `AsyncBolt`: it begins a coroutine for each tuple, and carries out what the coroutines did.
 
-Two threads take part. The *loop* runs the coroutines. It notes what they do (emits, acks, fails, their end) in a queue. The
-*task's thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
+Two threads take part. The *loop* runs the coroutines. Their emits, acks, fails and ends go into a queue, as notes. The *task's
+thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
 
 A call is *over* when nothing that it does counts any more: it has returned, raised, or taken too long. In an ordered bolt each
-call has a queue of its own. The first call that is not over passes what it does straight on, and the later calls wait.
+call has a queue of its own. The first call that is not over passes on at once what it does. Later calls keep what they do until
+it is their turn.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Call:
         self.notes: list[_Note] = []
 
 
-#: What a coroutine has done: a function that the task's thread has to call, or the call itself, which has ended.
+#: A note: a function that the task's thread has to call, or a `_Call` that has ended.
 _Note = Callable[[], object] | _Call
 #: The call of ``execute`` that the running code belongs to. asyncio tasks that a call starts belong to it, too.
 _current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default=None)
@@ -111,7 +112,9 @@ class AsyncCollector:
         return call, given, not own
 
     def _check_open(self, call: _Call) -> None:
-        """Raise `EmitError` if an emit can't be anchored to the call's tuple, which the task's thread may settle only later."""
+        """Raise `EmitError` if the call is over or has settled its tuple. The tuple may not show that yet: the task's thread
+        settles it.
+        """
         if call.is_over:
             msg = (
                 f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
@@ -157,11 +160,12 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
         self._get_loop = loop
         # A comment says which thread may use an attribute: the task's thread, the loop, or any.
-        #: Task's thread. `_occupied`: how many calls keep a place. `_outside`: how many tuples their calls have not settled yet.
+        #: Task's thread. `_occupied`: how many calls occupy a place (`room` counts the free ones). `_outside`: how many tuples
+        #: their calls have not settled yet.
         self._occupied = self._outside = 0
         #: Tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
-        #: Any thread adds, the task's thread takes: what the task's thread has to carry out.
+        #: What the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
         self._notes: deque[_Note] = deque()
         self._signalled = False
         #: Task's thread: whether the next note is an exception that restarts the task.
@@ -221,7 +225,9 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
 
     @property
     def is_busy(self) -> bool:
-        """True only if all places are taken. Before that, calls that wait take nobody's time, and need slow no spout down."""
+        """True only if all places are taken. Before that, calls that wait use none of the bolt's time, so no spout has to slow
+        down for them.
+        """
         return self.room <= 0
 
     def send(self) -> None:
@@ -239,13 +245,14 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                     False  # before the notes are taken: whoever adds a note from now on signals again
                 )
             except BlockingIOError:
-                pass  # the signal is about to be written, and the read that follows it comes then
+                pass  # the signal is about to be written, and a later call reads it
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
             if type(note) is _Call:
                 if self._outside < before and _restarts(note.error):
-                    # Tuples were executed since the last exception, so the two exceptions are not in a row.
+                    # Tuples were settled before this exception. Their number is returned first, so that the task does not count
+                    # this exception and the last one as raised in a row.
                     notes.appendleft(note)
                     self._raises_next = True
                     break
@@ -344,7 +351,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
     def _note(self, call: _Call | None, note: _Note, outlives: bool = False) -> None:
         """Note what a call does. ``call`` is None for code outside of all calls. Any thread may call this.
 
-        ``outlives``: the note counts even if the call is over, because it does not concern the call's tuple.
+        If ``outlives``, the note counts even if the call is over, because it does not concern the call's tuple.
         """
         if get_ident() != self._loop.thread:
             self._loop.call(self._note, call, note, outlives)
@@ -386,7 +393,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             if order:
                 order[0].notes = []
 
-    # Deadlines come in order, because all calls have the same time. So one timer is enough for all of them.
+    # Deadlines come in order, because all calls have the same timeout. So one timer is enough for all of them.
 
     def _set_timer(self) -> None:
         deadlines = self._deadlines
@@ -405,7 +412,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 call.error = _TIMED_OUT
                 self._note(call, partial(self._fail_late, call.tup))
                 self._over(call)
-                if call.has_begun:  # else `_run`, which has to free its place, would never run
+                if call.has_begun:  # otherwise `_run` would never run and free the call's place
                     call.running.cancel()
         self._set_timer()
 

@@ -12,7 +12,7 @@ from stormspark.worker.foreign_calls import start_unwatched
 __all__ = ["END_SECS", "EventLoop", "contained"]
 
 _T = TypeVar("_T")
-#: How long the end waits for coroutines that are cancelled, in seconds. One that blocks the loop is left behind with its thread.
+#: How long `EventLoop.end` waits for cancelled coroutines, in seconds. One that blocks the loop is left behind with its thread.
 END_SECS = 2.0
 
 
@@ -36,8 +36,8 @@ class EventLoop:
                 try:
                     self._loop.run_forever()
                 except (KeyboardInterrupt, SystemExit) as error:
-                    # asyncio raises it here if it comes of a task that a coroutine has started. Whoever awaits the task gets it,
-                    # too, and the loop belongs to all components.
+                    # asyncio raises the error here if it comes from a task that a coroutine has started. Whoever awaits the task
+                    # gets the error, too. The loop goes on, because it belongs to all components.
                     what = f"a task or a callback raised {type(error).__name__}"
                     self._loop.call_exception_handler({"message": what, "exception": error})
         finally:
@@ -60,7 +60,7 @@ class EventLoop:
                 raise
 
     def call_at(self, when: float, function: Callable[[], object]) -> None:
-        """Call a function at a time of `now`. Only functions that run on the loop may call this."""
+        """Call a function at the time ``when`` of the loop's clock (`now`). Only functions that run on the loop may call this."""
         self._loop.call_at(when, function)
 
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -92,7 +92,7 @@ async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def contained(error: BaseException) -> Exception:
-    """Return the error by which a coroutine has ended as one that concerns its task alone.
+    """Return the error that has ended a coroutine, as an `Exception`, which concerns only the coroutine's task.
 
     >>> contained(KeyError("k"))
     KeyError('k')

@@ -2,7 +2,7 @@
 
 The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits have
 not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per ``next_tuple`` of
-this class, so max spout pending and backpressure hold it as they hold any other spout.
+this class. So max spout pending and backpressure limit this spout like any other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["AsyncSpoutExecutor"]
 _PAUSE_SECS = 0.001
 #: After how many calls the caller lets other coroutines run, because a call may return without ever waiting.
 _TURN = 64
-#: While this many acks and fails wait for the spout, ``next_tuple`` is not called again until it has got half of them.
+#: Once this many acks and fails wait, ``next_tuple`` is not called again until the spout has got half of them.
 _MOST_VERDICTS = 1000
 
 
@@ -136,7 +136,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._loop.call(self._may_call.set)
 
     def deactivate(self) -> None:
-        """Let ``next_tuple`` not be called again, and deactivate the user's spout."""
+        """Stop the calls of ``next_tuple``, and deactivate the user's spout."""
         self._active = False
         self._loop.run(self.spout.deactivate())
 

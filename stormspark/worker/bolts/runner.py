@@ -31,7 +31,7 @@ class Runner:
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
-    #: Whether the worker has to wait for this bolt; see `WorksOutside`.
+    #: Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`.
     works_outside = False
     #: See `WorksOutside.works_in`.
     works_in = ""
@@ -49,7 +49,7 @@ class Runner:
     # -- life ------------------------------------------------------------------------------------------------
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Call the bolt's ``prepare``, and then take over the task's outlets."""
+        """Call the bolt's ``prepare``, and then give the bolt the task's outlets."""
         self._prepare(conf, context)
         self._prepared = True
         self.connect()
@@ -59,7 +59,7 @@ class Runner:
         raise NotImplementedError
 
     def connect(self) -> None:
-        """Take over the task's current outlets. A bolt that is not prepared yet gets them at the end of `prepare`."""
+        """Give the bolt the task's current outlets. A bolt that is not prepared yet gets them at the end of `prepare`."""
         if self._prepared:
             self._connect()
 

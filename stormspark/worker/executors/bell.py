@@ -65,9 +65,9 @@ class Bell:
         return rung
 
     def close(self) -> None:
-        """Close the descriptors, unless they are closed. Later rings do nothing, but nobody may be about to ring now.
+        """Close the descriptors, unless they are closed. Later rings do nothing, but no other thread may be inside `ring` now.
 
-        A bell that is not closed closes them once nothing refers to it.
+        A bell that is never closed closes its descriptors once nothing refers to it.
         """
         self._rung = True
         self._close()

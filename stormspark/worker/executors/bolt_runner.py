@@ -58,7 +58,7 @@ class ThreadedRunner(Runner):
         """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether it is open, held or settled."""
         self._execute(tup)
         if tup.roots is not None and tup.state == OPEN:
-            # First: a thread of the bolt may ack a tuple as soon as its state says that it is held.
+            # This comes first, because a thread of the bolt may ack a tuple as soon as its state says that it is held.
             self.may_hold.add(tup)
             tup.state = HELD
 

@@ -34,8 +34,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The tuples that the executor's thread has taken, and when. A tuple stays here until the worker's thread knows what has
-        #: become of it, even if the instance that got it ends.
+        #: The tuples that the executor's thread has taken, and when. A tuple stays here until the worker's thread knows how its
+        #: call has ended, even if the instance of the bolt ends earlier.
         self.under_way: dict[Tuple, float] = {}
         #: How many executors of this component run side by side in this worker.
         self.side_by_side = 1
@@ -114,7 +114,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         self._go_on()
 
     def _settle(self, tup: Tuple, begun: float, is_held: bool) -> None:
-        """Ack a tuple that has been executed, if its bolt leaves that to the task, or remember that the bolt holds it."""
+        """Ack an executed tuple, if the bolt leaves that to the task. If the bolt holds the tuple, remember that."""
         self.take_calls_at_hand()
         if self._runner.acks_on_return:
             tup.state = SETTLED
@@ -164,7 +164,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     @property
     def ready(self) -> int:
-        """None: the executor's thread takes the tuples by itself."""
+        """Always 0, because the executor's thread takes the tuples by itself."""
         return 0
 
     @property
@@ -178,7 +178,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return [*super().held(), *self.under_way.items()]
 
     def load(self) -> BoltLoad:
-        """See `BoltTask.load`. Executors that run side by side share the time."""
+        """See `BoltTask.load`. The time is divided among the executors that run side by side."""
         load, now = super().load(), self._clock()
         begun = list(self.under_way.values())[-1:] if self.queue.is_executed else []
         return load._replace(

@@ -54,13 +54,14 @@ class Executors:
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
-        #: Whether the worker opens. Then an error in ``prepare`` is raised, and does not stop a topology that runs already.
+        #: Whether the worker is being opened. If so, an error in ``prepare`` is raised; later it stops the topology that runs
+        #: already.
         self.opening = False
         self._departures: Departures
 
     def add(self, tasks: Iterable[Task], departures: Departures) -> None:
         """Give the executors of these tasks their threads."""
-        from stormspark.worker.executors.task import ThreadedTask  # the other way round for types
+        from stormspark.worker.executors.task import ThreadedTask  # that module imports this one
 
         self._departures = departures
         for task in tasks:
@@ -127,7 +128,7 @@ class Executors:
         self._departures.seal_full(task)
 
     def let_emit(self, spouts: Sequence[SpoutTask], *, begin_turns: bool) -> None:
-        """Take from now on the emits of these spouts, and of no others. ``begin_turns``: they may also be called anew."""
+        """Take from now on the emits of these spouts, and of no others. If ``begin_turns``, they may also begin new turns."""
         for spout in self.spouts:
             spout.is_asked, spout.may_begin_turns = spout in spouts, begin_turns
         later, self._later = self._later, []
@@ -140,7 +141,7 @@ class Executors:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
-        """While the worker's thread waits for a call of this executor: wait for a moment, and take the notes of its tasks."""
+        """Wait a moment and take the notes of this executor's tasks, because the worker's thread waits for one of its calls."""
         assert self._bell is not None
         self._bell.wait(_WAIT_SECONDS)
         self._bell.quiet()
@@ -178,7 +179,9 @@ class Executors:
         return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
 
     def spouts_began(self) -> bool:
-        """Return whether tuples may come soon from a spout that was called a moment ago, or the batch can't end without them."""
+        """Return whether a spout has begun its turn a moment ago, so that tuples may come soon, or has to finish before the batch
+        ends.
+        """
         soon = self._clock() - _PATIENCE_SECS
         return any(spout.began_a_turn_after(soon) or spout.must_finish for spout in self.spouts)
 
@@ -191,7 +194,7 @@ class Executors:
         self._began_to_wait = self._clock()
 
     def wait(self, until: float) -> bool:
-        """Wait for a note, for some milliseconds at most. Return false if it is ``until`` already."""
+        """Wait for a note, for some milliseconds at most. Return false if the time ``until`` has come already."""
         assert self._bell is not None
         now = self._clock()
         seconds = min(_WAIT_SECONDS, until - now)
@@ -231,7 +234,7 @@ class Executors:
         threads = self.threads.values()
         while not all(thread.is_idle for thread in threads) and time.monotonic() < deadline:
             self.wait(inf)
-            self.take_in()  # notes of all executors: each may wait for room, whoever else does not return
+            self.take_in()  # notes of all executors, because any thread may wait for room for its notes
         for thread in threads:
             thread.gave_up = not thread.is_idle
 
@@ -244,14 +247,15 @@ class Executors:
             task.end_thread_work()
         for thread in self.threads.values():
             thread.end()
-        # A call that goes on may be about to ring. Then the bell is closed once nothing refers to it.
+        # A call that goes on may be about to ring. In that case the bell closes itself once nothing refers to it.
         if self._bell is not None and all(thread.is_idle for thread in self.threads.values()):
             self._bell.close()
 
     def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest, one of a bolt if there is any. Another thread calls this.
+        """Return the call that has been under way for longest; calls of bolts come before those of spouts. Another thread calls
+        this.
 
-        A spout may wait for ever, and must not hide a bolt that does.
+        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
         """
         calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
         if not calls:

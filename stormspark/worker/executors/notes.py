@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 __all__ = ["InstanceEnded", "Notes", "Question"]
 
 _T = TypeVar("_T")
-#: How many notes of one instance wait, at most. Then its thread waits, as it would wait in Storm for room in a queue.
+#: How many notes of one instance may wait. When there are more, its thread waits for room, as in Storm for room in a queue.
 _MOST = 4096
-#: How many notes of one instance are taken before those of another one.
+#: How many notes of one instance are taken before it is another instance's turn.
 _TURN = 1024
 
 
@@ -96,11 +96,11 @@ class Notes:
         if not self._announced:
             self._announced = True
             self._announce(self)
-        if self.ended:  # `end` may have looked for questions before this one came
+        if self.ended:  # `end` may have looked for questions before this note came
             self._refuse_questions()
 
     def ask(self, call: Callable[[], _T]) -> _T:
-        """Have the worker's thread call a function; wait for its result, and return it or raise its error."""
+        """Have the worker's thread call a function. Wait for the call, and return its result or raise its error."""
         question = Question(call)
         self.add(question)
         return question.answer()  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
 """The task of a spout, for an executor with a thread of its own.
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
-emit. The executor's thread makes the calls when it gets to them, and a call that waits holds up no other executor. An emit
-beyond the turn's number waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's
-thread delivers them between two calls (B3).
+emit. The executor's thread makes the calls when it gets to them, and a call that waits holds up no other executor. An emit beyond
+that number of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread
+delivers them between two calls (B3).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self._trees_noted = 0
         self._counting = threading.Condition()
         self._unwinds = False
-        #: For the worker's thread: whether a turn is open. For the executor's thread: how many calls of it are left.
+        #: For the worker's thread: whether a turn is open. For the executor's thread: how many calls of that turn are left.
         self._turn_is_open = False
         self._calls_left = 0
         self._turn_began = self._turn_ends = 0.0
@@ -118,7 +118,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self.unwind()
 
     def unwind(self) -> None:
-        """Let a call that waits inside an emit end, because its instance ends."""
+        """End a call that waits inside an emit, because its instance ends."""
         with self._counting:
             self._unwinds = True
             self._counting.notify_all()
@@ -194,7 +194,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 return
             finally:
                 collector.verdict = None
-            if notes.ended:  # it ended during the call, and the verdicts that are left belong to no instance
+            if notes.ended:  # the instance ended during the call: nobody gets the verdicts that are left
                 return
             verdicts.popleft()
         self._note(notes, self._has_stirred)
@@ -215,7 +215,8 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     def note_emit(
         self, notes: Notes, emit: Callable[[], object], message_id: Hashable | None, emits: int = 1
     ) -> None:
-        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, first wait until the worker's thread grants it.
+        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, first wait until the worker's thread grants the
+        emit.
 
         An emit by another thread of user code goes into the mailbox instead, or raises `EmitError` if the spout has state in
         transactions. On the executor's thread it raises `InstanceEnded` if the instance has ended.
@@ -321,9 +322,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def may_emit_soon(self) -> bool:
-        """Whether tuples may come soon: the spout has emitted or got a verdict, and no later call has emitted nothing.
+        """Whether tuples may come soon: the spout has emitted or got a verdict, and no later call has returned without an emit.
 
-        Once a call has emitted nothing for some seconds, no tuples are expected.
+        Once a call has gone on for some seconds without an emit, no tuples are expected.
         """
         stirred = self._stirred
         return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS

@@ -28,8 +28,9 @@ _T = TypeVar("_T")
 class ThreadedTask(Task):
     """A task whose user code runs on its executor's thread. Everything else of it belongs to the worker's thread.
 
-    That thread makes all calls of an instance, from the first to the last (A16). `start` returns at once, and the worker goes on
-    while the instance begins; `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the topology.
+    The executor's thread makes all calls of an instance, from the first to the last (A16). `start` returns at once, and the
+    worker goes on while the instance begins; `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the
+    topology.
     """
 
     executor: ExecutorThread
@@ -49,21 +50,23 @@ class ThreadedTask(Task):
         self.start_error: ComponentError | None = None
         #: Whether no turn may begin: an instance starts or has failed, or its code has raised.
         self.is_held = True
-        #: Whether no turn may begin, because the worker stops: the last call of the instance comes next.
+        #: Whether no turn may begin, because the worker stops. What comes next is the last call of the instance.
         self.is_stopping = False
         executor.tasks.append(self)  # type: ignore[arg-type]
 
     @property
     def executor_number(self) -> int:
-        """The number of its executor among those of its component (A17)."""
+        """The number of the task's executor among its component's executors (A17)."""
         return self.placed.executor
 
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Have a new instance begin on the executor's thread, after the call that may run there now. Do not wait for it."""
+        """Have a new instance begin on the executor's thread, after the call that may run there now. This method does not
+        wait.
+        """
         if self.is_stopping:
-            return  # it would begin after the last call
+            return  # a new instance would begin after the last call
         self.begins_since = self._clock()
         self.is_held = self.is_starting = True
         self._end_previous()
@@ -189,7 +192,7 @@ class ThreadedTask(Task):
         def due() -> None:
             nonlocal waits
             if waits:
-                return  # the call that waits for the thread makes up for this period, too
+                return  # an earlier call still waits for the thread, and counts for this period, too
             waits = True
             notes.calls_due += 1
             self.executor.submit(self.name, on_thread)

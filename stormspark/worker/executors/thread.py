@@ -95,7 +95,9 @@ class ExecutorThread:
         return self._sleep.locked()
 
     def submit(self, task: str, call: Callable[[], object]) -> None:
-        """Have a function called before the next turn. It must not raise. ``task`` is the name of the task whose code it runs."""
+        """Call ``call`` on this thread before the next turn. It must not raise. ``task`` is the name of the task whose code it
+        runs.
+        """
         self._calls.append((task, call))
         self.wake()
 

@@ -1,8 +1,8 @@
 """The TCP address where a process listens, and the one by which others reach it. They differ behind NAT and in containers.
 
 Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these names,
-so the operator of the cluster has already made sure that they are right. `executor_hosts` finds both addresses on the command
-line of the executor's JVM, or in its environment.
+so the operator of the cluster has already made sure that the names are right. `executor_hosts` finds both addresses on the
+command line of the executor's JVM, or in its environment.
 """
 
 from __future__ import annotations

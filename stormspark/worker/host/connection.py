@@ -10,7 +10,7 @@ ends a connection to a busy process, which does not read although its kernel ans
 seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came. The kernel of a process that reads nothing
 still answers.
 
-One thread may receive while others send, one at a time.
+One thread may receive while another one sends. Only one thread may send at a time.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class Connection:
     def hang_up(self) -> None:
         """End both directions. A call that waits in another thread returns with an error. `close` must still be called."""
         with contextlib.suppress(OSError):  # the connection has ended already
-            # Not the method of `ssl.SSLSocket`: that drops TLS first, so a call in another thread would send plain text and
-            # read cipher text.
+            # This is not the method of `ssl.SSLSocket`, which drops TLS first: a call in another thread would then send plain
+            # text and read cipher text.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _read(self, view: memoryview, between: bool = False) -> None:
-        """Fill ``view`` with received bytes. ``between``: no message has begun yet, so the other side may hang up here."""
+        """Fill ``view`` with received bytes. If ``between``, no message has begun yet, so the other side may hang up here."""
         whole = len(view)
         while view:
             if self._ahead:

@@ -1,6 +1,7 @@
 """The desk of a worker process: it takes in requests, lets each run once, and answers a repeated request with the same reply.
 
-The invariant: **within one attempt, a request runs at most once, and every sender of it gets the reply of that one run.**
+The invariant: **within one attempt, a request runs at most once, and every sender of the request gets the reply of that one
+run.**
 
 Why it holds. The key of a request is (batch, superstep, partition). A request enters only with its end mark, so a sender that
 died half-way leaves nothing behind. The first request with a key creates an `Errand`; later ones get the same errand and wait

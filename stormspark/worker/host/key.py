@@ -1,9 +1,9 @@
 """The key that only the processes of one topology know: a secret and, if TCP is encrypted, a certificate.
 
 With the secret, each side of a connection proves that it belongs to the topology. The certificate, with its private key,
-encrypts TCP (TLS 1.3). It is made for one generation of one topology, and is the only one that either side trusts: there is no
+encrypts TCP (TLS 1.3). A certificate is made for one generation of one topology, and each side trusts no other. There is no
 certificate authority, and host names do not matter. The secret and the certificate reach the workers in the same way as Spark's
-tasks do, over channels that Spark encrypts if it is configured so.
+tasks do, over channels that Spark encrypts if it is configured to do so.
 """
 
 from __future__ import annotations

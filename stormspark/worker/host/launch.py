@@ -118,7 +118,7 @@ def own_folder(prefix: str, parent: str | None = None) -> Path:
 
 
 def end_process(process: ProcessId) -> None:
-    """Kill a process on this host, unless it has ended and its pid belongs to another one."""
+    """Kill a process on this host. Do nothing if the process has ended, even if another process has its pid now."""
     if process.started and is_alive(process):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, signal.SIGKILL)

@@ -4,8 +4,8 @@ A worker must outlive the Spark task that started it, so it does not end with it
 
 - The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and never refers to another
   process that has the same pid later.
-- The link to nimbus is cut: the driver is gone, or has given this worker up. Each side takes a cut link for the death of the
-  other one, so they never disagree for longer than it takes to notice the cut.
+- The link to nimbus is cut: the driver is gone, or has given this worker up. Each side treats a cut link as the death of the
+  other side. So the two never disagree for longer than it takes to notice the cut.
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
@@ -104,7 +104,9 @@ def is_alive(process: ProcessId) -> bool:
 
 
 def executor_jvm() -> ProcessId | None:
-    """Return the JVM that the calling Python process works for: its nearest ancestor that is a ``java``; None without one."""
+    """Return the JVM that the calling Python process works for: its nearest ancestor with the name ``java``; None if it has
+    none.
+    """
     pid = os.getpid()
     while pid > 1:
         fields = _stat(pid)

@@ -1,4 +1,4 @@
-"""How the processes of one topology connect: one listens, another dials, and both prove that they know the topology's key.
+"""Connections between the processes of one topology: one side listens, the other dials, and both prove that they know the key.
 
 The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
 `multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP
@@ -174,7 +174,7 @@ class _Strangers:
         self._changed = threading.Condition()
 
     def make_room(self) -> None:
-        """Wait until there is room for one more stranger; turn the oldest one away if it has taken too long."""
+        """Wait until there is room for one more stranger. Turn the oldest stranger away if it has taken too long."""
         with self._changed:
             while len(self._came) >= STRANGERS:
                 oldest, came = next(iter(self._came.items()))

@@ -50,7 +50,7 @@ __all__ = [
 
 
 class ProcessId(NamedTuple):
-    """The identity of a process. ``started``, in the kernel's clock ticks, tells it apart from a later one with the same pid."""
+    """The identity of a process. ``started``, in the kernel's clock ticks, differs for a later process with the same pid."""
 
     host: str
     pid: int
@@ -195,7 +195,7 @@ class StateRows(NamedTuple):
 class Sees(NamedTuple):
     """A report that says whether the worker sees the driver's folder.
 
-    ``shown`` is what the worker has written to show it, and ``problem`` is the error that it had.
+    ``shown`` names what the worker has written there as a proof. ``problem`` is the worker's error, if it had one.
     """
 
     shown: str

@@ -1,9 +1,9 @@
 """The replay of one batch of a bolt's task, in this process.
 
 The replay starts from the state before the batch, executes the recorded inputs, and compares the bolt's emits and state with the
-recorded ones. A deterministic bolt does the same as then. A bolt is not deterministic if it draws random numbers, uses a clock
-or a service, or remembers something outside of its state. Such a bolt may do something else now, and the `Replay` lists the
-differences.
+recorded ones. A deterministic bolt does the same as in the recorded batch. A bolt is not deterministic if it draws random
+numbers, uses a clock or a service, or remembers something outside of its state. Such a bolt may do something else in the replay,
+and the `Replay` lists the differences.
 
 Timers, except for ticks, and the bolt's own threads are not replayed. Their emits are missing, and are listed as a difference.
 """

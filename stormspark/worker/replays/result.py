@@ -48,7 +48,7 @@ class Executed:
 
 @dataclass
 class Replay:
-    """The result of a replay of one task. ``differences`` are sentences that say where it differs from the recording."""
+    """The result of a replay of one task. ``differences`` are sentences that say where the replay differs from the recording."""
 
     component: str
     task: int

@@ -9,8 +9,8 @@ committed. The driver writes the set of each number once.
 
 If a batch runs again, its second run adds a change set of its own. The records that the first run opened are void then. If the
 first run's set was written, the second run's set closes these records. Sets that the driver never tried to write are merged with
-the next one, without the records that were both opened and closed in them. So the sets do not grow in an outage, in which one
-attempt follows another.
+the next set. Records that were both opened and closed in the merged sets are left out. So the sets do not grow in an outage, in
+which one attempt follows another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The keys that rows of a source get when they come. A key holds the row's own message id, or one that is made of its origin."""
+"""The keys that rows of a source get when they come. A key holds the row's own message id, or an id made from the row's
+origin.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class RowKeys:
     def __init__(self) -> None:
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # how many numbers of that batch each partition has used
-        #: The last batch that came again while trees of an earlier attempt at it were open; and how often it came so.
+        #: The last batch that came again while trees of an earlier attempt at it were open; and how many times it did so.
         self._again = (-1, 0)
 
     def of_rows(
@@ -56,7 +58,7 @@ class RowKeys:
     def batch_comes_again(self, batch: int, *, trees_live_on: bool) -> None:
         """Number the rows of this batch from the start again.
 
-        ``trees_live_on``: trees of the earlier attempt are still open, so its rows get other keys this time.
+        If ``trees_live_on``, trees of the earlier attempt are still open, so the batch's rows get other keys this time.
         """
         self._batch = -1
         if trees_live_on:

@@ -63,7 +63,8 @@ class RowSpout(Spout):
     """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task.
 
     ``gave_up`` is called with the reason of each dead letter. ``done`` is called with the id of a row that becomes no tuple, so
-    that the task acks the row. ``done_by_commit``: a row is done when its batch is committed, even if the call of ``ack`` fails.
+    that the task acks the row. If ``done_by_commit``, a row is done when its batch is committed, even if the call of ``ack``
+    fails.
     """
 
     def __init__(
@@ -172,9 +173,9 @@ class RowSpout(Spout):
         return self._write_or_wait(row, reason)
 
     def _write_or_wait(self, row: Row, reason: str) -> bool:
-        """Write a dead letter, and return true. If that fails, return false: the row stays open and comes again.
+        """Write a dead letter, and return true. If the write fails, return false: the row stays open and comes again.
 
-        The row is not lost for such an error, because a disk may be full only for a while.
+        Such an error must not lose the row, because a disk may be full only for a while.
         """
         try:
             self._write(row, reason)

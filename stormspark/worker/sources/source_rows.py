@@ -1,8 +1,8 @@
 """The rows of a source spout's task: those that wait to be emitted, those that are open, and those to be emitted again.
 
 The rows belong to the task and not to the instance of the spout, because a new instance may take the place of a failed one. A
-batch that runs again brings its rows again, so those of the failed attempt at it are forgotten (`SourceRows.forget_batch`). Rows
-of earlier batches stay, and are emitted again when their trees fail.
+batch that runs again brings its rows again, so the rows of the failed attempt are forgotten (`SourceRows.forget_batch`). Rows of
+earlier batches stay, and are emitted again when their trees fail.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class SourceRows:
     def forget_batch(self, batch: int, *, trees_live_on: bool = False) -> None:
         """Forget the rows of a batch, because the batch runs again and brings them again.
 
-        ``trees_live_on``: trees of the earlier attempt are still open, so its rows get other keys this time.
+        If ``trees_live_on``, trees of the earlier attempt are still open, so the batch's rows get other keys this time.
         """
         self._keys.batch_comes_again(batch, trees_live_on=trees_live_on)
         self._open.forget_batch(batch)

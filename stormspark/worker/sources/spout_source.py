@@ -74,7 +74,7 @@ class SpoutSource:
     # -- what becomes of the rows ----------------------------------------------------------------------------
 
     def waiting(self, *, held_too: bool) -> int:
-        """Return how many rows wait to be emitted, or to be emitted again. ``held_too``: count the held rows, too."""
+        """Return how many rows wait to be emitted, or to be emitted again. If ``held_too``, count the held rows, too."""
         return len(self.rows) if held_too else self.rows.waiting_but(self.held)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
@@ -114,7 +114,7 @@ class SpoutSource:
             self.held.commit()
 
     def forget_batch(self, batch: int) -> None:
-        """Forget the rows of the batch, because it runs again and brings them again, while trees of its tuples live on."""
+        """Forget the rows of the batch, because the batch runs again and brings them again. Trees of its tuples stay open."""
         self.rows.forget_batch(batch, trees_live_on=True)
 
     def roll_back(self, batch: int) -> None:

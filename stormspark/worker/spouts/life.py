@@ -35,7 +35,7 @@ TRANSITIONS: Mapping[SpoutState, frozenset[SpoutState]] = {
 
 
 class SpoutTransitionError(RuntimeError):
-    """A spout was about to enter a state that may not follow its own: stormspark has a defect."""
+    """A spout was about to enter a state that may not follow its present state. Such an error is a defect of stormspark."""
 
     def __init__(self, start: SpoutState, end: SpoutState) -> None:
         super().__init__(f"a spout can't go from {start.value} to {end.value}")

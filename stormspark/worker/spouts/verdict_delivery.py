@@ -26,7 +26,7 @@ class VerdictDelivery:
 
     def __init__(self, task: SpoutTask, stories: SpoutStories, clock: Callable[[], float]) -> None:
         self._task, self._stories, self._clock = task, stories, clock
-        #: The seconds that acked trees took, as far as they are not counted yet. It is cheaper to count many at once.
+        #: The seconds that acked trees took and that are not counted yet. Counting many at once is cheaper.
         self._latencies: list[float] = []
         self._seen = 0  # how many verdicts were delivered, as of the last `has_moved`
 

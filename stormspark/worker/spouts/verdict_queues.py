@@ -73,7 +73,8 @@ class TransactionVerdicts(VerdictQueue):
 
     def failed(self) -> Iterator[Tree]:
         """See `VerdictQueue.failed`."""
-        # `Tree.attempt` is compared, not `Tree.emitted_at`: an emit outside of `next_tuple` has the time of an earlier call.
+        # This compares `Tree.attempt`, not `Tree.emitted_at`, because an emit outside of `next_tuple` has the time of an earlier
+        # call.
         return (
             tree
             for tree in self._account.ended

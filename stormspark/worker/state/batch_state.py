@@ -58,8 +58,8 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: If a component has another number of tasks than before: its state, dealt out anew to its tasks in this worker. It is
-        #: kept until a commit has made it durable under these tasks.
+        #: The state of components whose number of tasks has changed, dealt out anew to the tasks in this worker. An entry is kept
+        #: until a commit has made the state durable under these tasks.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.

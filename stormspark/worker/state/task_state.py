@@ -97,9 +97,8 @@ class TaskState:
             user.pre_prepare(txid)
         elif isinstance(user, StatefulComponent):
             user.pre_save(txid)
-        elif (
-            user is not None and self._kind == "pickle"
-        ):  # user is None for a spout that was never active: it is not open yet (B2)
+        # A spout that was never active is not open yet (B2), so ``user`` is None.
+        elif user is not None and self._kind == "pickle":
             attributes = self._pickled(user)
             if attributes != self._saved:
                 self.store.put(_ATTRIBUTES, attributes)
@@ -137,7 +136,7 @@ class TaskState:
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Return whether the component is a sink. What fails in ``post_save`` of a sink, the sink tries again by itself."""
+        """Return whether the component is a sink. A sink repeats by itself what failed in its ``post_save``."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:

@@ -1,4 +1,4 @@
-"""The search for the holders of failed trees: it finds their tuples, in all places of one worker where tuples can be.
+"""The search for the holders of failed trees. It looks for the trees' tuples in all places of one worker where tuples can be.
 
 The search runs after a tree has failed, and needs no earlier recording. Waiting tuples are in an inbox or a lane, and a
 bolt's task knows which tuples the bolt holds and since when (`BoltTask.held`). If an edge is open and its tuple is in none of

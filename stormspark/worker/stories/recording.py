@@ -3,8 +3,7 @@
 A branch is a tree at its home, which is the worker of its spout, or a tree's part in another worker. A traced branch calls its
 `Recording` whenever the branch's count changes, and passes only the difference. The tuple path passes nothing more, because
 that would slow down the trees that are not traced. The recording finds the rest by itself. The actor is the task whose code the
-worker runs. The receiver of a tuple is one of the tasks that the actor can send to: the one in whose inbox the tuple is the
-last.
+worker runs. The receiver of a tuple is the task in whose inbox the tuple is the last, among the tasks that the actor can send to.
 """
 
 from __future__ import annotations

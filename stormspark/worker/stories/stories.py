@@ -6,8 +6,8 @@ The next emit of the same message id is traced. *Of all other trees* one in ``st
 
 A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
 ``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``; both are rotated. Without a
-log folder stories are kept in memory. If a failed tree had tuples in other workers, its home (the worker of its spout) asks them,
-and each of them writes what it knows.
+log folder stories are kept in memory. If a failed tree had tuples in other workers, the worker of its spout (the tree's home)
+asks these workers. Each of them writes what it knows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Stories:
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
         self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # whether it is of a failure, and the line
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # True for a line of a failure, and the line
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)

@@ -146,16 +146,15 @@ class BoltCollector:
             return
         self._counters.failed += 1
         task = self._task
-        if (
-            reason is not None and type(reason) is not str
-        ):  # it may be an exception that can't be pickled for its way to the tree's home
+        # The spout's worker gets the reason. An exception can't always be pickled, but its text can.
+        if reason is not None and type(reason) is not str:
             reason = error_text(reason)
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
         if task.hooks:
             task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Return whether the call must have no effect: the tuple is settled already, or another task has it. Report either."""
+        """Return whether the call must have no effect, and report why: the tuple is settled already, or another task has it."""
         state = self.state_of(tup, what)
         if state == tuple_state.SETTLED:
             self._task.report_error(
@@ -173,7 +172,9 @@ class BoltCollector:
         return False
 
     def state_of(self, tup: Tuple, what: str) -> int:
-        """Return a tuple's state. Raises `TypeError` for anything else. ``what`` is the call that it was given to."""
+        """Return the state of ``tup``; raises `TypeError` if it is no tuple. ``what`` names the call that got it, for the
+        message.
+        """
         try:
             return tup.state
         except AttributeError:
@@ -213,10 +214,12 @@ class BasicCollector:
         self.connect(guarded=False)
 
     def connect(self, *, guarded: bool) -> None:
-        """Take over the task's current outlets. ``guarded``: user code has threads, whose emits are rejected."""
+        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and their emits are
+        rejected.
+        """
         self._guarded = guarded
-        # The default stream's outlet is kept, to save a look-up. A width of -1 turns that off: there is no such stream, or the
-        # calling thread must be checked first.
+        # The default stream's outlet is kept, to save a look-up. A width of -1 turns this shortcut off: there is no such stream,
+        # or the calling thread must be checked first.
         self._usual = self._outlets.get(DEFAULT_STREAM)
         self._width = -1 if self._usual is None or guarded else self._usual.width
 

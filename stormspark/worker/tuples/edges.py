@@ -1,4 +1,4 @@
-"""Operations on all trees of a delivery: its edges are closed, the trees fail, or their timeouts are reset.
+"""Operations on all trees of a delivery: close its edges, fail the trees, reset their timeouts.
 
 Compiled modules use the C function of edges.pxd in place of `close_edges`; this module itself is never compiled. When you change
 one of these two functions, change the other, too.

@@ -3,8 +3,8 @@
 This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
 Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
 only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
-``current``) and lets the error out. If the user did not keep a tuple object, which its reference count shows, the object is
-reused for the next tuple: that costs half as much as one new object per tuple.
+``current``) and lets the error out. If the reference count of a tuple object shows that the user did not keep it, the loop reuses
+the object for the next tuple. That costs half as much as a new object per tuple.
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with
@@ -12,10 +12,10 @@ reused for the next tuple: that costs half as much as one new object per tuple.
 # Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because
 # those are read fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
 # and C constants.
-# The two loops that ack after each tuple close its edge themselves in the usual case: to call `close_edges` there costs
-# plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so
-# compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count``
-# of a traced tree is a property.
+# The two loops that ack after each tuple close its edge themselves in the usual case: calling `close_edges` there would cost
+# plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code
+# changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a
+# property.
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked, so nobody may ack it again or anchor to it.
+                # The user has kept the tuple. It is acked, so no later ack or anchor may use it.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:

@@ -32,8 +32,8 @@ class Trees(NamedTuple):
     """The trees of a frame, and which of them each tuple belongs to.
 
     ``keys`` are the distinct values that a tuple's roots have in this frame: None, the number of a tree, or several numbers.
-    ``references`` has for each block the positions in ``keys`` for its tuples; None if the frame has no trees at all. If every
-    tuple has exactly one tree, ``keys`` is None, and ``references`` has the numbers of the trees themselves.
+    ``references`` has one array per block, with each tuple's position in ``keys``; all are None if the frame has no trees. If
+    every tuple has exactly one tree, ``keys`` is None, and ``references`` has the numbers of the trees themselves.
     """
 
     edges: RemoteEdges
@@ -41,6 +41,6 @@ class Trees(NamedTuple):
     references: list[array[int] | None]
 
 
-#: The order of tuples in lanes with several streams. The key is the number of the lane's first block. The value is how many
-#: blocks the lane has, and, for the tuples in order, the block of each.
+#: The order of tuples in lanes with several streams. The key is the number of the lane's first block. The value says how many
+#: blocks the lane has and, for each tuple in order, in which of these blocks the tuple is.
 Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"

@@ -1,8 +1,8 @@
 """Lanes to other workers: tuples wait here until they leave as frames.
 
-A lane holds the tuples from one task to one task of another worker, in order, so that emitting to another worker costs the
-same as emitting within this one. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees
-in which each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order. So emitting to another worker costs the same as
+emitting within this worker. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
+each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
 Frames are bounded in bytes. The bytes that wait are estimated from the weight of some tuples and from the weight of the last
 frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
@@ -42,7 +42,7 @@ _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
 #: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: Each frame of lighter tuples reduces the learned weight of a tuple by a quarter: by the weight divided by this number.
+#: A frame of lighter tuples reduces the learned weight of a tuple by at most a quarter: by the weight divided by this number.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 
@@ -87,8 +87,8 @@ class Lanes:
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
         """Return whether at least ``tuples`` tuples wait now, or about ``size`` bytes.
 
-        Only the lanes of task ``sender`` are counted anew; all lanes if it is None. The bytes are estimated from the shallow
-        size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
+        Only the lanes of task ``sender`` are counted anew, or all lanes if ``sender`` is None. The bytes are estimated from the
+        shallow size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
         """
         self._looks += 1
         for task in self._of_sender if sender is None else (sender,):
@@ -99,7 +99,7 @@ class Lanes:
                     count += len(lane)
                     waiting += len(lane) * shallow(lane[-1][0])
             if count:
-                # A different lane each time: to weigh tuples of all lanes would cost more than to send the tuples.
+                # Weigh a tuple of a different lane each time: weighing tuples of all lanes would cost more than sending them.
                 lane = lanes[self._looks % len(lanes)]
                 if lane:
                     waiting = max(waiting, len(lane) * weight(lane[-1][0]))
@@ -114,11 +114,11 @@ class Lanes:
         return sum(map(len, self._lanes.values()))
 
     def by_target(self, sender: int | None = None) -> list[tuple[int, list[Delivery]]]:
-        """Return the lanes, or those of one sender, each with the task that it is for."""
+        """Return the lanes, or the lanes of one sender, each with the id of its target task."""
         return [(to, lane) for (by, to), lane in self._lanes.items() if sender is None or by == sender]
 
     def waiting(self) -> Counter[int]:
-        """Count the waiting tuples by the task that they are for."""
+        """Count the waiting tuples by target task."""
         waiting: Counter[int] = Counter()
         for (_, target), lane in self._lanes.items():
             waiting[target] += len(lane)
@@ -140,8 +140,8 @@ class Lanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
-        There is one payload unless the tuples are heavy. Tuples whose values can't be pickled fail, with a reason that names
-        them, and so do tuples that are too large for Spark's rows. All others are sent.
+        There is one payload unless the tuples are heavy. Tuples fail if their values can't be pickled, or if they are too large
+        for Spark's rows. Each of them fails with a reason of its own. All others are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
@@ -254,8 +254,8 @@ class Lanes:
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
         """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None.
 
-        Each branch is marked with the frame and with the branch's place in the table. That saves looking up some 4,000 branches
-        per frame.
+        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. That saves looking
+        up some 4,000 branches per frame.
         """
         ledger = self._ledger
         ledger.frames += 1
@@ -306,8 +306,8 @@ def _columns(run: list[Delivery]) -> list[Column]:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Count tuples by tree if some belong to no tree or to several trees; also return, as numbers, the trees
-    of each key of ``by_key``.
+    """Count tuples by tree, where some belong to no tree or to several. Also return the trees of each key of ``by_key``, as
+    numbers.
     """
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():

@@ -1,10 +1,10 @@
 """Outlets: the objects that emit, one per stream of a task. Each outlet has its subscribers' choosers and inboxes.
 
-This is the hottest code of the worker: it runs once per emit. So there are two classes, one for a stream with one subscriber
-that gets one copy, and one for all other streams. Neither looks up anything that does not change. An outlet sends a plain
-`Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: that of a task in this
-worker, or a lane to another worker. The sender does not know the difference, and the ledger counts the edge here until the
-lane's frame leaves.
+This is the hottest code of the worker: it runs once per emit. So there are two classes: `_OneCopy` for a stream with one
+subscriber that gets one copy, and `_AllCopies` for all other streams. Neither looks up anything that does not change. An outlet
+sends a plain `Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: the inbox of a
+task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts the edge in
+this worker until the lane's frame leaves.
 """
 
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables.
@@ -13,7 +13,8 @@ lane's frame leaves.
 # `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
 # field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a
 # property. `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each
-# attribute once. `_OneCopy` has its own references to what its chooser remembers, so that an emit needs no call for it.
+# attribute once. `_OneCopy` has its own references to the tasks that its chooser remembers, so that an emit need not call the
+# chooser.
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ no tuple of the frame would arrive. So this module reads the same bytes once mor
 written in Python. It catches the errors of each step that runs code of a value's class, and puts a `Damaged` in place of the
 object that the step would have made.
 
-Values share parts: a pickle has each object once. So this reader remembers which object contains which. An object that contains
-a damaged object is damaged itself, in whatever order the objects were made, and even if they refer to each other.
+Values share parts: a pickle has each object once. So this reader remembers which object contains which. An object that contains a
+damaged object is damaged itself. The order in which objects were made does not matter, and they may refer to each other.
 
 As long as all values can be read, this module is not used and costs nothing.
 """
@@ -278,7 +278,9 @@ class _Reader(_Unpickler):  # type: ignore[misc]
 
 
 def _kind(maker: Any, parts: tuple[Any, ...]) -> str:
-    """Name what should have been made: the maker, or, for one of pickle's own functions, the class that is its first argument."""
+    """Name the object that should have been made: by its maker or, if the maker is one of pickle's own functions, by the class in
+    its first argument.
+    """
     if getattr(maker, "__module__", None) == "copyreg" and parts:
         return _name_of(parts[0])
     return _name_of(maker)

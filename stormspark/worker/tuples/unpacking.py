@@ -51,10 +51,10 @@ def unpack(
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger; return the number of tuples.
 
-    ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
-    which tasks the frame's tuples are for, and then the list is cleared. If a tuple has a value that can't be unpickled,
-    ``refuse`` is called for the tuple, with a reason that names the value. By default ``refuse`` fails the tuple. The other
-    tuples arrive.
+    While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
+    ``traced``. This function records in their traces which tasks the frame's tuples are for, and clears the list. If a tuple has
+    a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the value. By default ``refuse``
+    fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]

@@ -24,8 +24,8 @@ def deliver_acks(
 ) -> int:
     """Call ``ack`` for up to ``most`` trees from position ``begin`` on, and stop at the first one that was not acked (B7).
 
-    Returns the position of the first tree that is left. For each tree before that one, the seconds that the tree took until
-    ``now`` are appended to ``latencies``, even if its ``ack`` raises.
+    Returns the position of the first tree that is left. For each tree before that one, ``latencies`` gets the seconds that the
+    tree took until ``now``, even if its ``ack`` raises.
     """
     place = begin
     end = min(len(ended), begin + most)

@@ -2,8 +2,8 @@
 
 A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A block
 has the receiver and the sender of a record batch, one number per row for the trees that the row belongs to, and the columns as
-an Arrow IPC message. Both ends know the schema from the plan, so it does not travel. Only if a schema has dictionaries, the
-block is a whole IPC stream.
+an Arrow IPC message. Both ends know the schema from the plan, so it does not travel. If a schema has dictionaries, the block is a
+whole IPC stream instead.
 """
 
 from __future__ import annotations
@@ -89,17 +89,17 @@ class BatchLanes:
         return self._rows
 
     def waiting(self) -> Counter[int]:
-        """Count the waiting rows by the task that they are for."""
+        """Count the waiting rows by target task."""
         waiting: Counter[int] = Counter()
         for one in self._waiting:
             waiting[one.target] += one.batch.num_rows
         return waiting
 
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
-        """Iterate over the waiting rows as deliveries without values, by the task that they are for.
+        """Iterate over the waiting rows as deliveries without values, by target task.
 
-        If a ``sender`` is given, there are none: the caller wants the lists that the sender itself appends to, and there are no
-        such lists here.
+        If a ``sender`` is given, the result is empty: the caller wants the lists that the sender itself appends to, and there are
+        no such lists here.
         """
         for one in self._waiting if sender is None else ():
             roots = one.roots.each()
@@ -123,7 +123,7 @@ class BatchLanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting rows, and return them as payloads in sending order, each as (number of rows, bytes).
 
-        A row that is too large for Spark's rows fails.
+        A row fails if it is too large for one of Spark's rows.
         """
         waiting = self._waiting
         if not waiting:
@@ -206,8 +206,9 @@ def unpack_batches(
 ) -> int:
     """Give a frame's rows to their tasks, and their edges to the ledger; return the number of rows.
 
-    ``traced`` is the list that collects the branches of traced trees while the ledger takes in the edges. Their traces learn
-    which tasks the frame's rows are for, and then the list is cleared. The columns stay in ``payload``: nothing is copied.
+    While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
+    ``traced``. This function records in their traces which tasks the frame's rows are for, and clears the list. The columns stay
+    in ``payload``: nothing is copied.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]

@@ -1,7 +1,7 @@
 """Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
 
 Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
-first row leaves, and each row that goes to a task is one edge. The rows are given to a function of type `Receive`. It belongs
+first row leaves, and a row that goes to a task has one edge there. The rows are given to a function of type `Receive`. It belongs
 to a vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
 """
 
@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task. ``name`` is the task's name; ``here``: the task lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name; ``here`` says whether the task lives in this worker."""
 
     receive: Receive
     name: str
@@ -56,7 +56,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
         except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # only `rows` is sure to end
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # `rows` ends this: `each` may be endless
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):

@@ -1,8 +1,8 @@
 """The queue of a vectorised bolt's task.
 
-It consists of two queues. One is the inbox that any bolt has, for tuples, which become record batches when they are executed.
-The other one is for record batches. All tuples or rows of one sender go into the same queue, in order. Small record batches of
-one stream are joined, because each call has a fixed cost, however many rows it gets.
+It consists of two queues. One is the inbox for tuples that every bolt has; its tuples become record batches when they are
+executed. The other is for record batches. All tuples or rows of one sender go into the same queue, in order. Small record batches
+of one stream are joined, because each call has a fixed cost, however many rows it gets.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class RowQueue(TupleQueue):
         one = self._batches.popleft()
         if one is None:
             self.ticks -= 1
-            self.executed += 1  # it counts among those that wait
+            self.executed += 1  # a tick counts among those that wait
             return None
         self.rows -= one.rows.num_rows
         self.bytes -= one.rows.nbytes

@@ -1,8 +1,8 @@
 """The bolt around a user's windowed bolt (A4). It holds tuples, executes windows of them, and acks tuples that have left.
 
-There is one verdict per tuple (W14). A tuple is acked when it leaves its last window, failed when the execution of a window
-with it fails, and acked at once when it is late. Until then the executor keeps the tuple alive, so that a restart of the task
-finds it and fails it.
+There is one verdict per tuple (W14). A tuple is acked when it leaves its last window. It fails when the execution of a window
+with the tuple fails. A late tuple is acked at once. Until the verdict this object keeps the tuple alive, so that a restart of the
+task finds the tuple and fails it.
 
 If batches are transactions, the windows are the task's state (C41, `WindowState`). Then a tuple is acked as soon as it is held,
 because the commit of its batch also commits the windows that hold it. Tuples that windows emit belong to the batch in which the
@@ -92,9 +92,7 @@ class WindowCollector:
             trees: dict[Branch, None] = {}
             for tup in self._tuples:
                 roots = tup.roots
-                if (
-                    roots is None or tup.state == 1
-                ):  # a tuple that the user has acked or failed can't be an anchor
+                if roots is None or tup.state == 1:  # a tuple that is acked or failed can't be an anchor
                     continue
                 if isinstance(roots, tuple):
                     trees.update(dict.fromkeys(roots))
@@ -199,7 +197,8 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Ack the tuple before its window is executed: an error in the window is not more this tuple's fault than any other's.
+            # Ack the tuple before its window is executed: an error in the window is no more this tuple's fault than that of the
+            # window's other tuples.
             self._collector.ack(tup)
             if due:
                 self._window_due()
@@ -250,7 +249,9 @@ class WindowedBoltExecutor(Bolt):
             self._by_arrival.restore(progress["windows"])
 
     def _begin_trigger(self, period: int) -> None:
-        """Start the windows' timer. Its rhythm is state, too, so that a task that restarts often does not delay its windows."""
+        """Start the windows' timer. The timer's rhythm is state, too, so that a task that restarts often does not delay its
+        windows.
+        """
         first = period
         if self._state is not None:
             now = self._now_ms()
@@ -260,7 +261,9 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """Return the time. If the clock of this host is behind that of the previous host, time goes on from where it was."""
+        """Return the time. If this host's clock is behind the previous host's clock, the time goes on from the previous host's
+        time.
+        """
         self._now = self._context.now_ms() + self._ahead
         return self._now
 
@@ -345,9 +348,8 @@ class WindowedBoltExecutor(Bolt):
             self._collector.emit((tup.detached(),), self._late_stream, tup)
         else:
             self._late += 1
-            if not self._late & (
-                self._late - 1
-            ):  # one timestamp far ahead makes all later tuples late: the log must not overflow
+            # One timestamp far ahead makes all later tuples late, and the log must not overflow.
+            if not self._late & (self._late - 1):
                 self._context.logger.info(
                     "received a late tuple %r with timestamp %d, which will not be processed; there were %d so far, and "
                     "the next message comes when that number has doubled (C31)",
