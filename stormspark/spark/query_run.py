@@ -105,7 +105,7 @@ class QueryRun:
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
-        #: Limits with which to start the query again once the running batch is committed. This is no failure.
+        #: New limits. The query has to be started again with them once the running batch is committed. That is no failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
@@ -237,7 +237,8 @@ class QueryRun:
         if not self.stop_wanted.is_set():
             return False
         if self.acker is None and self._prolonging.stalled:
-            # Nothing takes the rows, and no acker keeps them. The batch stays uncommitted, so Spark reads its rows again.
+            # No spout takes the waiting rows, and there is no acker to keep them. So the batch stays uncommitted, and Spark reads
+            # its rows again.
             self._to_the_gate()
         return self.acker is not None
 
