@@ -1,4 +1,4 @@
-"""The Delta table that a `DeltaBolt` writes to with delta-rs: it is created, checked, appended to and merged into here."""
+"""Creates, checks and writes the Delta table of a `DeltaBolt` with delta-rs. A write appends rows or merges them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEGINNING = 16 << 10
 class SinkTable:
     """The Delta table at ``location``, as one writer sees it.
 
-    ``application`` is the writer's name. Its commits carry rising numbers (Delta's ``txn``).
+    ``application`` is the writer's name. The writer's commits carry rising numbers (Delta's ``txn``).
 
     With ``merge_on``, a written row replaces the table's row with the same key. If the written row's column ``delete_on`` is
     true, the table's row is deleted instead.

@@ -126,7 +126,7 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         """Return the offsets up to which messages can be read.
 
-        They lie before any open Kafka transaction, unless the spout reads uncommitted messages.
+        These offsets lie before any open Kafka transaction, unless the spout reads uncommitted messages.
         """
         return self._offsets(partitions, "latest")
 
