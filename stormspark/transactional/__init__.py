@@ -1,4 +1,4 @@
-"""Transactional topologies (G1-G8): batches of tuples, each with a number, committed in the order of the numbers.
+"""Transactional topologies (G1-G8): batches of tuples, each with a number (its txid), committed in the order of the numbers.
 
     coordinator -> emitter -> bolts ... -> committers
     defines the batch         finish_batch   finish_batch, after all others, one transaction at a time

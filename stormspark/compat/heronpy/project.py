@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """Call `put_first` for each folder, also for those on the module path. Afterwards the last of ``folders`` is first there."""
+    """Put these folders before all others on the module path, even if they are on it already. The last one comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
