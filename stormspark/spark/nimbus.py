@@ -5,11 +5,11 @@ nimbus where a worker is, and nimbus may order it to start that worker. A worker
 ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a
 worker in a wrong state.
 
-Each process has one connection to nimbus, and each connection has a thread. One condition guards all state. The first
-message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python
-processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
-seconds. A forwarder does so only when it has a new worker to find, or every five seconds while it waits for a reply. While a
-worker starts, a question may take minutes to answer; its thread just waits.
+Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. The first
+message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python processes
+there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five seconds. A
+forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a reply. While a worker
+starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One run of the data query, the query that runs a topology: from its start at the checkpoint to its end at the gate.
 
-Two threads use it. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
+Two threads use a run. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
 (`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
 to the gate. It never decides how the topology goes on, and it never lets an exception of a failed batch reach Spark.
 """
