@@ -3,8 +3,9 @@
 The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
 body of a loop once, and it enters a method of the project with the arguments of the call.
 
-So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first
-value, and ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is unknown.
+So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first value,
+and its attribute ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is
+unknown.
 """
 
 from __future__ import annotations
