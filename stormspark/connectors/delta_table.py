@@ -54,7 +54,7 @@ class SinkTable:
         self._merge_on, self._delete_on = list(merge_on), delete_on
         self._options, self._configuration = dict(storage_options or {}), dict(configuration or {})
         self._handle: Any = None
-        self._partitions: list[str] = []  # of the table when it was last opened
+        self._partitions: list[str] = []  # the table's partition columns when it was last opened
         self._folder: Folder | None = None
         self._seen: tuple[int, bytes] | None = (
             None  # the version that was last opened, and the first bytes of its log entry

@@ -81,7 +81,8 @@ class Outbox(Generic[P]):
 
         ``parcel`` is None if the batch has no outputs. Raises `UnavailableError` if too much waits already.
         """
-        # Older parcels are committed, otherwise this batch would not run. After a restart this instance has not tried them yet.
+        # Older parcels are committed, otherwise this batch would not run. After a restart, this instance has not tried to deliver
+        # them yet.
         if not self._tried:
             self._try(txid - 1)
         if self._over(size):

@@ -146,9 +146,9 @@ class _BoltConversation(Conversation):
         self._most = int(conf.get("topology.shellbolt.max.pending") or _DEFAULT_PENDING)
         self._number = 0
         self._done = 0
-        #: By id: the tuples that the child may not have received yet, oldest first.
+        #: The tuples that the child may not have received yet, by id, oldest first.
         self.before_it: dict[str, _Kept] = {}
-        #: By id: the tuples that the child holds.
+        #: The tuples that the child holds, by id.
         self._held: dict[str, _Kept] = {}
         # When tuples were sent: for each call of `give_all`, the number of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []

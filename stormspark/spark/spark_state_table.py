@@ -152,7 +152,7 @@ class SparkStateTable:
         self._stand: _Stand | None = None
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
-        self._number, self._token = -1, ""  # of the last try
+        self._number, self._token = -1, ""  # the number and the token of the last try
         self._compact_after = _COMPACT_AFTER
 
     # -- what is in the table --------------------------------------------------------------------

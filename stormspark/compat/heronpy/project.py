@@ -109,7 +109,8 @@ def _imported(file: Path) -> ModuleType:
     if module not in _at_import:
         if submitted:
             cloudpickle.register_pickle_by_value(module)
-            with capturing() as submitted:  # again: the first submission was pickled by reference
+            # Let the file submit again, because the first submission was pickled by reference.
+            with capturing() as submitted:
                 importlib.reload(module)
         _at_import[module] = submitted
     return module

@@ -26,7 +26,7 @@ class BoltSurroundings(Surroundings):
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: By id: the open tuples whose ``id`` the bolt has read. The bolt can name only these by their ids.
+        #: The open tuples whose ``id`` the bolt has read, by id. The bolt can name only these by their ids.
         self.named: dict[str, Tuple] = {}
         # A BatchingBolt acks the tuples of its batches by itself.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))

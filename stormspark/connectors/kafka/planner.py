@@ -63,7 +63,7 @@ _log = logging.getLogger(__name__)
 class PlannerSettings:
     """The settings of a `KafkaSpoutConfig` that planning needs. Unlike translators, they can always be pickled."""
 
-    client_conf: Mapping[str, Any] = field(repr=False)  # holds passwords
+    client_conf: Mapping[str, Any] = field(repr=False)  # may hold passwords
     names: tuple[str, ...]
     pattern: re.Pattern[str] | None
     commits: bool
