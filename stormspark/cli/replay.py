@@ -49,11 +49,10 @@ def replay_task(
     *,
     debug: bool,
 ) -> int:
-    """Replay the batch, and print what the task did. Returns the exit code.
+    """Replay the batch, and print what the task did.
 
-    It is 0 if the task did the same as in the recorded batch, and otherwise 1.
-    ``file`` is ``FILE[:NAME]`` of the topology as it is now; without it the recorded topology runs. Raises
-    `CheckpointError` if the batch can't be replayed.
+    Returns the exit code: 0 if the task did the same as in the recorded batch, otherwise 1. ``file`` is ``FILE[:NAME]`` of the
+    topology as it is now; without it the recorded topology runs. Raises `CheckpointError` if the batch can't be replayed.
     """
     location = state_table_of(topology)
     component, index = parse_task(task)
@@ -68,7 +67,7 @@ def replay_task(
 
 
 def _cores_that_ran(location: str, batch: int) -> int | None:
-    """The cores that the recorded plan was made for, so that its tasks lie in the same workers; None if it can't be loaded."""
+    """The number of cores that the recorded plan was made for; None if that plan can't be loaded."""
     try:
         return plan_that_ran(location, batch).cores
     except CheckpointError:

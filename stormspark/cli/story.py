@@ -21,12 +21,12 @@ from stormspark.worker.stories.story import Story, StoryEvent, read_stories, sto
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: The most characters of a reason that the list shows, and the most other stories about the same message that are shown.
+#: How many characters of a reason the list shows at most, and how many other stories about the same message.
 _WHY, _OTHERS = 120, 5
 
 
 class _NoFolder(click.ClickException):
-    """There is no log folder of that topology."""
+    """The error for a topology that has no log folder."""
 
     exit_code = 2
 

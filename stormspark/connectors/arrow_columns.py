@@ -28,7 +28,7 @@ def columns_of(
     ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', but the column's type is int64"])
     """
     reasons: dict[int, str] = {}
-    known: set[Fields] = set()  # fields of earlier tuples, all of which are columns
+    known: set[Fields] = set()  # the fields of earlier tuples; all of them are columns
     for position, tup in enumerate(tuples):
         if tup.fields not in known:
             reason = _unknown(tup, schema)
@@ -117,8 +117,8 @@ class _Place:
 class Fit:
     """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
-    Values in the columns ``keys`` may not be None. The columns ``partitions`` are those by which the table is partitioned, so
-    their values must be such that readers can read the partitions.
+    Values in the columns ``keys`` may not be None. The table is partitioned by the columns ``partitions``, so readers must be
+    able to read a partition for each of their values.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
@@ -185,7 +185,7 @@ def _has_null_inside(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether one of the values contains a null that its type forbids. Arrow makes such values, but can't write them."""
     if isinstance(column, pa.ChunkedArray):
         return any(map(_has_null_inside, column.chunks))
-    column = column.drop_null()  # a null contains nothing that counts
+    column = column.drop_null()  # a null has nothing inside
     fields = _fields_in(column.type)
     if pa.types.is_struct(column.type):
         inside = [column.field(place) for place in range(len(fields))]

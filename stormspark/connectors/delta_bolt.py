@@ -24,7 +24,7 @@ __all__ = ["DeltaBolt"]
 
 #: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: How many more tries a merge has, because merges of several tasks conflict at every commit, and only one merge succeeds.
+#: How many more tries a merge has. If several tasks merge at the same time, only one merge succeeds, and the others try again.
 _MORE_TRIES_TO_MERGE = 10
 #: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000
@@ -35,9 +35,9 @@ _MOST_WAITING = 4 << 30
 class DeltaBolt(TransactionalSink, Bolt):
     """A bolt that appends tuples to the Delta table at ``table``, a path or a URL, and acks them after the commit.
 
-    Each task commits on its own: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table,
-    the bolt creates one, partitioned by ``partition_by``. Its columns come from ``schema`` (pyarrow), or without one from
-    the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have become
+    Each task commits on its own: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
+    bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow), or without a schema
+    from the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have become
     null.
 
     ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
@@ -50,7 +50,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     between a commit and its acks, the commit's tuples are written twice.
 
     Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one
-    commit per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
+    commit per batch, after the batch is committed. ``sync_policy`` and ``interval_secs`` have no effect.
 
     Raises `InvalidTopologyError` for arguments that can't work.
 

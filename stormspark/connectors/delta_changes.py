@@ -13,7 +13,7 @@ _COLUMN = re.compile(r"^[ |]*-- (?P<name>.+): (?P<type>\S+) \(nullable")
 
 
 class _Column(NamedTuple):
-    key: str  # a name that renaming does not change, if the table has column mapping; otherwise the same as ``name``
+    key: str  # if the table has column mapping, a name that stays the same when the column is renamed; otherwise ``name``
     name: str
     type: str
 

@@ -131,7 +131,7 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
     """Return why readers could not read a partition for one of these values, or None if they can read all such partitions.
 
-    A single unreadable partition is too many: delta-rs then reads nothing of the table any more.
+    If a table has a single unreadable partition, delta-rs can't read the table at all.
 
     >>> why_no_partition(pa.array([0, None, 2_932_896], pa.date32()))
     >>> why_no_partition(pa.array([2_932_897], pa.date32()))

@@ -1,4 +1,4 @@
-"""The Delta table that a `DeltaBolt` writes to with delta-rs: it is created, checked, appended to and merged into here."""
+"""Creates, checks and writes the Delta table of a `DeltaBolt` with delta-rs. A write appends rows or merges them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEGINNING = 16 << 10
 class SinkTable:
     """The Delta table at ``location``, as one writer sees it.
 
-    ``application`` is the writer's name. Its commits carry rising numbers (Delta's ``txn``).
+    ``application`` is the writer's name. The writer's commits carry rising numbers (Delta's ``txn``).
 
     With ``merge_on``, a written row replaces the table's row with the same key. If the written row's column ``delete_on`` is
     true, the table's row is deleted instead.
@@ -54,7 +54,7 @@ class SinkTable:
         self._merge_on, self._delete_on = list(merge_on), delete_on
         self._options, self._configuration = dict(storage_options or {}), dict(configuration or {})
         self._handle: Any = None
-        self._partitions: list[str] = []  # of the table when it was last opened
+        self._partitions: list[str] = []  # the table's partition columns when it was last opened
         self._folder: Folder | None = None
         self._seen: tuple[int, bytes] | None = (
             None  # the version that was last opened, and the first bytes of its log entry

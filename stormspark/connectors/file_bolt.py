@@ -151,7 +151,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
-        self._writers: dict[str, _Writer] = {}  # by partition, the most recently used last
+        self._writers: dict[str, _Writer] = {}  # the open files by partition, the most recently used last
         # If an earlier instance of this task raised an exception, it has left files open. This instance ends them.
         own_files = f"files of FileBolt {context.this_task_id}"
         before: dict[str, _Writer] | None = context.get_executor_data(own_files)

@@ -158,8 +158,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
         - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
           strings, bytes, integers, longs and doubles.
-        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue before it fails, or
-          before its batch fails, where batches are transactions. Meanwhile all tasks of the worker wait.
+        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue. Then it fails, or its
+          batch fails, where batches are transactions. Meanwhile all tasks of the worker wait.
         - ``message.timeout.ms`` is how long a message may stay in the queue, by default the topology's message timeout. By
           then the tuple's tree has timed out and its row is emitted again, so the message would only be written twice.
 

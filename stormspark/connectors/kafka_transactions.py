@@ -165,7 +165,7 @@ class TransactionalProducer:
             if errors:
                 raise OSError(
                     errors[0]
-                ) from error  # the cause, and not only that the transaction can't be committed
+                ) from error  # name the cause, and not only that the transaction can't be committed
             raise
 
     def _within(self, secs: float, call: Callable[[], object]) -> None:

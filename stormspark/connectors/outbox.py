@@ -2,8 +2,8 @@
 
 The sink's ``pre_save`` puts the batch's outputs, a *parcel*, into the state of its task. So the log entry that commits the batch
 commits the parcel too. The sink's ``post_save`` delivers it. If the process dies after the commit, the next process finds the
-parcel in the state. It then reads the marker that the destination keeps: the number of the last delivered batch, which was
-written together with that batch's outputs. A parcel that has already arrived is not delivered a second time.
+parcel in the state. Then it reads the marker that the destination keeps. The marker is the number of the last delivered batch,
+and was written together with that batch's outputs. A parcel that has already arrived is not delivered a second time.
 
     pre_save(N)    save(N, parcel)     removes delivered parcels from the state, and adds the parcel of batch N
     commit of N
@@ -81,7 +81,8 @@ class Outbox(Generic[P]):
 
         ``parcel`` is None if the batch has no outputs. Raises `UnavailableError` if too much waits already.
         """
-        # Older parcels are committed, otherwise this batch would not run. After a restart this instance has not tried them yet.
+        # Older parcels are committed, otherwise this batch would not run. After a restart, this instance has not tried to deliver
+        # them yet.
         if not self._tried:
             self._try(txid - 1)
         if self._over(size):

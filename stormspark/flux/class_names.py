@@ -22,11 +22,12 @@ _registered: dict[str, Factory | str] = {}
 def register(class_name: str, factory: Factory | str) -> None:
     """Let ``factory`` stand for a Java class in Flux files.
 
-    ``factory`` is a Python class, a function, or the dotted path of one. It is called with the constructor's arguments.
-    Properties and config methods then apply to the object that it returns. A later call for the same class replaces an earlier
-    one.
+    ``factory`` is a Python class, a function, or the dotted path of one. The class or function is called with the constructor's
+    arguments. Properties and config methods then apply to the object that it returns. A later call for the same class replaces an
+    earlier one.
 
-    Put these calls into a file ``flux_classes.py`` beside the YAML file. It is imported before any class name is looked up.
+    Put these calls into a file ``flux_classes.py`` beside the YAML file. That file is imported before any class name is looked
+    up.
 
     Raises `InvalidTopologyError` if ``factory`` is not a class, a function or a path (K23).
 

@@ -35,7 +35,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """``reflist: [ID, ...]``: references to a list of such objects (K14)."""
+    """``reflist: [ID, ...]``: references to the objects of several such components (K14)."""
 
     items: tuple[Reference, ...]
 

@@ -1,4 +1,4 @@
-"""Stand-ins for Storm's HDFS classes in Flux files (K10, K23): Java's setters make a `FileBolt`."""
+"""Stand-ins for Storm's HDFS classes in Flux files (K10, K23). Their setters are Java's, and the result is a `FileBolt`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 shell_bolt, shell_spout    the components, on top of `component`
 conversation, handshake    the protocol
 messages                   its encodings: JSON lines and msgpack
-answers                    answers that a child gets before it needs them
+answers                    answers to emits, sent before the child needs them
 child, reaper              the process: its pipes, its signs of life, and how it ends with its worker
 """
 

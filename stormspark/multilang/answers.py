@@ -1,10 +1,10 @@
-"""Answers to emits that a child gets before it needs them (I8).
+"""Answers to a child's emits, sent before the child needs them (I8).
 
 Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, in which the
-child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py``
-keeps task ids that arrive while it waits for something else, because they may arrive among tuples. So such a child gets some
-answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads
-the same answers as if none were sent ahead, and none of them arrives later.
+child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py`` keeps
+task ids that arrive while it waits for something else, because task ids may arrive among tuples. So such a child gets some
+answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads the
+same answers as if none were sent ahead, and none of them arrives later.
 
 This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list for which they
 did not ask.

@@ -119,7 +119,7 @@ class Child:
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False
-        # Not threading.Thread: the worker would take it for a thread of user code, which may call collectors.
+        # This is no threading.Thread, because the worker would take that for a thread of user code, which may call collectors.
         _thread.start_new_thread(self._attend, ())
 
     @property
@@ -299,7 +299,7 @@ class Child:
 
     def _beat(self) -> None:
         """Kill the child if it owes an answer and gave no sign of life for too long. If it owes none, send a heartbeat."""
-        self.flush()  # the request may still wait here while the task is busy elsewhere
+        self.flush()  # an earlier request may still wait in `unsent` while the task is busy elsewhere
         now = time.monotonic()
         with self.lock:
             if self.closed:
@@ -382,7 +382,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a child process has ended. It is not reaped here, so it stays a zombie."""
+    """Whether a child process has ended. This does not reap the child, so the child stays a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # this process ignores SIGCHLD, so the kernel has reaped the child

@@ -28,7 +28,8 @@ class StreamLike(Protocol):
         """The names of its values."""
 
 
-#: The fields of the default stream; or, by stream, its fields or an object with ``fields``, and maybe with ``direct``.
+#: The fields of the default stream; or a mapping from each stream to its fields, or to an object with ``fields`` and maybe
+#: ``direct``.
 Outputs = Sequence[str] | Mapping[str, Sequence[str] | StreamLike]
 
 

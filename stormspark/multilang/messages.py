@@ -82,7 +82,7 @@ class Messages(Protocol):
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
         """Encode tuples, numbered from ``number`` + 1 on. Returns their ids, and the bytes.
 
-        Stops before the first tuple that can't be encoded. Raises, as `tuple_message` does, if that is the first of all.
+        Stops before the first tuple that can't be encoded. Raises, as `tuple_message` does, if this is already the first one.
         """
 
     def task_ids(self, tasks: list[int]) -> bytes:
@@ -100,8 +100,8 @@ class Messages(Protocol):
     def acks(self, data: bytes) -> list[str] | None:
         """Return the acked ids if ``data`` looks like acks and nothing else, otherwise None.
 
-        The caller must check that each is a tuple's id. If one is not, the caller must pass it and all ids after it to `acked`,
-        and the bytes that `acked` returns to `hear`.
+        The caller must check that each is a tuple's id. If one is not, the caller must pass this id and all later ones to
+        `acked`. Then the caller must pass the bytes that `acked` returns to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
@@ -226,7 +226,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the place of the id in the child's first ack. It is the right place if another id there gives a valid ack."""
+        """Find the place of the id in the child's first ack. The place is right if another id there gives a valid ack."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())

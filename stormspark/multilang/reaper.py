@@ -62,7 +62,7 @@ def kill_session(leader: int) -> None:
 
 
 class Reaper:
-    """The sessions of this process's children. It reports each of them to the watchman."""
+    """The reaper of one process. It has the sessions of the process's children, and reports each session to the watchman."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

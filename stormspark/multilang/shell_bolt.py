@@ -5,8 +5,8 @@ task's own thread handles the child's messages, because only this thread gets th
 the worker has nothing else to do, it waits for the child (`stormspark.spi.outside`).
 
 **When is a child done with its tuples?** The child may hold a tuple on purpose and ack it much later. A batch must not wait for
-that. So the worker sends a heartbeat behind the tuples. When the child answers it, the child has received all tuples before it
-(I13). Those that are not acked by then are held by the child, and nobody waits for them.
+that. So the worker sends a heartbeat behind the tuples. When the child answers the heartbeat, it has received all tuples that
+were sent earlier (I13). The child holds those that it has not acked by then, and nobody waits for them.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ class _BoltConversation(Conversation):
         self._most = int(conf.get("topology.shellbolt.max.pending") or _DEFAULT_PENDING)
         self._number = 0
         self._done = 0
-        #: By id: the tuples that the child may not have received yet, oldest first.
+        #: The tuples that the child may not have received yet, by id, oldest first.
         self.before_it: dict[str, _Kept] = {}
-        #: By id: the tuples that the child holds.
+        #: The tuples that the child holds, by id.
         self._held: dict[str, _Kept] = {}
         # When tuples were sent: for each call of `give_all`, the number of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []
@@ -160,7 +160,8 @@ class _BoltConversation(Conversation):
         #: For each heartbeat that is not answered yet, the number of the last tuple before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # By stream: the number of its fields. Then, for streams to which the engine has a fast path: this number, and the path.
+        # `_streams`: for each stream, the number of its fields. `_ways`: the same number and the engine's fast path, for streams
+        # that have one.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }

@@ -1,7 +1,7 @@
 """Reads the records that an earlier version of stormspark left open, when a topology continues from that version's checkpoint.
 
-That version kept the durable acker's changes in a Delta table, which Spark read with Delta's jars. Its acker query read the
-table, and the state of that query has the records that were open as of one version of the table. delta-rs reads the later changes
+That version kept the durable acker's changes in a Delta table. A streaming query of Spark, the acker query, read this table with
+Delta's jars. The query's state has the records that were open as of one version of the table. delta-rs reads the later changes
 from the table's files, so no jars are needed here. All open records go into the first commit of the journal, so they are read
 only once.
 """
@@ -29,7 +29,7 @@ _DELAY = "stormspark.acker.delay="
 
 
 class Left(NamedTuple):
-    """Everything that an earlier stormspark left: the changes that open its records, the acker's time, the delay if known."""
+    """What an earlier stormspark left: the changes that open its records, the acker's time, and the watermark's delay."""
 
     changes: pa.Table
     at: int

@@ -34,7 +34,8 @@ class AckerWriter:
         self._journal = journal
         # By worker and incarnation, the number of the last change set that is known to be written.
         self._written: dict[tuple[int, int], int] = {}
-        # `_tried`: the last attempt that has tried to commit. `_sure`: the last one of which a commit is known to be written.
+        # `_tried`: the last attempt that has tried to commit. `_sure`: the last attempt with a commit that is known to be
+        # written.
         self._tried = self._sure = -1
         # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
@@ -57,7 +58,7 @@ class AckerWriter:
             self._to_close.update(records)
 
     def write(self, reports: Iterable[WorkerReport], attempt: int, at: int) -> bool:
-        """Write, in one commit at the acker's time ``at``, the unwritten changes in the reports of a batch that ``attempt`` ran.
+        """Write the unwritten changes of a batch's reports in one commit. ``at`` is the acker's time; ``attempt`` ran the batch.
 
         Return false if there are none. If this raises OSError, the changes may be written or not, and the next call finds out.
         Raises `CheckpointError` if existing files can't be read, and `FencedError` if a later driver has written.
@@ -89,7 +90,8 @@ class AckerWriter:
         if self._journal.settle():
             self._count()
         else:
-            # Now workers may merge these changes with later ones. Otherwise reports would grow for as long as a disk stays full.
+            # Now workers may merge these changes with later ones. Without merging, reports would grow as long as a disk stays
+            # full.
             self._unsettled, self._tried = None, self._sure
 
     def _count(self) -> None:

@@ -77,7 +77,7 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
-    #: Whether the attempt failed because of something outside of the topology, which may come back.
+    #: Whether the attempt failed because of something outside of the topology, such as a disk, that may come back.
     broken_outside: bool = False
     #: Why the topology ends, or None. Once it is set, nothing is started or found any more.
     ending: str | None = None
@@ -145,7 +145,7 @@ class Assignments:
     def hello(
         self, worker: int, incarnation: int, process: ProcessId, executor: ProcessId | None = None
     ) -> bool:
-        """Record that a process has started as this life of a worker. Return false if nobody waits for the process."""
+        """Record that a process has started as this life of a worker. Return false if this process is not expected."""
         seat = self.seats[worker]
         if self.ending is not None or seat.incarnation != incarnation or seat.state is not SeatState.PROMISED:
             return False

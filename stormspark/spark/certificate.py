@@ -13,7 +13,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["encrypting_key", "new_certificate"]
 
-#: The keys with which Spark encrypts its own traffic: AES, TLS, and SASL as before Spark 2.2.
+#: The configuration keys that make Spark encrypt its own traffic: with AES, with TLS, or with SASL as before Spark 2.2.
 _KEYS_OF_SPARK = (
     "spark.network.crypto.enabled",
     "spark.ssl.rpc.enabled",

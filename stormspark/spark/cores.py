@@ -18,7 +18,7 @@ __all__ = ["session_cores"]
 
 _log = logging.getLogger(__name__)
 
-#: If the number of Spark executors to come is unknown, the driver waits until none has come for this long.
+#: If nobody knows how many Spark executors will come, the driver waits until no new one has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
 
@@ -28,12 +28,12 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
 
     - ``local[N]`` offers N, and ``local-cluster[n,c,m]`` n x c.
     - On YARN and Kubernetes these are the Spark executors that the application has requested.
-    - With dynamic allocation they are those that it has or requests at its start, and at least one. Further ones come only
-      while tasks wait for them, which is no reason to make more workers.
+    - With dynamic allocation they are those that the application has, or requests at its start, and at least one. Spark adds
+      further ones only while tasks wait for them. That is no reason to make more workers.
     - On a standalone cluster, and anywhere else, only the Spark executors that have registered count. This function waits for
       those to come, for ``wait_secs`` at most.
 
-    Cores that ``spark.task.cpus`` ties up count once per task.
+    If a task takes several cores (``spark.task.cpus``), they count as one.
     """
     executors, context = Executors(spark), spark.sparkContext
     local = cores_of_master(context.master, {"spark.task.cpus": context.getConf().get("spark.task.cpus")})
@@ -54,10 +54,10 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
 
 
 def _registered(look: Callable[[], Sequence[int]], wanted: int | None, wait_secs: float) -> Sequence[int]:
-    """Wait for Spark executors; return what ``look`` returns of them: the slots of each.
+    """Wait for Spark executors, and return the number of slots of each, as ``look`` returns it.
 
-    The wait ends when there are ``wanted`` of them; if that is unknown, when some have come and no more for `_SETTLED_SECS`; and
-    after ``wait_secs`` at the latest.
+    The wait ends when there are ``wanted`` of them. If ``wanted`` is None, it ends when some have come, and no more for
+    `_SETTLED_SECS`. It ends after ``wait_secs`` at the latest.
     """
     began = changed = time.monotonic()
     found = look()

@@ -7,15 +7,15 @@ journal nor an acker query.
     the journal -> the acker query (`acker_stream`), in the JVM:
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
-A record is open while its XOR is not zero (`stormspark.acker.records`). It belongs to a task. While the task's worker lives, the
-worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's open records
-from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
+A record is open while its XOR is not zero (`stormspark.acker.records`). Each record belongs to a task. While the task's worker
+lives, the worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's
+open records from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
-The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the
-driver writes records before Spark commits their batch. It closes them in the journal's commit for the batch in which their
+The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the driver
+writes records before Spark commits their batch. The driver closes records in the journal's commit for the batch in which their
 trees ended. The invariant would break if the watermark passed a record that is still open, because the record would leave the
-query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the row would go to its task
-again, and the task ignores a row that it knows.
+query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give the row to
+its task again. The task ignores a row that it knows.
 
 A batch that is run again brings its own rows again. So the driver closes the records of that batch, and replays none of them.
 """
@@ -104,8 +104,8 @@ class DurableAcker:
         self._plan, self._folder, self._hand_over = plan, folder, hand_over
         self._journal = self._open_journal(scratch, generation)
         last = self._journal.last_time
-        # The first commit takes its time from the wall clock, for people who read it. After that, only commits advance the
-        # acker's time.
+        # The first commit takes its time from the wall clock, for people who read the journal. After that, only commits advance
+        # the acker's time.
         self._time = AckerTime(
             self._journal.delay, round(time.time() * _MICROSECOND) if last is None else last
         )
@@ -148,7 +148,7 @@ class DurableAcker:
     def time(self) -> AckerTime:
         """The acker's time of the next commit, and so of the records that the next batch opens.
 
-        It includes the delay that the journal began with. Workers find old records by this delay.
+        The returned object also has the delay that the journal began with. Workers find old records by this delay.
         """
         return replace(self._time, tried=self._writer.tried)
 
@@ -238,7 +238,7 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker. Without ``first_batch``, the records have left the query's state, so workers get only rows."""
+        """Sort records by worker. If ``first_batch`` is None, the query's state no longer has them, and workers get only rows."""
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]

@@ -39,7 +39,7 @@ class Executors:
         conf = self._context.getConf()
         self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
         self._master = self._context.master or ""
-        #: The executors that explain no later failure: at first those that were lost before this topology started.
+        #: Lost executors that can't be the cause of a later failure: at first those that were lost before this topology started.
         self._gone = self._lost()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
@@ -60,7 +60,7 @@ class Executors:
         ]
 
     def ever(self) -> dict[str, bool]:
-        """All executors that have registered, as far as Spark remembers, each with whether it is still there."""
+        """For each executor that has registered, as far as Spark remembers: whether it is still there."""
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
         }
@@ -68,7 +68,7 @@ class Executors:
     def took_workers(self, lost: Collection[int]) -> bool:
         """Whether workers were ``lost``, and an executor was lost, killed or taken away since the last call.
 
-        Before the first call, executors count that were lost since this object was made.
+        The first call counts the executors that were lost since this object was made.
 
         Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
         """

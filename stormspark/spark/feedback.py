@@ -4,9 +4,9 @@ These readers live in processes of their own on the driver's host. The driver re
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`), as of the last batch
-in which the tasks reported it; null before that. ``limit`` is the number of tuples that the tasks may emit in the next batch;
-null if nothing limits them. The file exists before the first batch, too.
+``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`). The marks are as of
+the last batch in which the tasks reported them; before the first report they are null. ``limit`` is the number of tuples that the
+tasks may emit in the next batch; null if nothing limits them. The file exists before the first batch, too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The forwarder: the Python function that runs in every Spark stage and connects Spark's partitions with the workers.
 
-Spark gives partition p of superstep k to any idle Python process. It may do so again, for a retry, for a speculative
-copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
-carries the partition's record batches to that worker and the reply's record batches back, byte for byte. It does no
-Python work per frame, and it keeps no state except a cache of connections.
+Spark gives partition p of superstep k to any idle Python process. Spark may do so again, for a retry, for a speculative copy of
+the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder carries the
+partition's record batches to that worker and the reply's record batches back, byte for byte. It does no Python work per frame,
+and it keeps no state except a cache of connections.
 
 The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once,
 whole, and only while that attempt lives.**
@@ -95,7 +95,7 @@ class Attempt:
     supersteps: int
     nimbus: Endpoint
     key: Key
-    #: If None, each worker uses the default folder of its own user and host.
+    #: The folder for the workers' logs. If None, each worker uses the default folder of its own user and host.
     log_folder: str | None
     start_timeout_secs: float
     #: The facts that earlier attempts have left for this one. They may be as large as a batch, and stay the same for the whole
@@ -451,8 +451,8 @@ def _route(attempt: Attempt, worker: int) -> _Route:
 def _freeze() -> None:
     """Exclude the modules that this process has imported from garbage collection.
 
-    pyspark's daemon runs a full collection after every task. It takes 20 to 40 ms while the next task waits, and nearly all
-    of that time goes into looking at modules. Present garbage is collected first, because the collector never looks at
+    pyspark's daemon runs a full collection after every task. The collection takes 20 to 40 ms while the next task waits, and
+    nearly all of that time goes into looking at modules. Present garbage is collected first, because the collector never looks at
     frozen objects again. Later objects are collected as usual.
     """
     gc.collect()

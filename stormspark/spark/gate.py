@@ -3,8 +3,8 @@
 ``query.stop()`` interrupts whatever the query's thread is doing. In the middle of a batch it cuts off the batch; in the middle of
 a commit it cuts off the commit. So stormspark never stops a busy query. When a batch has failed or must not begin, the query's
 thread calls `Gate.wait` from inside foreachBatch. There it sleeps *in the JVM*, and only then does the supervisor stop the query.
-The interrupt ends the sleep with an ``InterruptedException``, which goes back through foreachBatch. It is the one exception from
-Python that Spark takes for a clean end, with no error and nothing logged.
+The interrupt ends the sleep with an ``InterruptedException``, which goes back through foreachBatch. This is the one exception
+from Python that Spark takes for a clean end, with no error and nothing logged.
 
 Spark does not commit a batch whose foreachBatch ends at the gate. It runs the batch again, with the same offsets, when
 the query is started from its checkpoint.

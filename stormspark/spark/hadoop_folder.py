@@ -1,4 +1,4 @@
-"""Gives the driver access to a folder behind a URL of any file system that Spark knows. Files are there whole, or not at all."""
+"""Gives the driver access to a folder behind a URL of any file system that Spark knows. A file appears whole, or not at all."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class HadoopFolder:
 class HadoopJournalFiles:
     """The durable acker's journal in a `HadoopFolder` at ``location``.
 
-    Spark's Python sources can't read such a folder. So the files that the acker query still has to read are copied to ``spool``,
-    a local folder: new files, and those that an earlier driver has left.
+    Spark's Python sources can't read such a folder. So this class copies the files that the acker query still has to read to
+    ``spool``, a local folder.
     """
 
     def __init__(self, session: SparkSession, location: str, spool: Path) -> None:

@@ -21,7 +21,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 class Network:
     """The settings of connections between hosts, in the form that `Nimbus` and `Attempt` take.
 
-    ``address`` is the driver's address for Spark executors on other hosts. It is None if there are none.
+    ``address`` is the driver's address for Spark executors on other hosts. It is None if there are no such executors.
     """
 
     address: Address | None

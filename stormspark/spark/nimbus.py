@@ -5,11 +5,11 @@ nimbus where a worker is, and nimbus may order it to start that worker. A worker
 ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a
 worker in a wrong state.
 
-Each process has one connection to nimbus, and each connection has a thread. One condition guards all state. The first
-message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python
-processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
-seconds. A forwarder does so only when it has a new worker to find, or every five seconds while it waits for a reply. While a
-worker starts, a question may take minutes to answer; its thread just waits.
+Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. The first
+message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python processes
+there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five seconds. A
+forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a reply. While a worker
+starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Gathering:
     patience_secs: float
     again: bool  # whether the driver sends the tasks again if they have not reached all Spark executors
     deadline: float = 0.0
-    offered: int = 0  # offers by tasks, of which one Spark executor may run several
+    offered: int = 0  # how many tasks have made an offer; one Spark executor may run several
     #: The Spark executors that have offered, in order of arrival.
     offers: dict[ProcessId, None] = field(default_factory=dict)
     #: The orders that each Spark executor has not fetched yet. None while nimbus waits for more offers.
@@ -205,7 +205,7 @@ class Nimbus:
 
     @property
     def broken_outside(self) -> bool:
-        """Whether the attempt failed because of something outside of the topology, which may come back."""
+        """Whether the attempt failed because of something outside of the topology, such as a disk, that may come back."""
         with self._changed:
             return self._assignments.broken_outside
 
@@ -400,8 +400,8 @@ class Nimbus:
             answer = self._assignments.locate(question.attempt, question.worker)
             deadline = time.monotonic() + self._start_timeout
             while answer is None:
-                # A process that has sent its `Hello` sends heartbeats while it reads its state and opens its tasks, so no
-                # deadline is needed for that.
+                # After its `Hello`, a process sends heartbeats while it reads its state and opens its tasks. So these steps need
+                # no deadline.
                 comes = self._assignments.seats[question.worker].state is SeatState.STARTING
                 left = deadline - time.monotonic()
                 if left <= 0 and not comes:
@@ -576,7 +576,7 @@ class Nimbus:
     def _starts_again(self) -> bool:
         """Whether an earlier attempt has run.
 
-        Then storage and hosts have worked once, and will work again when they are back.
+        If so, storage and hosts have worked once, and a failure may mean that they are away for a while.
         """
         with self._changed:
             return self._assignments.attempt > 0

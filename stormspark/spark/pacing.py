@@ -4,11 +4,11 @@ A batch costs some 0.2 s of CPU, whether or not anything happens in it. Without 
 use all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once
 while something happens, and ever more slowly while nothing does.
 
-A pause delays nothing that workers can see themselves. They look at their spouts and timers during a pause, and report
-when there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And the
-spouts of transactions may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter
-while a tree is open, because message timeouts count only one second of the time between two batches (E10), and while a
-component works outside of its worker.
+A pause delays nothing that workers can see themselves. They look at their spouts and timers during a pause, and report when there
+is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And the spouts of
+transactions may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a tree is
+open, because message timeouts count only one second of the time between two batches (E10). And it is shorter while a component
+works outside of its worker, as in a child process.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["Pacing"]
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: Such work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: The longest pause while something is under way. Together with the time until the next batch begins, it stays
-#: below the gap that timeouts count in full.
+#: The longest pause while something is under way. Together with the time that Spark needs to begin the next batch, it stays below
+#: one second. Message timeouts count a gap of up to one second in full.
 _LONGEST_UNDER_WAY = 0.75
 
 

@@ -61,7 +61,7 @@ class Phases:
         if self._filled:
             phases["filled"] = self._filled
         if query is not None and now - self._looked_at >= _LOOK_SECS:
-            progress = query.lastProgress  # of the previous batch; in the first batch there is none
+            progress = query.lastProgress  # the progress of the previous batch; None in the first batch
             if progress is not None:
                 self._looked_at = now
                 durations = progress["durationMs"]

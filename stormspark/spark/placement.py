@@ -39,7 +39,7 @@ __all__ = ["Placement"]
 
 _log = logging.getLogger(__name__)
 
-#: If the number of executors to come is unknown, the driver waits until none has come for this long.
+#: If nobody knows how many executors will come, the driver waits until no new one has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
 #: The driver runs jobs until a task has run on each executor, but for no longer than this. A new executor takes its first task

@@ -24,7 +24,7 @@ _STALLED_ROUNDS = 3
 
 
 class Prolonging:
-    """The decision, for one topology, whether its running batch gets another round.
+    """Decides for one topology whether its running batch gets another round.
 
     ``spouts`` are the source spouts with a native source, which Spark itself reads. After each round, call `Throttle.observe`
     first, and then `observe`.
@@ -52,7 +52,7 @@ class Prolonging:
 
     @property
     def stalled(self) -> bool:
-        """Whether rows wait, and have not become fewer for some rounds: spouts are deactivated, or nothing is acked."""
+        """Whether rows wait and have not become fewer for some rounds, because spouts are deactivated or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
     def observe(self, reports: Sequence[WorkerReport]) -> None:

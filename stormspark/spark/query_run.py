@@ -1,6 +1,6 @@
 """One run of the data query, the query that runs a topology: from its start at the checkpoint to its end at the gate.
 
-Two threads use it. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
+Two threads use a run. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
 (`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
 to the gate. It never decides how the topology goes on, and it never lets an exception of a failed batch reach Spark.
 """
@@ -105,7 +105,7 @@ class QueryRun:
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
-        #: Limits with which to start the query again once the running batch is committed. This is no failure.
+        #: New limits. The query has to be started again with them once the running batch is committed. That is no failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
@@ -237,7 +237,8 @@ class QueryRun:
         if not self.stop_wanted.is_set():
             return False
         if self.acker is None and self._prolonging.stalled:
-            # Nothing takes the rows, and no acker keeps them. The batch stays uncommitted, so Spark reads its rows again.
+            # No spout takes the waiting rows, and there is no acker to keep them. So the batch stays uncommitted, and Spark reads
+            # its rows again.
             self._to_the_gate()
         return self.acker is not None
 

@@ -43,8 +43,9 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
     """Partition ``df``, batch or streaming, for the tasks of a consumer. Its columns stay as they are.
 
     The result has one partition per task, except for `SinglePartition` (one) and `Stay` (those of ``df``). The order of rows
-    within a partition is not defined. `RoundRobin` is even up to one row per partition of ``df``. For `ByChooser` each
-    partition of ``df`` is a sender task with a chooser of its own; in a stream, each batch begins with new choosers.
+    within a partition is not defined. With `RoundRobin`, two tasks differ by at most one row per partition of ``df``. For
+    `ByChooser` each partition of ``df`` is a sender task with a chooser of its own; in a stream, each batch begins with new
+    choosers.
 
     Raises `InvalidTopologyError` if ``df`` lacks a column that the repartitioning names.
 

@@ -1,9 +1,9 @@
 """Decides whether and when a failed batch is tried again, and what to log meanwhile. It uses neither a clock nor Spark.
 
 Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
-(``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the
-cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A committed batch
-ends a row of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
+(``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the cluster
+took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A committed batch ends such a
+series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Retries:
     own: int = 0
     #: Why the last attempt failed.
     reason: str = ""
-    #: The time of the first failure of this row with a cause outside of the topology; None if there was none.
+    #: The time of the first of these failures with a cause outside of the topology; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 
@@ -107,7 +107,7 @@ class Retries:
         return None
 
     def succeeded(self) -> None:
-        """Start anew, because a batch has been committed since the last failure. Later failures don't continue the row.
+        """Start anew, because a batch has been committed since the last failure. Later failures begin a new series.
 
         >>> retries = Retries(most_attempts=2, outage_secs=600.0, longest_delay_secs=30.0)
         >>> retries.failed(7, "bolt b raised", outside=False, now=0.0)

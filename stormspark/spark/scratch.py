@@ -1,7 +1,7 @@
 """The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
-The driver removes it when the topology ends. If the driver is killed, its workers remove it. If all of them are killed
-together, as when memory runs out, the folder stays, and a later topology of the same user on the same host removes it.
+The driver removes it when the topology ends. If the driver is killed, its workers remove it. If all of them are killed together,
+as when memory runs out, the folder stays. A later topology of the same user on the same host removes it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _is_left_over(folder: Path) -> bool:
     """Whether the driver that made this folder, on this host, is dead."""
     mark = folder / _MARK
     try:
-        # Believe nothing in a folder that others can write to. The driver of a new folder may not listen yet.
+        # Don't trust a folder that others can write to. Keep a new folder, because its driver may not listen yet.
         old = is_private(folder) and time.time() - mark.stat().st_mtime > _LEAST_AGE_SECS
         if not old or mark.read_text(encoding="utf-8") != _this_host():
             return False

@@ -39,9 +39,9 @@ _INSTALL_JAVA = (
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
-#: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. This
-#: one does not. Spark then writes the checkpoint files through it, too. It is for local paths only; object stores keep their
-#: own file systems.
+#: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
+#: system in our jar does not. Spark then writes the checkpoint files through it, too. It is for local paths only, and object
+#: stores keep their own file systems.
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -55,9 +55,9 @@ def local_session(
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
-    ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the
-    folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder; it is rotated like other logs.
-    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
+    ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the folder
+    of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs. Raises
+    `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
     """
     require_java()
     conf = conf or {}
@@ -79,7 +79,8 @@ def local_session(
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")
-        # The jar goes on the class path. Spark would fetch a jar in `spark.jars` by means of a file system that this jar has.
+        # The jar goes on the class path. To fetch it from `spark.jars`, Spark would already need the file system that it
+        # contains.
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.extraClassPath": str(jar),

@@ -8,18 +8,18 @@ It makes the same promises as `stormspark.checkpoint.state_table`. A batch is in
 One driver writes. The error of a failed commit does not say whether the commit is in the log, so the driver then reads the log.
 
 **How only one driver writes.** Delta lets an application number its entries, as versions of that application. Here the
-application is ``stormspark``; the high bits of a version are the generation, and the low bits a number that grows with every
-try. Delta silently drops an entry whose version is not above the last one. Of two entries that are written at the same time
-it rejects one, because both writers have read the last version. So once a later generation has written anything, no entry of
-an earlier one gets in, even if it was under way. To find out whether a write has left an entry, the driver looks at the
-version that Delta reports for this session, or else at the newest entry of the log.
+application is ``stormspark``. The high bits of a version are the generation. The low bits are a number that grows with every try.
+Delta silently drops an entry whose version is not above the last one. Of two entries that are written at the same time it rejects
+one, because both writers have read the last version. So once a later generation has written anything, no entry of an earlier one
+gets in, even if it was under way. To find out whether a write has left an entry, the driver looks at the version that Delta
+reports for this session, or else at the newest entry of the log.
 
 **The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. It
-takes longer the more state there is. So it is due only when the number of changes since the last compaction reaches the number of
-rows that it left. On average, compaction then writes about one more row per change. The replaced files stay until somebody runs a
+takes longer the more state there is. So it is due only when at least as many rows were added since the last compaction as that
+compaction left. On average, compaction then writes about one more row per change. The replaced files stay until somebody runs a
 ``VACUUM``, which may run at any time.
 """
 
@@ -152,7 +152,7 @@ class SparkStateTable:
         self._stand: _Stand | None = None
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
-        self._number, self._token = -1, ""  # of the last try
+        self._number, self._token = -1, ""  # the number and the token of the last try
         self._compact_after = _COMPACT_AFTER
 
     # -- what is in the table --------------------------------------------------------------------
@@ -340,7 +340,7 @@ class SparkStateTable:
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted
         if not enough and stand.entries < _COMPACT_AT_LAST + self._compact_after:
             return False
-        self._compact_after = stand.entries + _COMPACT_AFTER  # if it fails
+        self._compact_after = stand.entries + _COMPACT_AFTER  # when to try again, if this try fails
         horizon = self._horizon(stand)
         try:
             rows = self._rows().where(f"kind <> '{_ANNOUNCED}' or txid > {stand.txid}")
@@ -402,7 +402,7 @@ class SparkStateTable:
         Raises `CheckpointError` if a later entry of somebody else has changed the table.
         """
         newest: _Stand | None = None
-        changed = ""  # by somebody else
+        changed = ""  # the last change by somebody else
         for version, operation, metadata in entries:
             stand = stand_in(metadata)
             if stand is None:

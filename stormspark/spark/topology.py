@@ -109,9 +109,9 @@ def submit(
     before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now"
     the topology processes the rows that its sources have at this moment, and then ends.
 
-    Raises `InvalidTopologyError`; `UnsupportedEnvironmentError`; `TopologyAlreadyRunningError` if this process already
-    runs a topology of the same name (A14); or `CheckpointError` if the folder belongs to another topology. A later failure
-    ends the topology, and `SparkTopology.error` holds it.
+    Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
+    runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
+    the topology, and `SparkTopology.error` holds it.
     """
     if trigger not in TRIGGERS:
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
@@ -307,7 +307,7 @@ class SparkTopology:
         return self._limits.units
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Stories of trees that failed, and of some that did not, newest first, as the workers on this host wrote them."""
+        """The stories that the workers on this host wrote, newest first: of trees that failed, and of some that did not."""
         # The folder also holds the stories of earlier runs.
         stories = [story for story in read_stories(self._log_folder) if story.ended >= self._began]
         return stories if root is None else stories_of(stories, root)
@@ -322,8 +322,8 @@ class SparkTopology:
         The workers deactivate and close their spouts, and clean up their bolts.
 
         If batches are transactions, bolts may hold tuples over the end of a batch. Nobody can emit such a tuple again if its
-        spout is no source. If any spout is no source, this method therefore deactivates the spouts first, and gives the held
-        tuples one message timeout to be acked, as Storm does.
+        spout is no source spout. So if the topology has such a spout, this method first deactivates the spouts. Then it gives the
+        held tuples one message timeout to be acked, as Storm does.
         """
         self._wait_for_held()
         self._stop_wanted.set()
@@ -643,8 +643,8 @@ class SparkTopology:
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # Most forwarders find out by themselves that the attempt is over. Cancel the jobs for the other ones, which wait,
-                # and for tasks that have not begun.
+                # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs ends forwarders that wait,
+                # and tasks that have not begun.
                 run.cancel()
             end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
             if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):

@@ -5,15 +5,14 @@ more rows wait in memory, a failure repeats more work, and a stop takes longer. 
 limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been so for some rounds in a
 row, and did not change just before (`_PAUSE_SECS`):
 
-- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit they should take `_ROUNDS` rounds. One
-  round would be too few, because a bolt that is slow for a while becomes fast again.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. One round
+  would be too few, because a bolt that is slow for a while becomes fast again.
 - too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
   for less than a `FACTOR`-th of the target. The new limit lets the bolt work for the whole target, but grows at most
   `_MOST_GROWTH`-fold.
 
-Nothing shows whether a source has more rows than it gave. If a source gives few rows, the reason may be the limit, or there are
-no more rows. So the limit is raised at first. If a larger limit then brings no more rows per batch, the limit was not the
-reason (`_FULL`).
+Nothing shows whether a source has more rows than it gave. If a source gives few rows, the reason may be the limit, or that it has
+no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason (`_FULL`).
 
 This module reads no clock: time is an argument.
 """

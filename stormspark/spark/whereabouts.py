@@ -1,7 +1,7 @@
 """Finds the folders of a topology by its name, for commands that look at a topology of another process.
 
-A topology writes ``topology.json`` into its log folder when it starts, and the file stays. It can be found by name only if
-the log folder is the default one.
+A topology writes ``topology.json`` into its log folder when it starts, and the file stays. A topology can be found by name only
+if its log folder is the default one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     builder -> streamlets, each a stage -> spouts and bolts of `stormspark.api`
 
-`docs/streamlet.md` shows it. Files written for Heron, with ``heronpy.streamlet`` in their imports, run unchanged.
+`docs/streamlet.md` describes this API. Files written for Heron, with ``heronpy.streamlet`` in their imports, run unchanged.
 """
 
 from stormspark.streamlet.builder import Builder

@@ -47,8 +47,8 @@ class Builder:
         """Return a streamlet of a source's elements.
 
         The source may be a `Generator`, or a function without arguments that returns the next element, or None if there is
-        nothing now. It may also be any spout. Then ``element(tup)`` makes an element from each tuple of its ``stream``; by
-        default the element is the tuple's first value.
+        nothing now. The source may also be any spout. Then ``element(tup)`` makes an element from each tuple of its ``stream``;
+        by default the element is the tuple's first value.
 
         Raises `InvalidTopologyError` for anything else.
         """

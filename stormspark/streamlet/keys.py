@@ -41,7 +41,7 @@ def _length(element: Any) -> int | None:
         return None
 
 
-@lru_cache(maxsize=1 << 16, typed=True)  # not all values with equal hashes can be compared
+@lru_cache(maxsize=1 << 16, typed=True)  # typed: some values with equal hashes can't be compared
 def key_hash(key: Any) -> int:
     """Return a number that is the same for equal keys, in every process.
 

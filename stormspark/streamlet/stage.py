@@ -1,4 +1,4 @@
-"""A stage: one operation of a topology of streamlets as declared, and the spout or bolt that it becomes."""
+"""A stage: one declared operation on streamlets, which becomes a spout or a bolt of the topology."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Stage:
 
 
 def in_order(sources: Iterable[Stage]) -> list[Stage]:
-    """Return the stages that depend on no other sources than ``sources``, each after the stages that it subscribes to.
+    """Return the stages that depend on these sources alone, each after the stages that it subscribes to.
 
     The order is depth first. Heron numbers the names of stages in the same order.
     """

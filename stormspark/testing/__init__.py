@@ -1,6 +1,6 @@
 """Tools to test topologies on either engine, and single components without an engine (J25, W10).
 
-``docs/testing.md`` shows them.
+``docs/testing.md`` describes them.
 """
 
 from stormspark.testing.acks import AckFailDelegate, AckTracker

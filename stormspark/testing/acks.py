@@ -25,7 +25,7 @@ class AckFailDelegate(Protocol):
 
 
 class AckTracker:
-    """Records acks and fails so that the test can read them, whatever process the spout's task is in.
+    """Records acks and fails so that the test can read them, whichever process the spout's task is in.
 
     It combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: keep one in ``__init__`` and
     call its `ack` and `fail`. Driver and workers must run on one host, as for `FeederSpout`.

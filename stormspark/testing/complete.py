@@ -75,8 +75,8 @@ def complete_topology(
     ``mocked_sources`` replaces spouts by given tuples, which are emitted once and reliably. Other spouts run as they are. A
     spout that emits nothing in two batches counts as ended. ``conf`` overrides the topology's configuration.
 
-    On the ``"local"`` engine time is simulated. It passes only while trees are open and nothing happens, so ticks and
-    windows come, and tuples that no bolt acks time out. On ``"spark"`` time is real. ``spark`` is the session, as for
+    On the ``"local"`` engine time is simulated. It passes only while trees are open and nothing happens. So ticks and windows
+    come, and tuples that no bolt acks time out. On ``"spark"`` time is real. ``spark`` is the session, as for
     `stormspark.spark.submit`, and the workers must run on this host.
 
     Raises `InvalidTopologyError` for a mock of a component that is not a spout, and `EmitError` for a mocked tuple that does
@@ -147,7 +147,7 @@ def _locally(
 def _on_spark(
     topology: Topology, conf: Mapping[str, Any], spark: Any
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
-    from stormspark.spark import submit  # only here: importing this package must not need Spark
+    from stormspark.spark import submit  # here, so that importing this package needs no Spark
 
     running = submit(topology, spark, conf=conf)
 

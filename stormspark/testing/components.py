@@ -76,7 +76,7 @@ class FixedTupleSpout(Spout):
 
     @property
     def source_tuples(self) -> list[FixedTuple]:
-        """The tuples that the spout emits, those of all tasks."""
+        """All tuples of the spout, whichever task emits them."""
         return list(self._tuples)
 
     @property

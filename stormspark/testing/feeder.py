@@ -101,8 +101,8 @@ class FeederSpout(Spout):
     ) -> Hashable | None:
         """Let one of the spout's tasks emit ``values``. Call it at any time, from any thread. Returns the message id.
 
-        As in Storm, a fresh id is made if no ``message_id`` is given. With None the tuple is emitted unreliably, so no
-        object is informed of its end. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9), and
+        As in Storm, a fresh id is made if no ``message_id`` is given. With None the tuple is emitted unreliably, so the delegate
+        is not called for it. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9), and
         `SerializationError` for values that can't be pickled.
         """
         fields = self._streams.get(stream)

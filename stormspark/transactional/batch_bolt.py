@@ -155,7 +155,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         (self._instance or self._made(collector)).execute(tup)
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Finish the batch in the instance of the current attempt, which is made if no tuple has come."""
+        """Finish the batch in the current attempt's instance. If no tuple has come, this makes the instance first."""
         (self._instance or self._made(collector)).finish_batch()
 
     def _made(self, collector: BasicOutputCollector) -> BatchBolt:

@@ -1,9 +1,9 @@
 """The coordinator's task: at most one transaction per batch, and its metadata as state (G3, G5).
 
-Storm stores metadata in ZooKeeper before any component may act on it. Here it is part of the batch's own commit, which comes
-after committers have acted. So if there are committers, the metadata is also *announced*: the driver stores it when all other
-bolts have finished the batch, before the first committer does. When the batch comes again, it has the announced metadata,
-whatever process has died.
+Storm stores metadata in ZooKeeper before any component may act on it. Here the metadata is part of the batch's own commit, which
+comes after committers have acted. So if there are committers, the metadata is also *announced*: the driver stores it when all
+other bolts have finished the batch, before the first committer does. When the batch comes again, it has the announced metadata,
+whichever process has died.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ class EmitterBolt(_SpoutBolt):
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
     """Emits for an `OpaquePartitionedTransactionalSpout`.
 
-    The user's emitter returns a value for each partition, usually the end of the piece. These values are state, and are committed
-    with the batch.
+    For each partition, the user's emitter emits a piece and returns a value, usually the end of the piece. These values are
+    state, and are committed with the batch.
     """
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:

@@ -39,7 +39,7 @@ class Coordinator(ABC, Generic[M]):
 
     @abstractmethod
     def initialize_transaction(self, txid: int, previous: M | None) -> M:
-        """Return the metadata of transaction ``txid``. The emitters make its tuples from it, as often as they are called.
+        """Return the metadata of transaction ``txid``, from which the emitters make the transaction's tuples.
 
         ``previous`` is the metadata of the previous transaction, or None for the first one. This method is called again for
         the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no transaction

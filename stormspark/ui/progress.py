@@ -25,7 +25,8 @@ class Progress:
     topology: str
     seconds: float
     batches: int
-    #: Mean duration of the batches that ended in the last few seconds. If none did, that of all batches; None if none ever ended.
+    #: The mean duration of the batches that ended in the last few seconds, or else of all batches. None before the first one
+    #: ends.
     batch_ms: float | None
     #: ``execute`` calls of all bolts.
     executed_per_s: float
@@ -103,7 +104,7 @@ class Speedometer:
             },
         )
         self._samples.append(new)
-        # Keep one sample from before the window, the last one, so that the rates span the whole window.
+        # Keep the last sample from before the window, so that the rates span the whole window.
         while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
             self._samples.popleft()
         old = self._samples[0]

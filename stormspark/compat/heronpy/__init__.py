@@ -5,12 +5,12 @@
     component_spec     the result of ``spec()``, and its streams
     components         the base classes of spouts and bolts
     window_bolt        the two windowed bolts
-    stream, custom_grouping, task_hook, metrics, global_metrics, state, serializer, tuples, constants      other names for users
+    stream, custom_grouping, task_hook, metrics, global_metrics, state, serializer, tuples, constants      other modules for users
     configuration      values that are strings when they are submitted, and typed when they are read
     lowering           from specs to declarations of `stormspark.api`
     groupings          from Heron's groupings to those of stormspark
     delegates          in a task: emits, acks and logs for a component
-    tasks              the spout and the bolt of the engine, around the user's own
+    tasks              the spout and the bolt that the engine runs, with the user's own inside
     contexts           the contexts from which tasks and custom groupings learn about the topology
     hooks              calls the user's task hooks from one hook of stormspark
 

@@ -50,7 +50,7 @@ class HeronComponentSpec:
 
     @property
     def place(self) -> str:
-        """The line, the kind, the name and the class, for errors."""
+        """The component's place, for errors: the user's line, and the component's kind, name and class."""
         kind = "spout" if self.is_spout else "bolt"
         named = f" {self.name!r}" if self.name is not None else ""
         return f"{self.declared_at}: {kind}{named} ({self.python_class_path})"

@@ -213,7 +213,7 @@ class BoltDelegate(_Delegate):
         return tasks if need_task_ids else None
 
     def _open(self, anchors: Iterable[Any]) -> list[Tuple]:
-        """The engine's tuples of the anchors that are still open. Anchors that are no tuples are left out, as in Heron."""
+        """The engine's tuples for those anchors that are still open. Anchors that are no tuples are left out, as in Heron."""
         found = []
         for anchor in anchors:
             if not isinstance(anchor, HeronTuple) or anchor.roots is None:

@@ -56,7 +56,7 @@ class Hooks:
 
 
 class _Forwarder(TaskHook):
-    """The hook of the engine: calls the user's hooks with heronpy's objects."""
+    """The one hook that the engine calls. It calls the user's hooks with heronpy's objects."""
 
     def __init__(self, hooks: list[ITaskHook], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._hooks, self._delegate = hooks, delegate

@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """Call `put_first` for each folder, also for those on the module path. Afterwards the last of ``folders`` is first there."""
+    """Put these folders before all others on the module path, even if they are on it already. The last one comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -109,7 +109,8 @@ def _imported(file: Path) -> ModuleType:
     if module not in _at_import:
         if submitted:
             cloudpickle.register_pickle_by_value(module)
-            with capturing() as submitted:  # again: the first submission was pickled by reference
+            # Let the file submit again, because the first submission was pickled by reference.
+            with capturing() as submitted:
                 importlib.reload(module)
         _at_import[module] = submitted
     return module

@@ -10,8 +10,8 @@
     component, bolt, spout, tuples, values, pipes        pystorm's components
     adapter, bolt_adapter, spout_adapter, task_log, shipping      the surroundings of pystorm's component in a task
 
-``stormspark/compat/on_path/streamparse`` holds the packages ``streamparse`` and ``pystorm`` that
-users import: names, and no code.
+``stormspark/compat/on_path/streamparse`` holds the packages ``streamparse`` and ``pystorm`` that users import. They have only
+names and no code.
 """
 
 from stormspark.compat.streamparse.lowering import lower

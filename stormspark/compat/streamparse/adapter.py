@@ -37,7 +37,7 @@ def _revived(adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str
 
 
 def handle(component: Component, error: Exception) -> None:
-    """Handle an exception as pystorm does (C14). It is raised again if it ends the instance."""
+    """Handle an exception as pystorm does (C14). An exception that ends the instance is raised again."""
     try:
         component._handle_run_exception(error)
     except Exception as another:

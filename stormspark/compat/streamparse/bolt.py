@@ -43,8 +43,8 @@ class _Switch:
 class Bolt(Component):
     """A bolt of pystorm, whose ``process`` gets each tuple.
 
-    A tuple is acked when ``process`` returns, and failed when it raises. It is the anchor of all tuples that are emitted
-    meanwhile (C12, C13).
+    A tuple is acked when ``process`` returns, and failed when ``process`` raises. The tuple is the anchor of all tuples that are
+    emitted meanwhile (C12, C13).
 
     >>> class Split(Bolt):
     ...     def process(self, tup):

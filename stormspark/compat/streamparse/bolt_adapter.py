@@ -26,7 +26,7 @@ class BoltSurroundings(Surroundings):
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: By id: the open tuples whose ``id`` the bolt has read. It can name only these by their ids.
+        #: The open tuples whose ``id`` the bolt has read, by id. The bolt can name only these by their ids.
         self.named: dict[str, Tuple] = {}
         # A BatchingBolt acks the tuples of its batches by itself.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
@@ -38,7 +38,7 @@ class BoltSurroundings(Surroundings):
 
     @property
     def batch(self) -> list[Tuple] | None:
-        """The tuples that emits are anchored to in place of the current tuple; None: the current tuple."""
+        """The tuples that emits are anchored to; None if emits are anchored to the current tuple."""
         return self.passage.batch  # type: ignore[no-any-return]
 
     @batch.setter

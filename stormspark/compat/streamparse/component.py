@@ -28,7 +28,7 @@ class _Reports(Protocol):
 
 
 class _LastValues(Metric):
-    """The last values that ``report_metric`` was given since the last reading, by name."""
+    """For each name, the newest value that ``report_metric`` got since the last reading."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}

@@ -8,14 +8,14 @@ __all__ = ["SpecKeyError", "SpecTypeError", "SpecValueError"]
 
 
 class SpecValueError(InvalidTopologyError):
-    """A value is not allowed. This is a ValueError."""
+    """The error for a value that is not allowed. It is a ValueError."""
 
 
 class SpecTypeError(InvalidTopologyError, TypeError):
-    """A value has the wrong type. This is a TypeError."""
+    """The error for a value of the wrong type. It is a TypeError."""
 
 
 class SpecKeyError(InvalidTopologyError, KeyError):
-    """There is no component or stream of that name. This is a KeyError."""
+    """The error for the name of an unknown component or stream. It is a KeyError."""
 
     __str__ = Exception.__str__  # a KeyError's own __str__ puts the message in quotes

@@ -29,7 +29,7 @@ class ShellComponent:
 
 @dataclass
 class ComponentObject:
-    """A component's object. One of the three attributes is set."""
+    """A component's object. Exactly one of the three attributes is set."""
 
     serialized_java: bytes | None = None
     shell: ShellComponent | None = None

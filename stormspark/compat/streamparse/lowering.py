@@ -57,9 +57,9 @@ def lower(
     environment: str | None = None,
     folder: Path | None = None,
 ) -> Topology:
-    """Return the topology ``name`` of a DSL class. Its own ``config`` overrides ``conf``.
+    """Return the topology ``name`` of a DSL class. The class's own ``config`` overrides ``conf``.
 
-    ``environment`` selects the parallelism if a spec has several by environment. ``folder`` is where shell components run.
+    ``environment`` selects the parallelism if a spec has one for each environment. ``folder`` is where shell components run.
     Raises `InvalidTopologyError` for a spec that can't run here, with its line and what to do instead.
 
     >>> from stormspark.compat.streamparse.storm import Spout

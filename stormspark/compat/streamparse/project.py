@@ -27,8 +27,9 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     ``config.json`` is looked for in the file's folder and above it. The folder of ``config.json``, the folder ``src`` in it, and
     the folder ``src`` beside the file's folder are on the module path, here and in workers.
 
-    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported: with the user's line and, for a
-    missing module, the requirements file that names it. Raises `InvalidTopologyError` for a topology that can't run.
+    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line and,
+    for a missing module, the requirements file that names this module. Raises `InvalidTopologyError` for a topology that can't
+    run.
     """
     file = Path(file)
     config = find_config(file)
@@ -66,7 +67,7 @@ def _chosen(module: ModuleType, file: Path, name: str | None) -> tuple[TopologyT
         for attribute, value in vars(module).items()
         if isinstance(value, TopologyType) and value.specs  # not the base class itself
     }
-    # streamparse takes the first class. But the user more likely means one that the file defines than one that it imports.
+    # streamparse takes the first class. But the user more likely means a class that the file defines than an imported one.
     own = {
         attribute: cls for attribute, cls in classes.items() if cls.__module__ == module.__name__
     } or classes

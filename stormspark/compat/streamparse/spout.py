@@ -65,7 +65,7 @@ class ReliableSpout(Spout):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.failed_tuples: Counter[Hashable] = Counter()
-        #: By id: the values, stream, direct task, and whether task ids were requested.
+        #: The emits that are not acked, by id: values, stream, direct task, and whether task ids were requested.
         self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool]] = {}
 
     def ack(self, tup_id: Hashable) -> None:

@@ -56,7 +56,7 @@ class GlobalStreamId:
     """
 
     def __init__(self, componentId: Any = None, streamId: str | None = None) -> None:  # noqa: N803 - Storm's names
-        self.componentId = componentId  # a name, or the spec that has none yet
+        self.componentId = componentId  # a name, or a spec that has no name yet
         self.streamId = streamId
 
     def __eq__(self, other: object) -> bool:

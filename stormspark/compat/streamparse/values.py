@@ -1,9 +1,8 @@
 """Copies values between two components, with the same result as pystorm's JSON, but without JSON.
 
-In pystorm, a component is a process of its own, so the values that it emits are copied. It may change an emitted list
+In pystorm, a component is a process of its own, so the values that it emits are copied. The component may change an emitted list
 afterwards, and the next bolt gets a list even if a Python tuple was emitted. Projects rely on that. So lists, tuples and
-dictionaries are copied here. Strings and numbers, which are immutable, travel as they are. So do values that JSON can't
-write.
+dictionaries are copied here. Strings and numbers, which are immutable, travel as they are. So do values that JSON can't write.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Brokers:
     def ends(self, partitions: Iterable[Partition]) -> Positions:
         """Return the offsets up to which messages can be read.
 
-        They lie before any open Kafka transaction, unless the spout reads uncommitted messages.
+        These offsets lie before any open Kafka transaction, unless the spout reads uncommitted messages.
         """
         return self._offsets(partitions, "latest")
 
@@ -314,7 +314,7 @@ class EndsWatch:
             except KafkaException:
                 self.reachable = False
                 time.sleep(_AWAY_SECS)
-            except Exception as error:  # not an error of Kafka's: `ask` raises it
+            except Exception as error:  # this is no error of Kafka's, so `ask` raises it
                 self._failed = error
             else:
                 self.reachable = self.known = True

@@ -70,7 +70,7 @@ class _Options:
     retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
     record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
     #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7). The tuple goes to
-    #: the default stream. If the translator does not have that stream, it may have only one other, and the tuple goes there.
+    #: the default stream. If the translator lacks that stream, it must have exactly one stream, and the tuple goes there.
     emit_null_tuples: bool = False
     #: Whether tuples have message ids even if the guarantee needs none: for max spout pending and the statistics.
     tuple_tracking_enforced: bool = False
@@ -78,9 +78,9 @@ class _Options:
     max_offsets_per_trigger: int | None = None
     #: Whether a topic that does not exist when the topology starts is an error, or is waited for.
     unknown_topic: Literal["fail", "wait"] = "fail"
-    #: What the topology does if a partition's log was cut, because a new leader did not have all of it or a disk was lost:
-    #: continue at the log's new end, or stop. If no topic id shows whether the log was cut or the topic was deleted and made
-    #: again, "continue" reads the whole topic again, or with AT_MOST_ONCE continues at the new end.
+    #: What the topology does if a partition's log was cut (a new leader did not have all of it, or a disk was lost): continue at
+    #: the log's new end, or stop. Without topic ids, nobody can tell whether the log was cut or the topic was made again. Then
+    #: "continue" reads the whole topic again; with AT_MOST_ONCE it continues at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"

@@ -1,10 +1,11 @@
 """Decides when to believe that a log is no longer the one that was read: its topic was made again, or the log was cut.
 
-Kafka's logs only grow, unless a topic is deleted and made again, or messages are lost with a disk, or by the election of a leader
-that did not have them. But a broker that has just become the leader may not know the log's end yet, and a broker that was away
-may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
-answers. Until then no more messages of the partition are handed out. If the topic's id was not known when the log was read, or
-is not known now, it is unknown whether the topic was made again or the log was cut, and the result says so.
+Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. And messages may be lost: with a disk, or
+because a broker without them became the leader. But an answer may also be wrong for a while: a broker that has just become the
+leader may not know the log's end yet, and a broker that was away may still know a deleted topic. So stormspark acts on such a
+change only if Kafka has reported it for some time, and in several answers. Until then no more messages of the partition are
+handed out. Only the topic's id tells a topic that was made again from a log that was cut. If the former or the present id is not
+known, the result says that it is unclear which has happened.
 
 This module is pure: Kafka's answers come as arguments.
 """
@@ -25,7 +26,7 @@ _SURE_ANSWERS = 3
 
 
 class _Reported(NamedTuple):
-    """A reported change: when and in which answer Kafka reported it first and last, and the lowest end that Kafka reported."""
+    """A reported change: the times and the answers of Kafka's first and last report of it, and the lowest reported end."""
 
     since: float
     first: int

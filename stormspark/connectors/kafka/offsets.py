@@ -5,9 +5,9 @@ These functions are pure: everything that is known about Kafka comes as argument
 A position is the offset of the next message to hand out. Spark's checkpoint holds positions as {topic: {partition: position}},
 and a topology goes on from there.
 
-A partition's first position is recorded before any of its messages is handed out. The batch that records it hands out none of the
-partition's messages; the position is only part of the batch's end. The partition's next range begins there. So a batch that runs
-again has the same ranges, whatever the strategy is, and whatever Kafka says by then.
+A partition's first position is recorded before any of its messages is handed out. The batch that records the position hands out
+none of the partition's messages. The position only becomes part of the batch's end, and the partition's next range begins there.
+So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka says by then.
 
 The positions are `{}` until Kafka has answered for all existing partitions. After that they are never `{}`: a topic that does not
 exist yet is `{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`.
@@ -45,12 +45,12 @@ __all__ = [
     "topic_ids",
 ]
 
-#: Low marks are the lowest open offsets of partitions. Under this key, they say how often the tasks have been asked for them.
-#: No partition has this name.
+#: A key in a spout's low marks (the lowest open offset of each partition). Its value is how often the tasks have been asked for
+#: these marks. No partition has this name.
 ASKED = ""
 #: Under this key, a topic's positions have the topic's id. No partition has this number.
 ID = "id"
-#: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. It is as many as
+#: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. That is as many as
 #: a fast topology processes per batch, so a small batch does not keep the next one small.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.

@@ -63,7 +63,7 @@ _log = logging.getLogger(__name__)
 class PlannerSettings:
     """The settings of a `KafkaSpoutConfig` that planning needs. Unlike translators, they can always be pickled."""
 
-    client_conf: Mapping[str, Any] = field(repr=False)  # holds passwords
+    client_conf: Mapping[str, Any] = field(repr=False)  # may hold passwords
     names: tuple[str, ...]
     pattern: re.Pattern[str] | None
     commits: bool
@@ -113,7 +113,8 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: For a run that stops at the current ends: the offsets at which it stops. One that lies before the position has no effect.
+    #: For a run that stops at the current ends: the offsets at which it stops. An offset before the partition's position has no
+    #: effect.
     _target: Positions | None = field(default=None, init=False)
     #: The positions before which all messages are acked or given up, as far as tasks have reported.
     _done: Positions | None = field(default=None, init=False)
@@ -182,7 +183,8 @@ class KafkaPlanner:
     def _missing(self, first: Positions) -> bool:
         """Whether an existing partition has not answered yet.
 
-        If reading began without such a partition, the partition would later be taken for one that was added after the start.
+        If reading began without such a partition, the planner would later take the partition for one that was added after the
+        start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
@@ -195,10 +197,10 @@ class KafkaPlanner:
         return bool(silent)
 
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
-        """Return the changes without partitions whose logs still have everything that was read.
+        """Return the changes, except those of partitions whose logs still have everything that was read.
 
-        Kafka reports the beginning of an open Kafka transaction as the end of such a log. The position lies beyond it, because
-        the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
+        Kafka reports the beginning of an open Kafka transaction as the end of such a log. The position lies beyond this end,
+        because the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
         if not lower:

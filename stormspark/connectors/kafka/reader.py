@@ -5,9 +5,9 @@ their turn. The messages of a partition arrive in order, and without gaps except
 aborted messages and transaction markers have offsets, but no consumer gets them. So a range ends when a message beyond it
 arrives, or when Kafka says that the partition ends.
 
-**The reader never gives a consumer a second position for the same partition.** Otherwise an answer to the first request could be
-taken for an answer to the second one, and a gap in it for a gap in the log. If reading has to start over, because a batch runs
-again or retention has removed messages, the reader makes a new consumer. That is rare.
+**The reader never gives a consumer a second position for the same partition.** Otherwise the reader could take an answer to the
+first request for an answer to the second one, and a gap in that answer for a gap in the log. If reading has to start over,
+because a batch runs again or retention has removed messages, the reader makes a new consumer. That is rare.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class KafkaSpout(RangeSpout):
         self._asked = 0
 
     def _stream_of_null_tuples(self) -> str:
-        """Return the default stream, or if the translator has only one other stream, that one."""
+        """Return the default stream if the translator has it, and otherwise the translator's only stream."""
         streams = list(self._streams)
         if DEFAULT_STREAM not in streams and len(streams) > 1:
             names = ", ".join(map(repr, streams))
@@ -123,7 +123,7 @@ class KafkaSpout(RangeSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Return the range's messages that Kafka has now, and the rest of the range, or None if nothing is left."""
+        """Return the range's messages that Kafka has now, and the rest of the range; the rest is None if nothing is left."""
         wanted = Range(*range)
         topic, partition, start, end, _ = wanted
         if self._reader is None:

@@ -1,6 +1,4 @@
-"""Reads the class of a spout or bolt: the methods that it has, its emits, acks and fails, its use of ticks and threads, and other
-facts that matter for a port.
-"""
+"""Reads the class of a spout or bolt: its methods, emits, acks, fails, ticks, threads, and whatever else matters for a port."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
 body of a loop once, and it enters a method of the project with the arguments of the call.
 
-So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first
-value, and ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is unknown.
+So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first value,
+and its attribute ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is
+unknown.
 """
 
 from __future__ import annotations
@@ -363,7 +364,7 @@ class Evaluation:
         return self._field(name, scope) or _unknown(node)
 
     def _field(self, name: str, scope: _Scope) -> Value | None:
-        """The value of a field by its simple name: of this object, of the classes around, inherited, or imported."""
+        """The value of a field by its simple name: one of this object, of an enclosing class, an inherited or an imported one."""
         if scope.this is not None and name in scope.this.fields:
             return scope.this.fields[name]
         around: JavaClass | None = scope.owner
@@ -493,7 +494,7 @@ class Evaluation:
         return self._field(text_of(on), scope) if on.type == "identifier" else None
 
     def _call_own(self, name: str, arguments: list[Value], place: Place, scope: _Scope) -> Value | None:
-        """Call a method by its simple name: of this class, of those that it extends or that are around it, or imported."""
+        """Call a method by its simple name: one of this class, of a base class, of an enclosing class, or an imported one."""
         around: JavaClass | None = scope.owner
         start = scope.this.java_class if scope.this is not None and scope.this.java_class else scope.owner
         while around is not None:

@@ -1,7 +1,7 @@
 """Writes a Python topology that is wired like the Java one: ids, parallelism, groupings and settings, without bodies of methods.
 
-The file imports, and ``stormspark explain`` prints its graph, so users can compare it with Java's before they write a body.
-No Java code is copied: each method names the line that it replaces.
+The file can be imported, and ``stormspark explain`` prints its graph. So users can compare the graph with Java's before they
+write a body. No Java code is copied: each method names the line that it replaces.
 """
 
 from __future__ import annotations

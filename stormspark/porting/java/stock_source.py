@@ -47,7 +47,7 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """A KafkaSpout with the known part of its configuration; None if it can't be written so, and needs a class of its own."""
+    """A KafkaSpout with the known part of its configuration; None if the spout needs a class of its own instead."""
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
