@@ -1,7 +1,7 @@
 """The switch interval of the interpreter, which is shorter while executors have threads.
 
-A thread whose call has returned needs the interpreter's lock to go on. A thread that computes gives this lock away only at the end
-of Python's switch interval. The interval is 5 ms by default, and in this time a database could have answered.
+A thread whose call has returned needs the interpreter's lock to go on. A thread that computes gives this lock away only at the
+end of Python's switch interval. The interval is 5 ms by default, and in this time a database could have answered.
 """
 
 from __future__ import annotations
