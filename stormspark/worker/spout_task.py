@@ -337,9 +337,7 @@ class SpoutTask(Task):
     @property
     def waits_for_verdicts(self) -> bool:
         """Whether only max spout pending keeps the spout from being called, so that an ack or a fail would let it go on."""
-        return (
-            self.life.is_active and self.allowance.left > 0 and self.account.pending >= self._max_pending
-        )
+        return self.life.is_active and self.allowance.left > 0 and self.account.pending >= self._max_pending
 
     @property
     def _must_repeat(self) -> bool:

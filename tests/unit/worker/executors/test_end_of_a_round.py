@@ -61,7 +61,11 @@ def test_a_worker_whose_spouts_have_emitted_all_they_may_hands_out_their_tuples_
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers([*range(400)], Told("a few")))
     builder.set_bolt("slow", Slow(), 2).shuffle_grouping("numbers")
-    conf = {"stormspark.executor.threads": "always", "topology.workers": 2, "topology.max.spout.pending": 1000}
+    conf = {
+        "stormspark.executor.threads": "always",
+        "topology.workers": 2,
+        "topology.max.spout.pending": 1000,
+    }
     plan = plan_topology(builder.create_topology("at once"), conf)
     (spout_task,) = (task for task in plan.tasks.values() if task.component == "numbers")
     worker = Worker(plan, spout_task.worker, side_by_side=True)
