@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -90,7 +91,7 @@ class Asks(Bolt):
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector = collector
         self.connection = psycopg.connect(
-            conf["test.database"], autocommit=True, application_name=f"asks {context.this_task_index}"
+            conf["test.database"], autocommit=True, application_name=f"asks in {os.getpid()}"
         )
         used.note(self.connection)
 
