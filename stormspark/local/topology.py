@@ -11,6 +11,7 @@ from random import Random
 
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
+from stormspark.errors import StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import InProcessWorkers
@@ -200,6 +201,12 @@ class LocalTopology:
                 self._close()
         except Exception as error:
             self.error = error
+        except (
+            BaseException
+        ) as error:  # `KeyboardInterrupt`, which can only come from user code in this thread
+            msg = f"topology {self.name!r} has ended, because its code raised {type(error).__name__}: {error}"
+            self.error = StormsparkError(msg)
+            self.error.__cause__ = error
         finally:
             garbage.end()
             self._finish()

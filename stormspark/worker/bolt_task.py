@@ -32,6 +32,7 @@ from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
 from stormspark.worker.task import Task
@@ -134,7 +135,7 @@ class BoltTask(Task):
             self.inputs.note(BatchEnds())
         try:
             self._run(self.bolt.end_batch, collector)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self._fail_and_restart("finish_batch", error, None)
 
     def _collector_for_end(self) -> BasicOutputCollector:
@@ -173,7 +174,7 @@ class BoltTask(Task):
         """Call ``cleanup``. Errors are reported, and stop nothing."""
         try:
             self._run(self.bolt.cleanup)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.report_error(error)
         super().stop()
 
@@ -244,7 +245,7 @@ class BoltTask(Task):
         """
         try:
             done = self._runner.take_in()
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self._fail_and_restart(self._runner.works_in, error, None)
             return 1
         if done:
@@ -327,7 +328,7 @@ class BoltTask(Task):
         runner = self._runner
         try:
             executed = self._execute_observed(batch) if self.hooks else runner.run(batch, self._begun)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             if runner.position and not runner.works_outside:  # the tuples before it went well
                 self._raised_in_row = 0
             self._fail_and_restart("execute", error, runner.current)
@@ -338,7 +339,7 @@ class BoltTask(Task):
         # The tuples are executed, but not done: `take_in` finds out when they are.
         try:
             runner.send()
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self._fail_and_restart("execute", error, None)
         return executed
 
@@ -350,7 +351,7 @@ class BoltTask(Task):
             begun = clock()
             try:
                 runner.run([delivery], self._begun)
-            except Exception:
+            except BaseException:
                 runner.position = position
                 raise
             values, source, roots = delivery
@@ -376,11 +377,11 @@ class BoltTask(Task):
 
     # -- errors ----------------------------------------------------------------------------------------------
 
-    def raised(self, where: str, error: Exception) -> None:
+    def raised(self, where: str, error: BaseException) -> None:
         """Handle an error outside of ``execute``, such as in a timer's callback."""
         self._fail_and_restart(where, error, None)
 
-    def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
+    def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """Fail ``tup``, if one tuple is at fault, and restart the task (W22).
 
         A `FailedException` means only that the tuple failed: the task is not restarted (C5).

@@ -27,6 +27,7 @@ from stormspark.errors import ComponentError, SerializationError
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.rows import Row
 from stormspark.worker.sources.spout_source import SpoutSource
@@ -137,7 +138,7 @@ class SpoutTask(Task):
     def _activate_or_deactivate(self) -> None:
         try:
             self._tell_activity(self.life.is_active)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             failure = self._component_error("raised in activate or deactivate", error)
             raise failure from error
 
@@ -162,7 +163,7 @@ class SpoutTask(Task):
         try:
             self.set_active(False)
             self._run(self.spout.close)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.report_error(error)
         super().stop()
 
@@ -383,7 +384,7 @@ class SpoutTask(Task):
         turn = most if left > most else left
         result = self.calls.take_turn(turn, calls if calls < left else left, deadline)
         allowance.use(collector.emitted - before)
-        if isinstance(result, Exception):
+        if isinstance(result, BaseException):
             self.raised("next_tuple", result)
             return self.fatal is None
         if not self.calls.suspended and self._has_run():

@@ -22,6 +22,7 @@ from stormspark.metrics import Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import BatchAware, LivesOutside, TransactionAttempt
 from stormspark.worker.auto_hooks import DebugHook, load_hook
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.state.task_state import TaskState
 from stormspark.worker.step import ErrorReport
@@ -88,7 +89,7 @@ class Task:
         """Return a fresh copy of the component (A3)."""
         try:
             return cloudpickle.loads(self.component.pickled)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             failure = self._component_error("can't be unpickled in the worker", error)
             raise failure from error
 
@@ -129,7 +130,7 @@ class Task:
             self._begin(instance, context)
             if self._attempt is not None:
                 instance.begin_batch(*self._attempt)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             failure = self._component_error(f"raised in {self._first_call}", error)
             raise failure from error
         finally:
@@ -141,7 +142,7 @@ class Task:
         if isinstance(instance, LivesOutside):
             try:
                 instance.let_go()
-            except Exception as error:
+            except ERRORS_OF_CODE as error:
                 self.report_error(error)
 
     #: The method that Storm calls first: ``open`` or ``prepare``.
@@ -189,7 +190,7 @@ class Task:
         """
         try:
             self.mailbox.take(most)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.raised("a call of its own thread", error)
 
     def stop(self) -> None:
@@ -198,7 +199,7 @@ class Task:
         for hook in self.hooks:
             try:
                 self._run(hook.cleanup)
-            except Exception as error:
+            except ERRORS_OF_CODE as error:
                 self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
@@ -223,7 +224,7 @@ class Task:
             self.abort(f"{type(error).__name__}: {error}", outside=True)
             self.report_error(error)
             return None
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.raised("pre_prepare, pre_save or pre_commit", error)
             return None
 
@@ -239,7 +240,7 @@ class Task:
             return
         try:
             self._run(self.state.call_post_save, instance, txid)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.report_error(error)
             if not self.state.tries_again(instance):
                 self.counters.restarts += 1
@@ -261,7 +262,7 @@ class Task:
         instance = self.instance
         try:
             self._run(self.state.rolled_back, instance, txid)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self.report_error(error)
         if instance is not None:
             self.begin_anew()
@@ -359,7 +360,7 @@ class Task:
         self.counters.errors += 1
         self.reports.add_error(error)
 
-    def raised(self, where: str, error: Exception) -> None:
+    def raised(self, where: str, error: BaseException) -> None:
         """Report ``error``, which a callback of the task raised, and restart the task (W22)."""
         self.abort(f"{where} raised {type(error).__name__}: {error}")
         self.report_error(error)
@@ -396,7 +397,7 @@ class Task:
         self.fatal = self.reports.report_of(str(error))
         self.logger.critical("%s stops the topology: %s", self.name, error)
 
-    def _restart(self, what: str, error: Exception) -> bool:
+    def _restart(self, what: str, error: BaseException) -> bool:
         """Restart the task after ``error``, or stop the topology; true if this task goes on."""
         self._raised_in_row += 1
         allowed = self._settings.max_restarts_in_row

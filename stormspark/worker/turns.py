@@ -14,6 +14,7 @@ from stormspark.worker.backlog import Backlog
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.refusals import Refusals
@@ -327,7 +328,7 @@ class Turns:
             self._services.executing = task
             try:
                 callback()
-            except Exception as error:
+            except ERRORS_OF_CODE as error:
                 task.raised("a timer's callback", error)
             self._services.executing = None
             self._departures.seal_full(task)

@@ -12,6 +12,7 @@ import cloudpickle
 from stormspark.api import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 from stormspark.errors import ComponentError
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 
 __all__ = ["WorkerHooks"]
 
@@ -39,7 +40,7 @@ class WorkerHooks:
             try:
                 hook: WorkerHook = cloudpickle.loads(declaration.pickled)
                 hook.start(self._plan.conf, self._context)
-            except Exception as error:
+            except ERRORS_OF_CODE as error:
                 text = "".join(traceback.format_exception(error))
                 msg = (
                     f"{_named(declaration)}, raised in start in worker {self._context.this_worker_index}: "
@@ -54,7 +55,7 @@ class WorkerHooks:
             declaration, hook = self._started.pop()
             try:
                 hook.shutdown()
-            except Exception:
+            except ERRORS_OF_CODE:
                 _log.exception("%s, raised in shutdown", _named(declaration))
 
 

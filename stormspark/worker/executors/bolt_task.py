@@ -124,7 +124,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         elif is_held and tup.state == HELD:
             self.held_weakly[tup] = begun
 
-    def _fail_and_restart(self, where: str, error: Exception, tup: Tuple | None) -> None:
+    def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so `held` has all tuples that it got."""
         if not isinstance(error, FailedException):
             self.queue.shut()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from stormspark.worker.foreign_calls import start_unwatched
+from stormspark.worker.host.forks import end_in_children
 
 __all__ = ["ExecutorThread", "Taker"]
 
@@ -75,6 +76,7 @@ class ExecutorThread:
         self.at: tuple[str, float] | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._started = False
+        end_in_children(self)
 
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
@@ -120,6 +122,10 @@ class ExecutorThread:
         """End the thread once the call that runs now has returned. Nobody waits for that."""
         self._ends = True
         self.wake()
+
+    def end_copy(self) -> None:
+        """End the copy of this thread in a process that its user code has forked. The process ends with it."""
+        self._ends = True  # without `wake`, which starts a thread that has not started yet
 
     @property
     def is_idle(self) -> bool:

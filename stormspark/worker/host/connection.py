@@ -27,6 +27,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+from stormspark.worker.host.forks import keep_from_children
+
 __all__ = ["SILENCE_SECS", "Connection", "address_text", "has_hung_up", "local_host"]
 
 #: The default of `stormspark.network.timeout.secs`.
@@ -51,6 +53,7 @@ class Connection:
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
         sock.setblocking(False)
+        keep_from_children(sock)
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
         #: The deadline of each later call, a time of `time.monotonic`; None: there is none.
         self.deadline: float | None = None

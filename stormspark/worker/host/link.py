@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 from stormspark.worker.host.addresses import Address, listen
 from stormspark.worker.host.connection import SILENCE_SECS, Connection, address_text
+from stormspark.worker.host.forks import keep_from_children
 from stormspark.worker.host.key import Key
 
 __all__ = ["STRANGERS", "Door", "Endpoint", "dial", "remove_if_dead"]
@@ -93,6 +94,7 @@ class Door:
             tcp = (address.host, int(self._sockets[1].getsockname()[1]))
         self.endpoint = Endpoint(unix, tcp)
         for listening in self._sockets:
+            keep_from_children(listening)
             threading.Thread(target=self._accept, args=(listening,), name=f"{name}-door", daemon=True).start()
 
     def close(self) -> None:

@@ -117,7 +117,7 @@ class WorkerProcess:
     """The process of one worker, from `run` to `end`."""
 
     def __init__(self, launch: Launch, logs: Path) -> None:
-        self._launch, self._logs = launch, logs
+        self._launch, self._logs, self._pid = launch, logs, os.getpid()
         self._output = logs / _OUTPUT.format(launch.worker)
         # The folder is beside nimbus's socket if that is on this host. When the driver ends, it removes everything there, also
         # the folder of a worker that was killed.
@@ -321,7 +321,9 @@ class WorkerProcess:
                 self._worker.begin_attempt(request.reason, request.batch)
             frames = frames_from(record_batches_in(errand.batches))
             messages = messages_from(self._worker.run(request.step, frames))
+            self._end_copy()
         except BaseException as error:
+            self._end_copy()
             _log.exception("%s raised", request)
             text = traceback.format_exc()
             self._lifeline.send(Fatal(text, _pickled(error)))
@@ -333,6 +335,11 @@ class WorkerProcess:
             errand.sent.wait(_SENT_SECS)
             self._garbage.collect()
             self._looks = self._worker.was_idle
+
+    def _end_copy(self) -> None:
+        """End this process if it is one that user code has forked and not ended, so that it does not go on as a second worker."""
+        if os.getpid() != self._pid:
+            os._exit(1)
 
     # -- connections -----------------------------------------------------------------------------------------
 

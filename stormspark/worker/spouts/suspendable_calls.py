@@ -15,6 +15,7 @@ from weakref import ReferenceType, ref
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.tuples.execution import ask_for_tuples
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SuspendableCalls:
         """From now on, call this instance of the spout. It emits through ``collector``."""
         self._spout, self._collector = spout, collector
 
-    def take_turn(self, turn: int, most: int, deadline: float) -> bool | Exception:
+    def take_turn(self, turn: int, most: int, deadline: float) -> bool | BaseException:
         """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
 
         Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside
@@ -64,17 +65,17 @@ class SuspendableCalls:
             self._runner = greenlet(partial(_take_turns, ref(self)))
         if self.suspended:
             collector.pause_at = collector.emitted + turn
-        result: bool | Exception = self._runner.switch()
+        result: bool | BaseException = self._runner.switch()
         collector.pause_at = -1
         return result
 
-    def _call(self) -> bool | Exception:
+    def _call(self) -> bool | BaseException:
         self.stamp_emits()
         try:
             return ask_for_tuples(
                 self._spout.next_tuple, self._collector, self._clock, self._most_pending, self
             )
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             return error
 
     def stamp_emits(self) -> None:

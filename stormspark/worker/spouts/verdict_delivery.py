@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stormspark.acker import ACKED, Outcome, Tree, Verdict
 from stormspark.api import SpoutAckInfo, SpoutFailInfo
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.sources.rows import message_id_of
 from stormspark.worker.tuples.verdicts import deliver_acks
 
@@ -60,7 +61,7 @@ class VerdictDelivery:
                         hook.spout_fail(
                             SpoutFailInfo(message_id_of(tree.message_id), task.id, _ms(tree, now))
                         )
-            except Exception as error:
+            except ERRORS_OF_CODE as error:
                 task.raised("ack or fail", error)
                 break  # the remaining trees belonged to an instance that is gone (B10)
         counters.acked += len(latencies) - before

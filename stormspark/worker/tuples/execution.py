@@ -129,7 +129,7 @@ def execute_basic(
         tup.state = tuple_state.SETTLED
         runner.task.counters.acked += position + 1
         return position + 1
-    except Exception:
+    except BaseException:
         runner.position, runner.current = position, tup
         runner.task.counters.acked += position  # all tuples before this one
         raise
@@ -168,7 +168,7 @@ def execute_plain(
                 tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
-    except Exception:
+    except BaseException:
         runner.position, runner.current = position, tup
         raise
 
@@ -193,7 +193,7 @@ def execute_outside(
                 tup.state = tuple_state.HELD
                 held[tup] = begun
         return position + 1
-    except Exception:
+    except BaseException:
         runner.position, runner.current = position, tup
         raise
 
@@ -205,7 +205,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner
         while taken < len(batch):
             taken += bolt.execute_all(batch[taken:] if taken else batch, begun)
         return taken
-    except Exception:
+    except BaseException:
         runner.position, runner.current = taken, Tuple(*batch[taken])
         raise
 
@@ -276,7 +276,7 @@ def execute_automatic(
                     else:
                         edges.close_edges(ledger, roots)
         return position + 1
-    except Exception:
+    except BaseException:
         runner.position, runner.current = position, tup
         raise
     finally:

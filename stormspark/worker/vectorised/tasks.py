@@ -20,6 +20,7 @@ from stormspark.api import (
 from stormspark.api.tuple_state import SETTLED
 from stormspark.metrics import TaskCounters
 from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.tuples.outlets import Delivery
 from stormspark.worker.vectorised.collectors import ArrowCollector, ArrowSpoutCollector
@@ -141,7 +142,7 @@ class ArrowBoltTask(BoltTask):
         self._collects.begin(TICK_SOURCE.component, TICK_SOURCE.stream, UNTRACKED, 0)
         try:
             self.bolt.on_tick_tuple(tick, self._collects)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             self._fail_and_restart("on_tick_tuple", error, None)
         else:
             self._raised_in_row = 0
@@ -151,11 +152,11 @@ class ArrowBoltTask(BoltTask):
         collector, counters, count = self._collects, self.counters, int(batch.num_rows)
         began = self._clock()
         collector.begin(source.component, source.stream, roots, count)
-        raised: Exception | None = None
+        raised: BaseException | None = None
         trees: Roots = ()
         try:
             self.bolt.execute_batch(batch, collector)
-        except Exception as error:
+        except ERRORS_OF_CODE as error:
             raised = error
         took = self._clock() - began
         counters.latency.add(took / count, count)
