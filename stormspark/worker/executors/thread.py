@@ -9,9 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from stormspark.worker.foreign_calls import start_unwatched
 
-__all__ = ["ExecutorThread", "Taker"]
+__all__ = ["CallNotReturnedError", "ExecutorThread", "Taker"]
 
 _T = TypeVar("_T")
+
+
+class CallNotReturnedError(RuntimeError):
+    """The topology stops, and a call for which the worker's thread waits has not returned in time."""
 
 
 class Taker(Protocol):
@@ -24,15 +28,17 @@ class Taker(Protocol):
 class _Call:
     """A call that the worker's thread waits for. ``returned`` is called before the worker's thread goes on."""
 
-    __slots__ = ("_call", "_returned", "error", "is_done", "result")
+    __slots__ = ("_call", "_returned", "error", "is_done", "is_dropped", "result")
 
     def __init__(self, call: Callable[[], Any], returned: Callable[[], None]) -> None:
         self._call, self._returned = call, returned
-        self.is_done = False
+        self.is_done = self.is_dropped = False
         self.result: Any = None
         self.error: BaseException | None = None
 
     def __call__(self) -> None:
+        if self.is_dropped:
+            return
         try:
             self.result = self._call()
         except BaseException as error:
@@ -46,7 +52,7 @@ class ExecutorThread:
 
     ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``, which has to
     take the notes of this executor's tasks, and to wait for a ring for a moment. This thread calls ``enter`` with the name of the
-    task whose code runs next.
+    task whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
     """
 
     def __init__(
@@ -57,9 +63,11 @@ class ExecutorThread:
         ring: Callable[[], None],
         serve: Callable[[ExecutorThread], None],
         enter: Callable[[str], None],
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self._clock, self._ring, self._serve, self._enter = clock, ring, serve, enter
+        self._is_late = is_late
         self.tasks: list[Taker] = []
         self._next = 0  # the task whose turn is next
         #: Calls that come before the next turn of a task.
@@ -94,8 +102,12 @@ class ExecutorThread:
         self._calls.append((task, call))
         self.wake()
 
-    def run(self, task: str, call: Callable[..., _T], *args: Any) -> _T:
-        """Call a function on this thread, wait for its end, and return or raise what it does."""
+    def run(self, task: str, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
+        """Call a function on this thread, wait for its end, and return or raise what it does.
+
+        Raises `CallNotReturnedError` if the function, or a call before it, has not returned in time before a stop, unless the
+        worker's thread is ``patient``.
+        """
         waited_for = _Call(lambda: call(*args), self._has_returned)
 
         def run_and_ring() -> None:
@@ -104,6 +116,12 @@ class ExecutorThread:
 
         self.submit(task, run_and_ring)
         while not waited_for.is_done:
+            if self._is_late() and not patient:
+                waited_for.is_dropped = True
+                msg = "the code of {} has not returned for {:.0f} s, and the topology stops".format(
+                    *self.at_for
+                )
+                raise CallNotReturnedError(msg)
             self._serve(self)
         if waited_for.error is not None:
             raise waited_for.error
