@@ -43,6 +43,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_max_spout_pending(plan),
         *_of_backpressure(plan),
         *_of_many_executors(plan),
+        *_of_code_that_waits_all_the_same(plan),
     ]
 
 
@@ -190,6 +191,16 @@ def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
         f"{at_once} of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't "
         f"make a bolt that computes faster; give it fewer, or run the topology with more workers and cores"
     )
+
+
+def _of_code_that_waits_all_the_same(plan: PhysicalPlan) -> Iterator[str]:
+    for component in plan.components.values():
+        if component.waits_all_the_same:
+            yield (
+                f"{_place(component)} says that it only computes (waits = False), but {component.waits_all_the_same}: while that "
+                f"waits, all tasks of its worker wait that have no thread of their own (A16); remove waits = False, or set "
+                f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
+            )
 
 
 def _place(component: ComponentPlan) -> str:
