@@ -135,7 +135,8 @@ class Executors:
     def wake(self) -> None:
         """Let the threads of bolts look for tuples."""
         for bolt in self.bolts:
-            if bolt.queue.waiting:
+            # A thread that is in a call looks for tuples when the call has returned.
+            if bolt.executor.at is None and bolt.queue.waiting:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:

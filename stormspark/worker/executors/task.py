@@ -13,7 +13,7 @@ from stormspark.api import TaskHook
 from stormspark.errors import ComponentError
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.executors.notes import InstanceEnded, Notes
-from stormspark.worker.executors.thread import CallNotReturnedError
+from stormspark.worker.executors.thread import CallNotReturnedError, ThreadRefusedError
 from stormspark.worker.task import Task
 from stormspark.worker.tuples.outlets import Outlet, outlet_of
 
@@ -70,7 +70,24 @@ class ThreadedTask(Task):
         self.is_held = self.is_starting = True
         self._end_previous()
         notes = self.notes
-        self.executor.submit(self.name, partial(self._start_on_thread, notes))
+        try:
+            self.executor.submit(self.name, partial(self._start_on_thread, notes))
+        except ThreadRefusedError as error:
+            self.is_starting, self.begins_since = False, None
+            raise self._no_thread(error) from error
+
+    def _no_thread(self, error: ThreadRefusedError) -> ComponentError:
+        component, threads = (
+            self.component,
+            sum(thread.has_started for thread in self.executors.threads.values()),
+        )
+        msg = (
+            f"{component.place}: the operating system starts no thread for executor {self.executor.name}: {error}. Its worker "
+            f"has {threads:,} threads of executors already (A16). Give the component fewer executors, or more tasks per executor "
+            f"(set_num_tasks); run the topology in more workers (topology.workers); make the component asynchronous, which takes "
+            f"no threads; or raise the limit of threads (ulimit -u, the pids limit of a container, free memory)"
+        )
+        return ComponentError(msg)
 
     def _end_previous(self) -> None:
         self.notes.end()

@@ -9,13 +9,17 @@ from typing import Any, Protocol, TypeVar
 
 from stormspark.worker.foreign_calls import start_unwatched
 
-__all__ = ["CallNotReturnedError", "ExecutorThread", "Taker"]
+__all__ = ["CallNotReturnedError", "ExecutorThread", "Taker", "ThreadRefusedError"]
 
 _T = TypeVar("_T")
 
 
 class CallNotReturnedError(RuntimeError):
     """The topology stops, and a call for which the worker's thread waits has not returned in time."""
+
+
+class ThreadRefusedError(RuntimeError):
+    """The operating system does not start one more thread."""
 
 
 class Taker(Protocol):
@@ -87,7 +91,10 @@ class ExecutorThread:
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Let the thread look for something to do. Any thread may call this, at any time."""
+        """Let the thread look for something to do. Any thread may call this, at any time.
+
+        The first call starts the thread. Raises `ThreadRefusedError` if the operating system has no more threads.
+        """
         try:
             if self._sleep.locked():
                 self._sleep.release()
@@ -95,7 +102,11 @@ class ExecutorThread:
             pass  # another thread was faster
         if not self._started:
             self._started = True
-            start_unwatched(self._thread)
+            try:
+                start_unwatched(self._thread)
+            except RuntimeError as error:  # which one of the system's limits it is, Python does not say
+                self._calls.clear()
+                raise ThreadRefusedError(str(error)) from error
 
     def submit(self, task: str, call: Callable[[], object]) -> None:
         """Have a function called before the next turn. It must not raise. ``task`` is the name of the task whose code it runs."""
@@ -130,7 +141,13 @@ class ExecutorThread:
     def end(self) -> None:
         """End the thread once the call that runs now has returned. Nobody waits for that."""
         self._ends = True
-        self.wake()
+        if self._started:  # otherwise there is nothing to end, and the system may have no thread left
+            self.wake()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the thread runs, or has run."""
+        return self._thread.ident is not None
 
     @property
     def is_idle(self) -> bool:
