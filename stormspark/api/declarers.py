@@ -38,7 +38,7 @@ from stormspark.grouping import (
 )
 from stormspark.pickling import pickled
 from stormspark.user_line import raised_at, user_line
-from stormspark.waiting_code import why_it_may_wait
+from stormspark.waiting_code import Findings, WaitsValueError, declared_waits, look_through
 from stormspark.windowing.settings import LATE_TUPLE_STREAM
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", "described"]
@@ -69,6 +69,8 @@ class ComponentDeclaration:
     #: Why the component's code may wait (`stormspark.waiting_code`). Empty if the code only computes, or if the component runs on
     #: the worker's thread in any case.
     may_wait: str = ""
+    #: The use of something that waits, in code that says that it only computes (``waits = False``); empty if there is none.
+    waits_all_the_same: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
@@ -112,6 +114,7 @@ class Declarer(ComponentConfiguration):
                 "the late tuple stream", lambda: declarer.declare_stream(late, Fields(LATE_TUPLE_FIELD))
             )
         on_workers_thread = _runs_on_workers_thread(component)
+        waiting = self._looked_through(on_workers_thread=on_workers_thread)
         return ComponentDeclaration(
             id=self._id,
             kind=self._kind,
@@ -130,11 +133,23 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
-            may_wait="" if on_workers_thread else why_it_may_wait(component) or "",
+            may_wait=waiting.reason or "",
+            waits_all_the_same=waiting.contradiction or "",
             on_workers_thread=on_workers_thread,
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )
+
+    def _looked_through(self, *, on_workers_thread: bool) -> Findings:
+        """Find out whether the component's code may wait. If it has no choice of a thread, only check what it says."""
+        try:
+            if on_workers_thread:
+                declared_waits(type(self._component))
+                return Findings(None)
+            return look_through(self._component)
+        except WaitsValueError as error:
+            msg = f"{self._declared_at}: {self._place}: {error}"
+            raise InvalidTopologyError(msg) from error
 
     def _own_conf(self) -> Mapping[str, Any]:
         given = self._ask("get_component_configuration", self._component.get_component_configuration)

@@ -13,7 +13,12 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error
 
-__all__ = ["BatchDriver", "BatchEngine"]
+__all__ = ["BatchDriver", "BatchEngine", "not_committed"]
+
+
+def not_committed(topology: str, batch: int, reason: str) -> str:
+    """Return the warning about a batch that a stop leaves uncommitted."""
+    return f"topology {topology} stops before batch {batch} is committed, so a later start does it again: {reason}"
 
 
 class BatchEngine(Protocol):

@@ -119,6 +119,8 @@ class Transaction:
         self.failed_rows: Mapping[int, tuple[Hashable, ...]] = {}
         #: How many tuples and rows wait.
         self.left = 0
+        #: How many calls are under way on threads of executors.
+        self.calls = 0
         #: How many tuples bolts still hold after the end of the batch, once it is prepared.
         self.held = 0
 
@@ -172,6 +174,7 @@ class Transaction:
         self.failed_rows = {task: rows for one in reported for task, rows in one.failed_rows.items()}
         self.files = [one.file for one in reported]
         self.left = sum(one.left for one in reported)
+        self.calls = sum(one.calls for one in reported)
         self.held = sum(one.held for one in reported)
         self._begun = any(one.begun for one in reported)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from stormspark.backpressure import Limits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
-from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
@@ -24,7 +24,11 @@ from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, PLAIN_ORDERS, Ro
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step, WorkerReport, read_report
 
-__all__ = ["InProcessWorkers"]
+__all__ = ["BatchTakenBackError", "InProcessWorkers"]
+
+
+class BatchTakenBackError(Exception):
+    """The topology stops, and its last batch is not committed, because a call has not returned in time."""
 
 
 class InProcessWorkers:
@@ -74,7 +78,8 @@ class InProcessWorkers:
         """Run one batch, and return the report of every worker at its end.
 
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. If the batch is a transaction and fails,
-        it runs again until it is committed. Raises `ComponentError` if it has failed ``stormspark.max.attempts`` times.
+        it runs again until it is committed. Raises `ComponentError` if it has failed ``stormspark.max.attempts`` times, and
+        `BatchTakenBackError` if the topology stops meanwhile and a call does not return (`limit_waiting`).
         """
         self._plain_orders = RoundOrders(limits=limits, target_secs=target, committed=self._committed)
         if not self.plan.exactly_once:
@@ -92,6 +97,8 @@ class InProcessWorkers:
         assert transaction is not None
         if transaction.aborts is None:
             return reports
+        if any(worker.gave_up_batch for worker in self.workers):
+            raise BatchTakenBackError(not_committed(self.plan.topology, self._batch, transaction.aborts))
         self._failed_rows.add(self._batch, transaction.failed_rows)
         self._earlier = replace(
             self._earlier.of(self._batch),
@@ -159,6 +166,11 @@ class InProcessWorkers:
         """Activate or deactivate all spouts."""
         for worker in self.workers:
             worker.set_active(active)
+
+    def limit_waiting(self, seconds: float | None = None) -> None:
+        """Let batches wait only so long for calls of executors, because the topology stops. Any thread may call this."""
+        for worker in self.workers:
+            worker.limit_waiting(seconds)
 
     def abandon(self) -> None:
         """End every worker without ``close`` or ``cleanup``."""

@@ -14,7 +14,7 @@ from stormspark.driver.throttle import Throttle
 from stormspark.errors import StormsparkError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
-from stormspark.local.supersteps import InProcessWorkers
+from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.host.garbage import GarbageBetweenBatches
@@ -130,7 +130,11 @@ class LocalTopology:
         self._wanted_active = False
 
     def stop(self) -> None:
-        """End the topology at the next batch boundary, with ``close`` and ``cleanup``."""
+        """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
+
+        A call that runs on a thread of its executor's own is waited for, ten seconds at most. If batches are transactions, and
+        the last one can't end without the call, that batch is taken back.
+        """
         self._end(graceful=True)
 
     def kill(self) -> None:
@@ -193,10 +197,13 @@ class LocalTopology:
         # The user's own objects live in this process, too, and must stay collectable. So the collector freezes nothing.
         garbage = GarbageBetweenBatches(freeze=False)
         try:
-            while not self._stopping.is_set():
-                if not self._batch():
-                    time.sleep(_IDLE_SLEEP)
-                garbage.collect()
+            try:
+                while not self._stopping.is_set():
+                    if not self._batch():
+                        time.sleep(_IDLE_SLEEP)
+                    garbage.collect()
+            except BatchTakenBackError as taken_back:
+                _log.warning("%s", taken_back)
             if self._graceful and self.error is None:
                 self._close()
         except Exception as error:
@@ -259,6 +266,7 @@ class LocalTopology:
     def _end(self, *, graceful: bool) -> None:
         self._graceful = graceful
         self._stopping.set()
+        self.workers.limit_waiting(None if graceful else 0.0)
         if self._thread is not None:
             if graceful:
                 self._join(self._thread)

@@ -6,7 +6,7 @@ The advice is logged as warnings, once, when a topology starts.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from stormspark.config import merged, unknown_keys
@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 #: Advice is given if there are more executors than this for each one that can compute at the same time.
 _EXECUTORS_PER_CORE = 16
+#: Advice says so if one worker has more executors with threads than this. Up to here, switching between them costs little.
+_THREADS_PER_WORKER = 500
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
@@ -43,6 +45,8 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_max_spout_pending(plan),
         *_of_backpressure(plan),
         *_of_many_executors(plan),
+        *_of_many_threads(plan),
+        *_of_code_that_waits_all_the_same(plan),
     ]
 
 
@@ -190,6 +194,33 @@ def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
         f"{at_once} of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't "
         f"make a bolt that computes faster; give it fewer, or run the topology with more workers and cores"
     )
+
+
+def _of_many_threads(plan: PhysicalPlan) -> Iterator[str]:
+    """Yield advice on workers with very many executors that have threads of their own."""
+    threaded = {name for name, one in plan.components.items() if one.threads_reason}
+    executors = {(t.worker, t.component, t.executor) for t in plan.tasks.values() if t.component in threaded}
+    per_worker = Counter(worker for worker, _, _ in executors)
+    worker, most = max(per_worker.items(), key=lambda one: one[1], default=(0, 0))
+    if most > _THREADS_PER_WORKER:
+        names = Counter(component for at, component, _ in executors if at == worker)
+        largest = plan.components[names.most_common(1)[0][0]]
+        yield (
+            f"{_place(largest)}: worker {worker} has {most:,} executors with threads of their own, {names[largest.id]:,} of them "
+            f"for this {largest.kind} (A16). Each takes some 70 KB of memory and 2 ms at the start, and the threads of a process "
+            f"compute one at a time: beyond {_THREADS_PER_WORKER}, switching between them costs more than short calls gain. Make "
+            f"the component asynchronous, whose calls cost no threads, or run the topology in more workers"
+        )
+
+
+def _of_code_that_waits_all_the_same(plan: PhysicalPlan) -> Iterator[str]:
+    for component in plan.components.values():
+        if component.waits_all_the_same:
+            yield (
+                f"{_place(component)} says that it only computes (waits = False), but {component.waits_all_the_same}: while that "
+                f"waits, all tasks of its worker wait that have no thread of their own (A16); remove waits = False, or set "
+                f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
+            )
 
 
 def _place(component: ComponentPlan) -> str:

@@ -58,6 +58,7 @@ def _component(
         kind_of_batch=component.kind_of_batch,
         vectorised=component.vectorised,
         threads_reason=_threads_reason(component, settings),
+        waits_all_the_same=component.waits_all_the_same if settings.executor_threads == "auto" else "",
         own_conf=component.conf,
     )
 

@@ -89,6 +89,8 @@ class ComponentPlan:
     #: Why each executor of the component has a thread of its own: the component's code may wait, or the configuration says so.
     #: Empty if the component's tasks run on the worker's thread.
     threads_reason: str = ""
+    #: The use of something that waits, in code that says that it only computes (``waits = False``); empty if there is none.
+    waits_all_the_same: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 

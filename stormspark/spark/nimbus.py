@@ -292,6 +292,10 @@ class Nimbus:
         """Activate or deactivate the spouts of all workers (B13)."""
         self._give(self._orders._replace(active=active))
 
+    def limit_waiting(self) -> None:
+        """Let the workers wait only some seconds for calls of executors before they end a batch, because the topology stops."""
+        self._give(self._orders._replace(stops=True))
+
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
         """Have all workers close their spouts, clean up their bolts and end. Return false if one did not within ``timeout``.
 

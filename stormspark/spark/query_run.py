@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
-from stormspark.driver.batch_driver import BatchDriver
+from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
@@ -214,6 +214,8 @@ class QueryRun:
         transaction = self.transaction
         assert transaction is not None
         if transaction.aborts is not None:
+            if self.stop_wanted.is_set():
+                self._log_not_committed(transaction.aborts)
             self.failure, self.failed_outside = transaction.aborts, transaction.aborted_outside
             self._to_the_gate()
         self.held = transaction.held
@@ -270,16 +272,25 @@ class QueryRun:
 
     def round_ended(self, transaction: Transaction) -> None:
         """Leave a batch uncommitted if it delays the end of the topology. Warn about a batch that takes many rounds."""
-        if self.stop_wanted.is_set() and not transaction.prepared and transaction.rounds > _ROUNDS_TO_THE_END:
+        # A worker itself aborts the batch if a call takes too long (`Executors.give_up_calls`).
+        late = transaction.rounds > _ROUNDS_TO_THE_END and not transaction.calls
+        if self.stop_wanted.is_set() and not transaction.prepared and late:
+            self._log_not_committed(
+                f"{transaction.left:,} tuples still wait after {transaction.rounds} rounds"
+            )
             self._to_the_gate()  # it stays uncommitted, and runs again
         if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
             _log.warning(
-                "batch %d of %s is not committed after %d rounds, because %d tuples still wait: look for a loop without an end",
+                "batch %d of %s is not committed after %d rounds, because %d tuples still wait: %s",
                 self.batch_number,
                 self.plan.topology,
                 transaction.rounds,
                 transaction.left,
+                "look for calls that take long" if transaction.calls else "look for a loop without an end",
             )
+
+    def _log_not_committed(self, reason: str) -> None:
+        _log.warning("%s", not_committed(self.plan.topology, self.batch_number, reason))
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch to the state table."""

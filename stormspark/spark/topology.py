@@ -319,13 +319,16 @@ class SparkTopology:
     def stop(self) -> None:
         """End the topology once the running batch is committed, and wait for that end.
 
-        The workers deactivate and close their spouts, and clean up their bolts.
+        The workers deactivate and close their spouts, and clean up their bolts. A call that runs on a thread of its executor's
+        own is waited for, ten seconds at most. If batches are transactions, and the running one can't end without the call, that
+        batch stays uncommitted.
 
         If batches are transactions, bolts may hold tuples over the end of a batch. Nobody can emit such a tuple again if its
         spout is no source spout. So if the topology has such a spout, this method first deactivates the spouts. Then it gives the
         held tuples one message timeout to be acked, as Storm does.
         """
         self._wait_for_held()
+        self._nimbus.limit_waiting()
         self._stop_wanted.set()
         self._wake.set()
         self._placement.cancel()

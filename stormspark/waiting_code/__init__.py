@@ -3,6 +3,7 @@
 Executors of such a component need threads of their own.
 """
 
-from stormspark.waiting_code.search import why_it_may_wait
+from stormspark.waiting_code.declared import WaitsValueError, declared_waits
+from stormspark.waiting_code.search import Findings, look_through, why_it_may_wait
 
-__all__ = ["why_it_may_wait"]
+__all__ = ["Findings", "WaitsValueError", "declared_waits", "look_through", "why_it_may_wait"]

@@ -11,54 +11,92 @@ from __future__ import annotations
 import gc
 import os
 from collections import deque
-from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
     FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
     MethodDescriptorType,
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, NamedTuple, NoReturn, TypeGuard, cast
+from typing import Any, NamedTuple, NoReturn
 
+from stormspark.waiting_code.declared import WaitsValueError, declared_waits
 from stormspark.waiting_code.known_code import (
     WAITING_CALLS,
     WAITING_NAMES,
     Verdict,
     holds_no_code,
-    is_stormspark,
     module_verdict,
     verdict,
 )
+from stormspark.waiting_code.real_attributes import (
+    attributes_of,
+    bases,
+    ids,
+    is_module,
+    module_name,
+    module_of,
+    name_of,
+    namespace,
+    text,
+)
 from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use, module_dict, uses
 
-__all__ = ["why_it_may_wait"]
+__all__ = ["Findings", "look_through", "why_it_may_wait"]
 
 #: The most functions, and the most values of all kinds, that one search looks through. A component with more may wait.
 _MOST_FUNCTIONS = 5_000
 _MOST_VALUES = 100_000
 
 
-def _ids(*types: type) -> frozenset[int]:
-    """Return the ids of types. A type is compared by its id, because a user's metaclass may define how its types compare."""
-    return frozenset(map(id, types))
-
-
 #: Values of these types hold no other values.
-_PLAIN = _ids(
+_PLAIN = ids(
     *(str, bytes, bytearray, int, float, complex, bool, range, slice, type(None), type(Ellipsis)),
     *(type(NotImplemented), type(UNKNOWN)),
 )
 #: The types of members of a class that is written in C.
-_IN_C = _ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-#: A descriptor of one of these types reads an object's own data, without calling the user's code.
-_READS = _ids(GetSetDescriptorType, MemberDescriptorType)
+_IN_C = ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 #: Names in a class's namespace that are about annotations. No method uses them.
 _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__"})
+#: Methods that are not called for each tuple. A component that says that it only computes may wait in them.
+_NOT_PER_TUPLE = frozenset(
+    """
+    __init__ __getstate__ __setstate__ __reduce__ activate cleanup close deactivate declare_output_fields
+    get_component_configuration initialize init_state open prepare setup teardown
+    """.split()
+)
+
+
+class Findings(NamedTuple):
+    """What the search has found out about a component's code."""
+
+    #: Why the code may wait; None if it only computes, or says so.
+    reason: str | None
+    #: The use of something that is known to wait, in code that says that it only computes (``waits = False``); None if there is
+    #: none.
+    contradiction: str | None = None
+
+
+def look_through(component: object) -> Findings:
+    """Look through the code of a component.
+
+    Raises `WaitsValueError` if a class says something else by ``waits`` than True, False or None.
+    """
+    try:
+        search = _Search(component)
+        reason = search.reason()
+    except WaitsValueError:
+        raise
+    except Exception as error:
+        return Findings(f"its code can't be looked through ({type(error).__name__})")
+    contradiction = None
+    if reason is None and search.believes:
+        with suppress(Exception):
+            contradiction = _Search(component, only_known=True).reason()
+    return Findings(reason, contradiction)
 
 
 def why_it_may_wait(component: object) -> str | None:
@@ -78,10 +116,7 @@ def why_it_may_wait(component: object) -> str | None:
     >>> why_it_may_wait(Slow())
     'its class says so (waits = True)'
     """
-    try:
-        return _Search(component).reason()
-    except Exception as error:
-        return f"its code can't be looked through ({type(error).__name__})"
+    return look_through(component).reason
 
 
 class _MayWaitError(Exception):
@@ -118,9 +153,16 @@ class _Place(NamedTuple):
 
 
 class _Search:
-    """One search. It begins at a component, and looks at everything that the component uses."""
+    """One search. It begins at a component, and looks at everything that the component uses.
 
-    def __init__(self, component: object) -> None:
+    ``only_known``: it believes no ``waits = False``, and stops only at what is known to wait, in methods that are called for each
+    tuple.
+    """
+
+    def __init__(self, component: object, *, only_known: bool = False) -> None:
+        self._only_known = only_known
+        #: Whether the search has left something out because that says that it only computes.
+        self.believes = False
         self._to_do: deque[tuple[object, _Place]] = deque()
         #: All values found so far, by id. A value is kept here, so that no other value gets its id.
         self._found: dict[int, object] = {}
@@ -141,7 +183,8 @@ class _Search:
             return
         self._found[id(value)] = value
         if len(self._found) > _MOST_VALUES:
-            place.stop(f"more than {_MOST_VALUES} values, too many to look through")
+            self._unknown(place, f"more than {_MOST_VALUES} values, too many to look through")
+            return
         self._to_do.append((value, place))
 
     def _look(self, value: Any, place: _Place) -> None:
@@ -161,7 +204,7 @@ class _Search:
 
     def _function(self, function: FunctionType, place: _Place) -> None:
         """Follow a user's function. Of a known one, follow only its defaults and closure, which may hold a user's function."""
-        module, name = _text(function.__globals__.get("__name__")), function.__name__
+        module, name = text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
@@ -172,7 +215,8 @@ class _Search:
             return
         self._functions += 1
         if self._functions > _MOST_FUNCTIONS:
-            place.stop(f"more than {_MOST_FUNCTIONS} functions, too many to look through")
+            self._unknown(place, f"more than {_MOST_FUNCTIONS} functions, too many to look through")
+            return
         method = place.method or name
         leads_to = function.__qualname__.rpartition("<locals>.")[2] if place.method else ""
         file = os.path.basename(function.__code__.co_filename)
@@ -183,50 +227,59 @@ class _Search:
     def _function_in_c(self, function: Any, place: _Place) -> None:
         """Look at a function in C. If it is a bound method, look at its object."""
         owner = function.__self__
-        if owner is not None and not _is_module(owner):
+        if owner is not None and not is_module(owner):
             self._add(owner, place)
             return
-        module = _text(function.__module__) or (_module_name(owner) if _is_module(owner) else "")
+        module = text(function.__module__) or (module_name(owner) if is_module(owner) else "")
         self._check(module, function.__name__, place)
 
-    @staticmethod
-    def _check(module: str, name: str, place: _Place) -> None:
+    def _unknown(self, place: _Place, what: str) -> None:
+        """End the search because nobody knows what is at this place, unless the search looks for what is known."""
+        if not self._only_known:
+            place.stop(what)
+
+    def _check(self, module: str, name: str, place: _Place) -> None:
         """End the search unless this name of a module is known to compute, because its code can't be read."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
         if known is Verdict.UNKNOWN:
-            place.stop(f"{module}.{name}, which is compiled")
+            self._unknown(place, f"{module}.{name}, which is compiled")
 
     def _use(self, use: Use, place: _Place) -> None:
         """Follow a value that a function uses, or the attribute of a module."""
         value, attributes = use.root, use.attributes
-        while attributes and _is_module(value):
-            module, name = _module_name(value), attributes[0]
+        while attributes and is_module(value):
+            module, name = module_name(value), attributes[0]
             member = module_dict(value).get(name, NOT_DEFINED)
             known = verdict(module, name)
-            if not _is_module(member) and known is not Verdict.UNKNOWN:
+            if not is_module(member) and known is not Verdict.UNKNOWN:
                 if known is Verdict.WAITS:
                     place.stop(f"{module}.{name}")
                 return
             value, attributes = member, attributes[1:]
         if value is NOT_DEFINED:
-            place.stop("what is not defined so far")
+            self._unknown(place, "what is not defined so far")
+            return
         if type(value) is NotImported:
+            if self._only_known and attributes and verdict(value.module, attributes[0]) is Verdict.WAITS:
+                place.stop(f"{value.module}.{attributes[0]}")
             if module_verdict(value.module) is not Verdict.COMPUTES:
-                place.stop("a module that is not imported so far")
+                self._unknown(place, "a module that is not imported so far")
             return
         for number, attribute in enumerate(attributes, 1):
             called = use.called and number == len(attributes)
-            if attribute in WAITING_NAMES or (called and attribute in WAITING_CALLS):
+            if attribute in WAITING_NAMES:
                 place.stop(f".{attribute}")
+            if called and attribute in WAITING_CALLS:
+                self._unknown(place, f".{attribute}")
         self._add(value, place)
 
     def _whole_module(self, module: ModuleType, place: _Place) -> None:
         """Look at a whole module, because the code uses it as a value, and any of its names may be used."""
-        known = module_verdict(_module_name(module))
+        known = module_verdict(module_name(module))
         if known is Verdict.WAITS:
-            place.stop(_module_name(module))
+            self._unknown(place, module_name(module))
         if known is Verdict.UNKNOWN:
             for value in module_dict(module).values():
                 self._add(value, place)
@@ -235,32 +288,34 @@ class _Search:
 
     def _class(self, cls: type, place: _Place) -> None:
         """Follow all methods and other attributes of a user's class, its bases and its metaclass."""
-        if _says_that_it_computes(cls) or _is_known(cls, place):
+        if self._says_that_it_computes(cls) or _is_known(cls, place):
             return
-        for name, member in _namespace(cls).items():
+        for name, member in namespace(cls).items():
             if id(type(member)) in _IN_C and member.__objclass__ is cls:
-                place.stop(f"{_module(cls)}.{_name(cls)}, which is compiled")
-            if name not in _NOT_CODE:
+                self._unknown(place, f"{module_of(cls)}.{name_of(cls)}, which is compiled")
+            is_asked_once = self._only_known and not place.name and name in _NOT_PER_TUPLE
+            if name not in _NOT_CODE and not is_asked_once:
                 self._add(member, place.attribute(name))
-        for base in _bases(cls):
+        for base in bases(cls):
             self._add(base, place)
         self._add(type(cls), place)
 
     def _instance(self, value: Any, place: _Place) -> None:
         """Follow the class of an object, and all that the object holds."""
         cls = type(value)
-        if _name(cls) == "cython_function_or_method" and _module(cls).startswith("_cython"):
-            self._check(_text(value.__module__), value.__name__, place)
+        if name_of(cls) == "cython_function_or_method" and module_of(cls).startswith("_cython"):
+            self._check(text(value.__module__), value.__name__, place)
             return
         held = [one for one in gc.get_referents(value) if one is not cls]
         # Reading the __dict__ of an object that has no attributes so far would make its attributes slower.
-        attributes = _attributes(value) if held else {}
+        attributes = attributes_of(value) if held else {}
         if attributes is None:
-            place.stop(f"an object of {_name(cls)}, which defines a __dict__ of its own")
-        if _says_that_it_computes(cls, dict.get(attributes, "waits")):
+            self._unknown(place, f"an object of {name_of(cls)}, which defines a __dict__ of its own")
+            return
+        if self._says_that_it_computes(cls, dict.get(attributes, "waits")):
             return
         self._add(cls, place)
-        if holds_no_code(_module(cls)):
+        if holds_no_code(module_of(cls)):
             return
         if cls is cached_property:
             self._add(attributes["func"], place)  # its lock does not count: nobody waits long for it
@@ -271,73 +326,19 @@ class _Search:
             if one is not attributes:
                 self._add(one, place)
 
+    def _says_that_it_computes(self, cls: type, own: object = None) -> bool:
+        """Whether a component says by ``waits`` that it only computes. Ends the search if it says that it may wait."""
+        waits = declared_waits(cls, own)
+        if waits is True and not self._only_known:
+            msg = "its class says so (waits = True)"
+            raise _MayWaitError(msg)
+        self.believes |= waits is False
+        return waits is False and not self._only_known
+
 
 def _is_known(cls: type, place: _Place) -> bool:
     """Whether a class is known to compute. Ends the search if it is known to wait."""
-    known = verdict(_module(cls), _name(cls).partition(".")[0])
+    known = verdict(module_of(cls), name_of(cls).partition(".")[0])
     if known is Verdict.WAITS:
-        place.stop(f"{_module(cls)}.{_name(cls)}")
+        place.stop(f"{module_of(cls)}.{name_of(cls)}")
     return known is Verdict.COMPUTES
-
-
-def _says_that_it_computes(cls: type, own: object = None) -> bool:
-    """Whether the attribute ``waits`` of a component is False, so that it only computes. Ends the search if it is True.
-
-    ``own`` is the attribute ``waits`` of an instance, which overrides that of its class.
-    """
-    lines = _mro(cls)
-    if not any(is_stormspark(_module(one)) for one in lines):
-        return False
-    for said in (own, *(_namespace(one).get("waits") for one in lines)):
-        if said is True:
-            msg = "its class says so (waits = True)"
-            raise _MayWaitError(msg)
-        if said is False:
-            return True
-    return False
-
-
-# -- reading an object without calling code of its class or metaclass ---------------------------------------------------------
-
-
-def _mro(cls: type) -> tuple[type, ...]:
-    return cast("tuple[type, ...]", type.__dict__["__mro__"].__get__(cls))
-
-
-def _bases(cls: type) -> tuple[type, ...]:
-    return cast("tuple[type, ...]", type.__dict__["__bases__"].__get__(cls))
-
-
-def _namespace(cls: type) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", type.__dict__["__dict__"].__get__(cls))
-
-
-def _module(cls: type) -> str:
-    return _text(type.__dict__["__module__"].__get__(cls))
-
-
-def _name(cls: type) -> str:
-    return _text(type.__dict__["__qualname__"].__get__(cls))
-
-
-def _is_module(value: object) -> TypeGuard[ModuleType]:
-    return issubclass(type(value), ModuleType)
-
-
-def _module_name(module: ModuleType) -> str:
-    return _text(module_dict(module).get("__name__"))
-
-
-def _text(value: object) -> str:
-    return value if type(value) is str else ""
-
-
-def _attributes(value: object) -> dict[str, Any] | None:
-    """Return the attributes of an object that are in its ``__dict__``; None if that can't be read without calling its class."""
-    for cls in _mro(type(value)):
-        reader = _namespace(cls).get("__dict__")
-        if reader is not None:
-            if id(type(reader)) not in _READS:
-                return None
-            return cast("dict[str, Any]", reader.__get__(value))
-    return {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, MutableMapping
+from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -370,8 +371,11 @@ class BoltTask(Task):
         for hook in self.hooks:
             hook.bolt_ack(BoltAckInfo(tup, self.id))
 
-    def call_fail_hooks(self, tup: Tuple) -> None:
-        """Call the hooks, because the collector or an error in ``execute`` has failed ``tup``."""
+    def call_fail_hooks(self, tup: Tuple, most: float = inf) -> None:
+        """Call the hooks, because the collector, an error in ``execute`` or shedding has failed ``tup``.
+
+        If the hooks can't be called at once, at most ``most`` fails wait for that, and the hooks do not hear of the others.
+        """
         for hook in self.hooks:
             hook.bolt_fail(BoltFailInfo(tup, self.id))
 

@@ -173,6 +173,18 @@ class Worker:
         self.services.shut_down()
         self.stories.close()
 
+    def limit_waiting(self, seconds: float | None = None) -> None:
+        """Let batches wait only so long for calls of executors, because the topology stops. Any thread may call this.
+
+        See `Executors.limit_waiting`.
+        """
+        self._executors.limit_waiting(seconds)
+
+    @property
+    def gave_up_batch(self) -> bool:
+        """Whether a batch was taken back because of a call that did not return before a stop."""
+        return self._executors.gave_up_batch
+
     def abandon(self) -> None:
         """End without ``close`` or ``cleanup``, but stop all work outside of this process."""
         for task in self.tasks.values():

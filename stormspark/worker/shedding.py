@@ -38,14 +38,16 @@ class Shedding:
     def excess(self) -> int:
         """Return how many of the waiting tuples do not fit."""
         waiting = self._task.waiting
-        if not waiting:
-            return 0
-        fit = max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
-        return max(0, waiting - fit)
+        return max(0, waiting - self._fit()) if waiting else 0
+
+    def _fit(self) -> int:
+        """Return how many tuples fit into the queue. Some have to be there."""
+        return max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
 
     def shed(self, excess: int, now: float) -> None:
         """Drop or fail the newest ``excess`` tuples, but no ticks. Report it once per interval; ``now`` is in seconds."""
         task = self._task
+        fit = self._fit()
         newest = task.queue.take_newest(excess)
         if self._strategy == "fail":
             verdict = Verdict(Outcome.FAILED, self._full(), task.component.id, task.id)
@@ -54,7 +56,7 @@ class Shedding:
                 if task.hooks:
                     tup = Tuple(values, source, roots)
                     tup.state = SETTLED
-                    task.call_fail_hooks(tup)
+                    task.call_fail_hooks(tup, most=fit)
         else:
             for _, _, roots in newest:
                 close_edges(self._ledger, roots)

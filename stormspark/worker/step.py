@@ -73,6 +73,8 @@ class TransactionReport(NamedTuple):
     outside: bool = False
     #: How many tuples bolts hold over the end of the batch, outside of their state.
     held: int = 0
+    #: How many calls are under way on threads of executors. They count in ``left``, too.
+    calls: int = 0
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,10 @@ class Task:
         """Call a function of the instance on the thread that the instance belongs to; return or raise what it does."""
         return call(*args)
 
+    def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
+        """As `_run`, for a call that follows from a commit, and so is waited for even if the topology stops."""
+        return self._run(call, *args)
+
     # -- state -----------------------------------------------------------------------------------------------
 
     @property
@@ -239,7 +243,7 @@ class Task:
         if not self.state.take_over(txid):
             return
         try:
-            self._run(self.state.call_post_save, instance, txid)
+            self._run_to_the_end(self.state.call_post_save, instance, txid)
         except ERRORS_OF_CODE as error:
             self.report_error(error)
             if not self.state.tries_again(instance):

@@ -212,6 +212,7 @@ class WorkerTransaction:
             return self.prepared._replace(
                 aborts=aborts, prepared=aborts is None, failed_rows=failed, outside=self._aborted_outside()
             )
+        self._turns.give_up_calls()
         left, ended = self._left(), self._has_ended(step)
         # A fail on its way to another worker counts as left, like a tuple, because it decides about the batch.
         left += sum(len(parts.fails) for parts in self._ledger.parts_to_send.values())
@@ -220,7 +221,15 @@ class WorkerTransaction:
         announces = self._plan.announces and self._ended < self._plan.ending_rounds
         announced = self._announcements() if announces else None
         report = TransactionReport(
-            left, self._aborts(), False, None, failed, begun, announced, self._aborted_outside()
+            left,
+            self._aborts(),
+            False,
+            None,
+            failed,
+            begun,
+            announced,
+            self._aborted_outside(),
+            calls=self._turns.calls,
         )
         may_prepare = not left and step.orders.may_prepare and ended and not self.unsettled
         if not may_prepare or report.aborts or self._wiring.fatal:

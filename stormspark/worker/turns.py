@@ -275,7 +275,7 @@ class Turns:
         """Wait until no bolt works outside, because no bolt may hear that the batch is over before all answers are there."""
         while self._outside.wait(inf):
             self.run_pass(inf)
-        while self._awaits_executors:
+        while self._awaits_executors and not self._executors.give_up_calls():
             self._executors.wait(inf)
             self.run_pass(inf)
 
@@ -290,6 +290,15 @@ class Turns:
     def waiting(self) -> int:
         """How many tuples and rows are in inboxes, lanes and sealed frames, and at work outside."""
         return self._backlog.waiting + self._outside.at_work + self._executors.at_work
+
+    @property
+    def calls(self) -> int:
+        """How many calls are under way on threads of executors, as far as the end of the batch waits for them."""
+        return self._executors.at_work + sum(spout.must_finish for spout in self._executors.spouts)
+
+    def give_up_calls(self) -> None:
+        """Abort the batch if the topology stops and calls are under way for too long; see `Executors.give_up_calls`."""
+        self._executors.give_up_calls()
 
     @property
     def left(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from stormspark import OutputCollector, Topology, TopologyBuilder, TopologyContext, Tuple
+from stormspark import (
+    BasicBolt,
+    BasicOutputCollector,
+    OutputCollector,
+    Topology,
+    TopologyBuilder,
+    TopologyContext,
+    Tuple,
+)
 from stormspark.api.state import KeyValueState, StatefulBolt
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.spark import SparkTopology
@@ -103,3 +112,46 @@ def test_what_is_wrong_with_a_checkpoint_is_reported_at_once(
     with pytest.raises(CheckpointError, match=expected) as caught:
         start(topology("wrong", tasks), checkpoint=checkpoint)
     assert "checkpoint" in str(caught.value)
+
+
+class Waits(BasicBolt):
+    """Waits for a file, once it has written that it does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        (self.folder / "begun").touch()
+        while not (self.folder / "go").exists():
+            time.sleep(0.05)
+
+
+def test_a_call_that_does_not_return_holds_up_a_stop_for_some_seconds_only(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C44: the batch that could not end stays uncommitted, and the next start does it again."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("count", Count()).shuffle_grouping("words")
+    builder.set_bolt("waits", Waits(tmp_path)).shuffle_grouping("words")
+    waits = builder.create_topology("waits")
+    checkpoint = tmp_path / "checkpoint"
+    running = start(waits, checkpoint=checkpoint)
+    wait_for((tmp_path / "begun").exists, message="the call that waits")
+    running.stop()
+    assert running.error is None
+    warnings = [
+        one.getMessage() for one in caplog.records if "so a later start does it again" in one.getMessage()
+    ]
+    assert len(warnings) == 1
+    assert "the code of waits" in warnings[0]
+    committed = [int(file.name) for file in (checkpoint / "spark" / "commits").glob("[0-9]*")]
+    batch = len(committed)
+    assert f"before batch {batch} is committed" in warnings[0]
+
+    (tmp_path / "go").touch()
+    running = start(waits, checkpoint=checkpoint)
+    wait_for_batches(running, 2)
+    running.stop()
+    assert running.error is None
+    assert (checkpoint / "spark" / "commits" / str(batch)).exists()

@@ -6,10 +6,12 @@ worker's thread, in order: one for each emit and ack, and then one for the end o
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
+from math import inf
 from typing import Any
 
-from stormspark.api import TICK_SOURCE, BasicBolt, Bolt, BoltFailInfo, Tuple
+from stormspark.api import TICK_SOURCE, BasicBolt, Bolt, BoltFailInfo, TaskHook, Tuple
 from stormspark.api.tuple_state import HELD, SETTLED
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import ComponentError, FailedException
@@ -37,6 +39,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         #: The tuples that the executor's thread has taken, and when. A tuple stays here until the worker's thread knows how its
         #: call has ended, even if the instance of the bolt ends earlier.
         self.under_way: dict[Tuple, float] = {}
+        #: The fails of which hooks have to hear, with these hooks; and whether the executor's thread has a call to make for that.
+        self._fails: deque[tuple[tuple[TaskHook, ...], Tuple]] = deque()
+        self._tells_fails = False
+        #: How many fails the hooks have missed since `_fails` was empty.
+        self._fails_missed = 0
         #: How many executors of this component run side by side in this worker.
         self.side_by_side = 1
 
@@ -142,20 +149,41 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def _collector_for_end(self) -> ThreadedBasicCollector:
         return ThreadedBasicCollector(self, self.notes)
 
-    def call_fail_hooks(self, tup: Tuple) -> None:
-        """See `BoltTask.call_fail_hooks`."""
-        hooks = tuple(self.hooks)
-        if not hooks:
+    def call_fail_hooks(self, tup: Tuple, most: float = inf) -> None:
+        """See `BoltTask.call_fail_hooks`. The hooks are called on the executor's thread, once it gets to that."""
+        if not self.hooks:
             return
+        fails = self._fails
+        if len(fails) >= most:
+            if not self._fails_missed:
+                name, seconds = self.executor.at_for
+                self.reports.add_failure(
+                    "hooks",
+                    f"the task hooks do not hear of all fails (J21): the code of {name} has not returned for {seconds:.0f} s, "
+                    f"and {len(fails):,} fails already wait for its return",
+                )
+            self._fails_missed += 1
+            return
+        if self._fails_missed and not fails:
+            self.reports.add_failure(
+                "hooks", f"the task hooks have missed {self._fails_missed:,} fails (J21)"
+            )
+            self._fails_missed = 0
+        fails.append((tuple(self.hooks), tup))
+        if not self._tells_fails:
+            self._tells_fails = True
+            self.executor.submit(self.name, self._tell_fails)
 
-        def call() -> None:
+    def _tell_fails(self) -> None:
+        """Call hooks for all fails that wait, on the executor's thread."""
+        self._tells_fails = False  # first: a fail that comes from now on is told in another call
+        while self._fails:
+            hooks, tup = self._fails.popleft()
             for hook in hooks:
                 try:
                     hook.bolt_fail(BoltFailInfo(tup, self.id))
                 except Exception as error:
                     self.report_error(error)
-
-        self.executor.submit(self.name, call)
 
     def no_longer_held(self, tup: Tuple) -> None:
         """Forget that the bolt holds ``tup``."""

@@ -54,6 +54,10 @@ class Executors:
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
+        #: When the topology was told to stop, and until when a batch may wait for calls since then.
+        self._stops_since = self._waits_until = inf
+        #: Whether a batch was taken back because of a call that had not returned by then.
+        self.gave_up_batch = False
         #: Whether the worker is being opened. If so, an error in ``prepare`` is raised; later it stops the topology that runs
         #: already.
         self.opening = False
@@ -77,6 +81,7 @@ class Executors:
                     clock=self._clock,
                     ring=self._bell.ring,
                     serve=self._serve,
+                    is_late=self.is_late,
                     enter=self._call.enter_on_thread,
                 )
             task.begin_threaded(self.threads[key], self)
@@ -137,7 +142,9 @@ class Executors:
     def wake(self) -> None:
         """Let the threads of bolts look for tuples."""
         for bolt in self.bolts:  # this is called often, and most threads are awake
-            if bolt.executor.may_sleep and bolt.queue.waiting:
+            # A thread that is in a call looks for tuples when the call has returned.
+            executor = bolt.executor
+            if executor.at is None and executor.may_sleep and bolt.queue.waiting:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
@@ -223,8 +230,42 @@ class Executors:
             if task.start_error is not None:
                 raise task.start_error
 
+    def limit_waiting(self, seconds: float | None = None) -> None:
+        """Let no batch wait for calls for longer than ``seconds`` from now on, because the topology stops.
+
+        The default is as long as a stop waits for calls in any case. Any thread may call this; the first call counts.
+        """
+        if self._stops_since == inf:
+            self._stops_since = now = time.monotonic()
+            self._waits_until = now + (_STOP_SECS if seconds is None else seconds)
+
+    def is_late(self) -> bool:
+        """Return whether the topology stops, and its last batch has waited for calls for as long as it may."""
+        return time.monotonic() >= self._waits_until
+
+    def give_up_calls(self) -> bool:
+        """If it `is_late` and tasks still have calls under way, abort the batch, which a later start repeats.
+
+        Return whether that is so.
+        """
+        if not self.is_late():
+            return False
+        tasks: list[ThreadedTask] = [
+            bolt for bolt in self.bolts if bolt.fatal is None and (bolt.queue.waiting or bolt.calls_under_way)
+        ]
+        tasks += [spout for spout in self.spouts if spout.must_finish]
+        waited = time.monotonic() - self._stops_since
+        for task in tasks:
+            task.give_up_call(waited)
+        self.gave_up_batch |= bool(tasks)
+        return bool(tasks)
+
     def finish(self) -> None:
-        """Wait until the calls that are under way have returned, for some seconds at most. No turn begins any more."""
+        """Wait until the calls that are under way have returned, for some seconds at most. No turn begins any more.
+
+        A call for which the last batch has waited for as long gets no more time.
+        """
+        self._waits_until = inf  # what comes now has limits of its own
         self.let_emit(self.spouts, begin_turns=False)  # no thread may wait for room for its notes
         for task in self.tasks:
             task.is_stopping = True
@@ -232,11 +273,17 @@ class Executors:
             spout.unwind()
         deadline = time.monotonic() + _STOP_SECS
         threads = self.threads.values()
-        while not all(thread.is_idle for thread in threads) and time.monotonic() < deadline:
+        while self._is_in_calls() and time.monotonic() < deadline:
             self.wait(inf)
             self.take_in()  # notes of all executors, because any thread may wait for room for its notes
         for thread in threads:
             thread.gave_up = not thread.is_idle
+
+    def _is_in_calls(self) -> bool:
+        """Whether an executor that was not given up has a call under way, or a spout is about to hear verdicts."""
+        return any(not (thread.is_idle or thread.gave_up) for thread in self.threads.values()) or any(
+            spout.hears_verdicts and not spout.executor.gave_up for spout in self.spouts
+        )
 
     def end(self) -> None:
         """End all threads, without waiting for the calls that run."""

@@ -127,11 +127,13 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     def take_turn(self) -> bool:
         """Deliver verdicts, or call ``next_tuple`` once. See `stormspark.worker.executors.thread.Taker`."""
-        if self.is_held or self.is_stopping:
+        if self.is_held:
             return False
         if self._verdicts:
             self._deliver()
             return True
+        if self.is_stopping:
+            return False
         if not self._turn_is_open or (self.life.is_active and not self._was_activated):
             return False  # ``activate`` may have been submitted after the thread looked for calls
         first, clock = self._is_first_call, self._clock
@@ -364,6 +366,11 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             self._verdicts.append(told)
         self._has_stirred()
         self.executor.wake()
+
+    @property
+    def hears_verdicts(self) -> bool:
+        """Whether the executor's thread has verdicts to deliver, and may do so."""
+        return bool(self._verdicts) and not self.is_held
 
     @property
     def must_finish(self) -> bool:

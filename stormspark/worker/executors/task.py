@@ -13,10 +13,12 @@ from stormspark.api import TaskHook
 from stormspark.errors import ComponentError
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.executors.notes import InstanceEnded, Notes
+from stormspark.worker.executors.thread import CallNotReturnedError, ThreadRefusedError
 from stormspark.worker.task import Task
 from stormspark.worker.tuples.outlets import Outlet, outlet_of
 
 if TYPE_CHECKING:
+    from stormspark.spi import TransactionAttempt
     from stormspark.worker.executors.executors import Executors
     from stormspark.worker.executors.thread import ExecutorThread
 
@@ -71,7 +73,24 @@ class ThreadedTask(Task):
         self.is_held = self.is_starting = True
         self._end_previous()
         notes = self.notes
-        self.executor.submit(self.name, partial(self._start_on_thread, notes))
+        try:
+            self.executor.submit(self.name, partial(self._start_on_thread, notes))
+        except ThreadRefusedError as error:
+            self.is_starting, self.begins_since = False, None
+            raise self._no_thread(error) from error
+
+    def _no_thread(self, error: ThreadRefusedError) -> ComponentError:
+        component, threads = (
+            self.component,
+            sum(thread.has_started for thread in self.executors.threads.values()),
+        )
+        msg = (
+            f"{component.place}: the operating system starts no thread for executor {self.executor.name}: {error}. Its worker "
+            f"has {threads:,} threads of executors already (A16). Give the component fewer executors, or more tasks per executor "
+            f"(set_num_tasks); run the topology in more workers (topology.workers); make the component asynchronous, which takes "
+            f"no threads; or raise the limit of threads (ulimit -u, the pids limit of a container, free memory)"
+        )
+        return ComponentError(msg)
 
     def _end_previous(self) -> None:
         self.notes.end()
@@ -107,8 +126,14 @@ class ThreadedTask(Task):
         """Do what comes after the start of an instance, on the worker's thread."""
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
+        return self._run_on_thread(call, *args)
+
+    def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
+        return self._run_on_thread(call, *args, patient=True)
+
+    def _run_on_thread(self, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
         try:
-            return self.executor.run(self.name, call, *args)
+            return self.executor.run(self.name, call, *args, patient=patient)
         except Exception:
             raise
         except BaseException as error:  # InstanceEnded and SystemExit end the call, and not the worker
@@ -126,6 +151,33 @@ class ThreadedTask(Task):
             self.end_thread_work()
             return
         super().stop()
+
+    def give_up_call(self, waited: float) -> None:
+        """Abort the batch, because the topology stops and has ``waited`` so many seconds for the calls of this task."""
+        name, seconds = self.executor.at_for
+        stuck = self.executor.at is not None and seconds >= waited
+        self.executor.gave_up |= stuck
+        calls = (
+            f"the code of {name} has not returned for {seconds:.0f} s"
+            if stuck
+            else "it still has calls to make"
+        )
+        self.abort(f"{calls}, and a topology that stops waits {waited:.0f} s for calls")
+
+    def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
+        """See `Task.begin_batch`. A call that does not return before a stop aborts the batch."""
+        try:
+            super().begin_batch(attempt, announced)
+        except CallNotReturnedError as error:
+            self.abort(str(error))
+
+    def announcement(self) -> bytes | None:
+        """See `Task.announcement`. A call that does not return before a stop aborts the batch."""
+        try:
+            return super().announcement()
+        except CallNotReturnedError as error:
+            self.abort(str(error))
+            return None
 
     def end_thread_work(self) -> None:
         """From now on, ignore what the instance does."""

@@ -10,9 +10,17 @@ from typing import Any, Protocol, TypeVar
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.host.forks import end_in_children
 
-__all__ = ["ExecutorThread", "Taker"]
+__all__ = ["CallNotReturnedError", "ExecutorThread", "Taker", "ThreadRefusedError"]
 
 _T = TypeVar("_T")
+
+
+class CallNotReturnedError(RuntimeError):
+    """The topology stops, and a call for which the worker's thread waits has not returned in time."""
+
+
+class ThreadRefusedError(RuntimeError):
+    """The operating system does not start one more thread."""
 
 
 class Taker(Protocol):
@@ -25,15 +33,17 @@ class Taker(Protocol):
 class _Call:
     """A call that the worker's thread waits for. ``returned`` is called before the worker's thread goes on."""
 
-    __slots__ = ("_call", "_returned", "error", "is_done", "result")
+    __slots__ = ("_call", "_returned", "error", "is_done", "is_dropped", "result")
 
     def __init__(self, call: Callable[[], Any], returned: Callable[[], None]) -> None:
         self._call, self._returned = call, returned
-        self.is_done = False
+        self.is_done = self.is_dropped = False
         self.result: Any = None
         self.error: BaseException | None = None
 
     def __call__(self) -> None:
+        if self.is_dropped:
+            return
         try:
             self.result = self._call()
         except BaseException as error:
@@ -47,7 +57,7 @@ class ExecutorThread:
 
     ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``, which has to
     take the notes of this executor's tasks, and to wait for a ring for a moment. This thread calls ``enter`` with the name of the
-    task whose code runs next.
+    task whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
     """
 
     def __init__(
@@ -58,9 +68,11 @@ class ExecutorThread:
         ring: Callable[[], None],
         serve: Callable[[ExecutorThread], None],
         enter: Callable[[str], None],
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self._clock, self._ring, self._serve, self._enter = clock, ring, serve, enter
+        self._is_late = is_late
         self.tasks: list[Taker] = []
         self._next = 0  # the task whose turn is next
         #: Calls that come before the next turn of a task.
@@ -81,7 +93,10 @@ class ExecutorThread:
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Let the thread look for something to do. Any thread may call this, at any time."""
+        """Let the thread look for something to do. Any thread may call this, at any time.
+
+        The first call starts the thread. Raises `ThreadRefusedError` if the operating system has no more threads.
+        """
         try:
             if self.may_sleep:
                 self._sleep.release()
@@ -89,7 +104,11 @@ class ExecutorThread:
             pass  # another thread was faster
         if not self._started:
             self._started = True
-            start_unwatched(self._thread)
+            try:
+                start_unwatched(self._thread)
+            except RuntimeError as error:  # which one of the system's limits it is, Python does not say
+                self._calls.clear()
+                raise ThreadRefusedError(str(error)) from error
 
     @property
     def may_sleep(self) -> bool:
@@ -103,8 +122,12 @@ class ExecutorThread:
         self._calls.append((task, call))
         self.wake()
 
-    def run(self, task: str, call: Callable[..., _T], *args: Any) -> _T:
-        """Call a function on this thread, wait for its end, and return or raise what it does."""
+    def run(self, task: str, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
+        """Call a function on this thread, wait for its end, and return or raise what it does.
+
+        Raises `CallNotReturnedError` if the function, or a call before it, has not returned in time before a stop, unless the
+        worker's thread is ``patient``.
+        """
         waited_for = _Call(lambda: call(*args), self._has_returned)
 
         def run_and_ring() -> None:
@@ -113,6 +136,12 @@ class ExecutorThread:
 
         self.submit(task, run_and_ring)
         while not waited_for.is_done:
+            if self._is_late() and not patient:
+                waited_for.is_dropped = True
+                msg = "the code of {} has not returned for {:.0f} s, and the topology stops".format(
+                    *self.at_for
+                )
+                raise CallNotReturnedError(msg)
             self._serve(self)
         if waited_for.error is not None:
             raise waited_for.error
@@ -121,7 +150,13 @@ class ExecutorThread:
     def end(self) -> None:
         """End the thread once the call that runs now has returned. Nobody waits for that."""
         self._ends = True
-        self.wake()
+        if self._started:  # otherwise there is nothing to end, and the system may have no thread left
+            self.wake()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the thread runs, or has run."""
+        return self._thread.ident is not None
 
     def end_copy(self) -> None:
         """End the copy of this thread in a process that its user code has forked. The process ends with it."""

@@ -262,5 +262,7 @@ class Orders(NamedTuple):
     active: bool = True
     close: bool = False
     exit: bool = False
+    #: The topology stops once its batch has ended, so the batch waits only so long for calls (`Executors.limit_waiting`).
+    stops: bool = False
     #: With ``close``: the batch that was committed last.
     committed: int = -1

@@ -257,6 +257,8 @@ class WorkerProcess:
         if orders.exit:
             self._exit_ordered.set()
             self.end("nimbus ordered it")
+        if orders.stops and self._worker is not None:
+            self._worker.limit_waiting()
         if orders.close or orders.active != self._active:
             self._active = orders.active
             self._bell.put(orders)

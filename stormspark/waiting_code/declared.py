@@ -1,0 +1,69 @@
+"""What a component says itself about its code: the attribute ``waits`` of its class or of the instance (A16)."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from contextlib import suppress
+from typing import Any
+
+from stormspark.waiting_code.known_code import is_stormspark
+from stormspark.waiting_code.real_attributes import module_of, mro, name_of, namespace
+
+__all__ = ["WaitsValueError", "declared_waits"]
+
+
+class WaitsValueError(ValueError):
+    """A class has an attribute ``waits`` that is neither True nor False nor None. The message names the class and its line."""
+
+
+def declared_waits(cls: type, own: object = None) -> bool | None:
+    """Return what a component says by ``waits``: True if it may wait, False if it only computes, None if it does not say.
+
+    ``own`` is the attribute ``waits`` of the instance. It counts before that of the class if it is True or False; an instance may
+    keep something else under this name. A method or a property of this name says nothing. Any other value in a class is a
+    mistake. Raises `WaitsValueError`.
+
+    >>> from stormspark import BasicBolt
+    >>> class Slow(BasicBolt):
+    ...     waits = True
+    >>> declared_waits(Slow), declared_waits(Slow, False), declared_waits(BasicBolt)
+    (True, False, None)
+    """
+    classes = mro(cls)
+    if not any(is_stormspark(module_of(one)) for one in classes):
+        return None
+    if own is True or own is False:
+        return own
+    for one in classes:
+        value = namespace(one).get("waits")
+        if value is True or value is False:
+            return bool(value)
+        if value is not None and not _is_code(value):
+            raise WaitsValueError(_message(one, value))
+    return None
+
+
+def _is_code(value: object) -> bool:
+    """Whether a value of a class is a method, a property, or another descriptor."""
+    return any("__get__" in namespace(one) for one in mro(type(value)))
+
+
+def _message(cls: type, value: Any) -> str:
+    shown = f"an object of type {name_of(type(value))}"
+    with suppress(Exception):
+        shown = f"{value!r:.100} of type {name_of(type(value))}"
+    return (
+        f"{_line_of(cls)}: waits of class {name_of(cls)} must be True, False or None, got {shown}: True gives its executors "
+        f"threads of their own, False runs its tasks on the worker's thread, and with None stormspark reads the code to find out "
+        f"(A16); give an attribute that means something else another name"
+    )
+
+
+def _line_of(cls: type) -> str:
+    """Return FILE:LINE of the class's line that sets ``waits``, or what is known of that."""
+    with suppress(Exception):
+        lines, first = inspect.getsourcelines(cls)
+        at = next((n for n, line in enumerate(lines) if re.match(r"\s+waits\s*[:=]", line)), 0)
+        return f"{inspect.getsourcefile(cls)}:{first + at}"
+    return f"module {module_of(cls)}"

@@ -1,0 +1,192 @@
+"""What a component says by ``waits``: mistakes are named, and contradictions to its code are reported (A16)."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from stormspark import AsyncBolt, BasicBolt, TopologyBuilder
+from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
+from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
+from stormspark.errors import InvalidTopologyError
+from stormspark.plan import advice, plan_topology
+from stormspark.testing import TestWordSpout
+from stormspark.waiting_code import WaitsValueError, look_through
+
+
+class Plain(BasicBolt):
+    """Does nothing."""
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Do nothing."""
+
+
+class Wrong(Plain):
+    """Says it with a string."""
+
+    other = 1
+    waits = "yes"
+
+
+class Inherits(Wrong):
+    """Has it from its base."""
+
+
+class Number(Plain):
+    """Says it with a number."""
+
+    waits: Any = 1
+
+
+class WrongAsync(AsyncBolt):
+    """Has an event loop, and no choice."""
+
+    waits = "no"
+
+    async def execute(self, tup: Any) -> None:
+        """Do nothing."""
+
+
+def builder_with(bolt: Any, **conf: Any) -> TopologyBuilder:
+    """Return a topology with this bolt."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    declarer = builder.set_bolt("mine", bolt).shuffle_grouping("words")
+    declarer.add_configurations(conf)
+    return builder
+
+
+def line_of(text: str) -> int:
+    """Return the number of the line of this file that has ``text``, and is no part of a test."""
+    with open(__file__, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.strip() == text)
+
+
+@pytest.mark.parametrize(
+    ("bolt", "of", "line", "got"),
+    [
+        (Wrong(), "Wrong", 'waits = "yes"', "'yes' of type str"),
+        (Inherits(), "Wrong", 'waits = "yes"', "'yes' of type str"),
+        (Number(), "Number", "waits: Any = 1", "1 of type int"),
+        (WrongAsync(), "WrongAsync", 'waits = "no"', "'no' of type str"),
+    ],
+)
+def test_another_value_is_an_error_that_names_component_class_and_line(
+    bolt: Any, of: str, line: str, got: str
+) -> None:
+    with pytest.raises(InvalidTopologyError) as caught:
+        builder_with(bolt).create_topology("wrong")
+    text = str(caught.value)
+    assert re.match(r".*test_declared\.py:\d+: bolt 'mine': ", text)
+    assert f"{__file__}:{line_of(line)}: waits of class {of} must be True, False or None, got {got}" in text
+
+
+def test_a_users_class_inside_of_an_adapter_is_checked_too() -> None:
+    class Mine(PystormBolt):
+        waits = "yes"
+
+    with pytest.raises(WaitsValueError, match=r"waits of class .*Mine must be"):
+        look_through(BoltAdapter(Mine, {}))
+
+
+def test_methods_properties_and_values_of_instances_say_nothing() -> None:
+    """A component may use the name for something else."""
+
+    class Property(Plain):
+        @property
+        def waits(self) -> int:
+            return 1
+
+    class Cached(Plain):
+        @cached_property
+        def waits(self) -> int:
+            return 1
+
+    class NotSaid(Plain):
+        waits = None
+
+    counts: Any = Plain()
+    counts.waits = 0
+    for one in (Property(), Cached(), NotSaid(), counts):
+        assert look_through(one) == (None, None)
+
+
+# -- waits = False, but the code waits ---------------------------------------------------------------------------
+
+
+class Naps(BasicBolt):
+    """Says that it only computes."""
+
+    waits = False
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Wait."""
+        unheard_of()  # type: ignore[name-defined]  # noqa: F821
+        self.context.commit()  # type: ignore[attr-defined]
+        time.sleep(0.1)
+
+
+class Asks(BasicBolt):
+    """Says that it only computes, and leads to a socket."""
+
+    waits = False
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Wait."""
+        ask()
+
+
+def ask() -> None:
+    """Wait."""
+    socket.create_connection(("localhost", 1))
+
+
+class PreparesOnly(Plain):
+    """Waits in ``prepare`` alone."""
+
+    waits = False
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        """Wait, once."""
+        with open("/dev/null", encoding="utf-8") as file:
+            file.read()
+
+
+class Unsure(BasicBolt):
+    """Uses only what nobody knows."""
+
+    waits = False
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        """Compute."""
+        tup[0].commit()
+        unheard_of()  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_advice_names_the_line_that_waits_once_and_says_what_it_means() -> None:
+    (one,) = advice(plan_topology(builder_with(Naps()).create_topology("naps")))
+    assert re.match(r".*test_declared\.py:\d+: bolt 'mine' says that it only computes \(waits = False\)", one)
+    assert (
+        f"but execute uses time.sleep (test_declared.py:{line_of('time.sleep(0.1)')}): while that waits"
+        in one
+    )
+    assert "remove waits = False" in one
+    (one,) = advice(plan_topology(builder_with(Asks()).create_topology("asks")))
+    assert "but execute leads to ask, which uses socket.create_connection (test_declared.py:" in one
+
+
+@pytest.mark.parametrize("bolt", [PreparesOnly(), Unsure(), Plain()])
+def test_there_is_no_advice_about_a_start_or_about_what_nobody_knows(bolt: BasicBolt) -> None:
+    """`waits = False` is for such cases."""
+    assert advice(plan_topology(builder_with(bolt).create_topology("fine"))) == []
+
+
+@pytest.mark.parametrize("threads", ["never", "always"])
+def test_a_setting_that_decides_ends_the_advice(threads: str) -> None:
+    builder = builder_with(Naps(), **{"stormspark.executor.threads": threads})
+    assert advice(plan_topology(builder.create_topology("decided"))) == []
