@@ -332,14 +332,18 @@ class Worker:
         """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
 
         The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. A tuple
-        that has moved since the last look does not count; otherwise a tree with a loop would live for ever.
+        that has moved since the last look does not count; otherwise a tree with a loop would live for ever. Nor does a tuple
+        that waits behind one call that has lasted longer than the timeout, because that call may never return (E10).
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
             return
         self._next_look = running + timeout / 4
         for bolt in self.wiring.bolts:
-            for _, _, roots in bolt.not_reached():
+            waiting = bolt.not_reached()
+            if bolt.behind_call_secs > timeout:
+                continue
+            for _, _, roots in waiting:
                 reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:
