@@ -28,7 +28,8 @@ __all__ = ["Executors"]
 
 #: How long the worker's thread waits for notes at a time, before it looks at its own work again.
 _WAIT_SECONDS = 0.002
-#: How long a superstep waits for the next note. It is short, because a worker that waits for calls holds up the other workers.
+#: How long a superstep waits for the next note, and for a call from its beginning, or from its last note. It is short, because a
+#: worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
 #: How long a stop waits for the calls that are under way, in seconds.
 _STOP_SECS = 10.0
@@ -117,6 +118,7 @@ class Executors:
             self._later.append((task, notes))
             return
         self._call.enter(task)
+        task.executor.heard_at = self._clock()
         task.take_notes(notes)
         self._departures.seal_full(task)
 
@@ -156,6 +158,23 @@ class Executors:
     def left(self) -> bool:
         """Whether a tuple waits for a bolt here, or is being executed, or notes about it were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
+
+    @property
+    def may_note_soon(self) -> bool:
+        """Whether it is worth while to wait for notes of bolts: something is `left`, and not only behind calls that take long.
+
+        A call that was waited for in vain goes on while later supersteps run, and its notes leave with one of these. Otherwise a
+        call that never returns would hold up every superstep, and so all workers. A transaction has to wait for its calls.
+        """
+        return any(
+            len(bolt.notes)
+            or (
+                (bolt.queue.waiting or bolt.calls_under_way)
+                and (bolt.in_transactions or not bolt.executor.is_silent_for(_PATIENCE_SECS))
+            )
+            for bolt in self.bolts
+            if bolt.fatal is None
+        )
 
     def has_notes(self) -> bool:
         """Return whether a note waits to be taken."""
