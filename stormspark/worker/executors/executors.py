@@ -255,18 +255,21 @@ class Executors:
             self._bell.close()
 
     def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest, one of a bolt if there is any. Another thread calls this.
+        """Return the call that has been under way for longest. Another thread calls this.
 
-        A spout may wait for ever, and must not hide a bolt that does.
+        A call that others wait for comes first, and then one of a bolt: a spout may wait for ever, and must not hide a bolt that
+        does.
         """
-        calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
-        if not calls:
-            return None
-        # A spout with state may be what a batch waits for.
-        spouts = {
-            spout.name for spout in self.spouts if not (spout.waits_for_commit and spout.state is not None)
-        }
-        name, since = min(calls, key=lambda call: (call[0] in spouts, call[1]))
-        begins = next((task.begins_since for task in self.tasks if task.name == name), None)
-        opens = begins is not None and begins <= since
-        return Busy(name, self._clock() - since, opens, alone=name in spouts)
+        now = self._clock()
+        calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]
+        return min(calls, key=lambda busy: (busy.alone, busy.of_spout, -busy.seconds), default=None)
+
+    def _busy_of(self, name: str, since: float, now: float) -> Busy:
+        task = next(task for task in self.tasks if task.name == name)
+        opens = task.begins_since is not None and task.begins_since <= since
+        if isinstance(task, ThreadedSpoutTask):
+            alone = not (task.waits_for_commit and task.state is not None)
+            return Busy(name, now - since, opens, alone, of_spout=True)
+        # There may be a limit for ``prepare``, also for that of a task that begins anew.
+        alone = isinstance(task, ThreadedBoltTask) and not task.in_transactions and not opens
+        return Busy(name, now - since, opens, alone)
