@@ -277,7 +277,7 @@ class Settings:
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: After this long in one call the worker counts as stuck, and is killed and started again. 0: never.
+    #: After this long in one call that others wait for, the worker counts as stuck. It is killed and started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
     #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
     #: The driver logs warnings meanwhile.

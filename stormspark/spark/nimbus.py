@@ -612,6 +612,11 @@ def _error(pickled: bytes, text: str) -> BaseException:
 
 def _warning(worker: int, busy: Busy) -> str:
     """Say whose code has not returned for long, and who waits for it."""
+    if busy.alone and not busy.of_spout:
+        return (
+            f"the code of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} waits "
+            f"for it, and tuples behind it time out once it has lasted longer than topology.message.timeout.secs (B1, E10)"
+        )
     if busy.alone:
         return (
             f"next_tuple of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} "

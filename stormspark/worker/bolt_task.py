@@ -205,6 +205,11 @@ class BoltTask(Task):
         """Iterate over those waiting tuples that were already waiting when this method was last called."""
         return self.queue.not_reached()
 
+    @property
+    def behind_call_secs(self) -> float:
+        """For how long the call has lasted that the waiting tuples wait for; 0 if there is none between two supersteps."""
+        return 0.0
+
     def held(self) -> list[tuple[Tuple, float]]:
         """Return the executed tuples that are neither acked nor failed yet, each with the time when its chunk began."""
         return self._runner.held()

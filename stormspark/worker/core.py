@@ -345,14 +345,18 @@ class Worker:
 
         The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples that
         have moved since the last look have not only waited. If they counted, a tuple that goes round in a loop would keep its
-        tree alive for ever.
+        tree alive for ever. Tuples behind one call that has lasted longer than the timeout do not count either, because that call
+        may never return (E10).
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
         if timeout is None or running < self._next_look:
             return
         self._next_look = running + timeout / 4
         for bolt in self.wiring.bolts:
-            for _, _, roots in bolt.not_reached():
+            waiting = bolt.not_reached()
+            if bolt.behind_call_secs > timeout:
+                continue
+            for _, _, roots in waiting:
                 reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:

@@ -131,13 +131,15 @@ class Turns:
         or if time is up.
         """
         executors = self._executors
-        if not executors.tasks or not (executors.left or executors.spouts_began()):
+        if not executors.tasks:
             return False
         if self._departures.lanes:
             # The other workers wait for the tuples of this superstep. So this worker waits only for more of these tuples, and not
             # for a call that takes long.
-            more = executors.spouts_began() or any(spout.waits_for_verdicts for spout in spouts)
-            return more and executors.wait_with_patience(until)
+            verdicts = executors.may_note_soon and any(spout.waits_for_verdicts for spout in spouts)
+            return (verdicts or executors.spouts_began()) and executors.wait_with_patience(until)
+        if not (executors.left or executors.spouts_began()):
+            return False
         executors.wait(until)
         return self._clock() < until
 
@@ -164,7 +166,7 @@ class Turns:
                 not any(bolt.ready and bolt.fatal is None for bolt in self._bolts)
                 and not (self._services.guarded and self.calls_at_hand())
                 and not (self._outside.bolts and self._outside.wait(loops_until))
-                and not (self._awaits_executors and self._executors.wait_with_patience(loops_until))
+                and not (self._expects_notes and self._executors.wait_with_patience(loops_until))
             ):
                 break
             late = self.run_pass(loops_until)
@@ -278,6 +280,11 @@ class Turns:
         while self._awaits_executors and not self._executors.give_up_calls():
             self._executors.wait(inf)
             self.run_pass(inf)
+
+    @property
+    def _expects_notes(self) -> bool:
+        """Whether executors on threads are about to note something, as far as anybody can tell, and it is taken in."""
+        return self.listens and self._executors.may_note_soon
 
     @property
     def _awaits_executors(self) -> bool:

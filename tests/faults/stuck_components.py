@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,5 +24,21 @@ class Spins(BasicBolt):
             seen = len(list(self.marks.glob("spun-*")))
             if seen < self.times:
                 (self.marks / f"spun-{seen}").touch()
-                while True:
-                    pass
+                self.spin()
+
+    def spin(self) -> None:
+        """Compute for ever."""
+        while True:
+            pass
+
+
+class Hangs(Spins):
+    """Waits for ever on 13, the first time that it comes."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def spin(self) -> None:
+        """Wait for ever."""
+        while True:
+            time.sleep(60)

@@ -201,6 +201,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         # In this order, no call is missed: a tuple first waits, then it is executed, then its call is noted.
         return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
 
+    @property
+    def behind_call_secs(self) -> float:
+        """See `BoltTask.behind_call_secs`. A transaction waits for its calls, so there nobody is late because of them."""
+        return 0.0 if self.in_transactions else self.executor.at_for[1]
+
     def held(self) -> list[tuple[Tuple, float]]:
         """See `BoltTask.held`. The tuples that are under way count as well."""
         return [*super().held(), *self.under_way.items()]

@@ -32,7 +32,8 @@ _WAIT_SECONDS = 0.002
 #: The worker's thread takes notes at most once in this time. When many executors are busy it would take each note by itself
 #: otherwise, and each look at all queues costs as much as some calls.
 _GATHER_SECS = 0.0005
-#: How long a superstep waits for the next note. It is short, because a worker that waits for calls holds up the other workers.
+#: How long a superstep waits for the next note, and for a call from its beginning, or from its last note. It is short, because a
+#: worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
 #: How long a stop waits for the calls that are under way, in seconds.
 _STOP_SECS = 10.0
@@ -129,6 +130,7 @@ class Executors:
             self._later.append((task, notes))
             return
         self._call.enter(task)
+        task.executor.heard_at = self._clock()
         task.take_notes(notes)
         self._departures.seal_full(task)
 
@@ -170,6 +172,23 @@ class Executors:
     def left(self) -> bool:
         """Whether a tuple waits for a bolt here, or is being executed, or notes about it were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
+
+    @property
+    def may_note_soon(self) -> bool:
+        """Whether it is worth while to wait for notes of bolts: something is `left`, and not only behind calls that take long.
+
+        A call that was waited for in vain goes on while later supersteps run, and its notes leave with one of these. Otherwise a
+        call that never returns would hold up every superstep, and so all workers. A transaction has to wait for its calls.
+        """
+        return any(
+            len(bolt.notes)
+            or (
+                (bolt.queue.waiting or bolt.calls_under_way)
+                and (bolt.in_transactions or not bolt.executor.is_silent_for(_PATIENCE_SECS))
+            )
+            for bolt in self.bolts
+            if bolt.fatal is None
+        )
 
     def has_notes(self) -> bool:
         """Return whether a note waits to be taken."""
@@ -299,19 +318,21 @@ class Executors:
             self._bell.close()
 
     def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest; calls of bolts come before those of spouts. Another thread calls
-        this.
+        """Return the call that has been under way for longest. Another thread calls this.
 
-        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
+        A call that others wait for comes first, and then a call of a bolt. A spout may wait for ever, and its call must not hide
+        a call of a bolt that does not return.
         """
-        calls = [at for thread in self.threads.values() if (at := thread.at) is not None]
-        if not calls:
-            return None
-        # A spout with state may be what a batch waits for.
-        spouts = {
-            spout.name for spout in self.spouts if not (spout.waits_for_commit and spout.state is not None)
-        }
-        name, since = min(calls, key=lambda call: (call[0] in spouts, call[1]))
-        begins = next((task.begins_since for task in self.tasks if task.name == name), None)
-        opens = begins is not None and begins <= since
-        return Busy(name, self._clock() - since, opens, alone=name in spouts)
+        now = self._clock()
+        calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]
+        return min(calls, key=lambda busy: (busy.alone, busy.of_spout, -busy.seconds), default=None)
+
+    def _busy_of(self, name: str, since: float, now: float) -> Busy:
+        task = next(task for task in self.tasks if task.name == name)
+        opens = task.begins_since is not None and task.begins_since <= since
+        if isinstance(task, ThreadedSpoutTask):
+            alone = not (task.waits_for_commit and task.state is not None)
+            return Busy(name, now - since, opens, alone, of_spout=True)
+        # There may be a limit for ``prepare``, also for that of a task that begins anew.
+        alone = isinstance(task, ThreadedBoltTask) and not task.in_transactions and not opens
+        return Busy(name, now - since, opens, alone)

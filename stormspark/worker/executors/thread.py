@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol, TypeVar
 
 from stormspark.worker.foreign_calls import start_unwatched
@@ -86,6 +87,8 @@ class ExecutorThread:
         self._entered = ""
         #: The task whose code runs, and since when; None while none runs. Other threads read this.
         self.at: tuple[str, float] | None = None
+        #: When the worker's thread last took notes of the tasks.
+        self.heard_at = -inf
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._started = False
         end_in_children(self)
@@ -166,6 +169,11 @@ class ExecutorThread:
     def is_idle(self) -> bool:
         """Whether no code runs here, and no submitted call waits."""
         return not self._calls and self.at is None
+
+    def is_silent_for(self, seconds: float) -> bool:
+        """Whether a call has been under way for so long, and nothing was noted meanwhile."""
+        at = self.at
+        return at is not None and self._clock() - max(at[1], self.heard_at) >= seconds
 
     @property
     def is_current(self) -> bool:

@@ -235,8 +235,11 @@ class Busy(NamedTuple):
     seconds: float
     #: Whether the call is part of the start of an instance: ``open``, ``prepare``, or reading its state.
     opens: bool = False
-    #: Whether the call holds up nobody else: ``next_tuple`` of a spout whose executor has a thread of its own (B1).
+    #: Whether the call holds up its own executor alone, which has a thread of its own (B1). Calls of bolts in transactions, and
+    #: of spouts with state there, hold up their batch, and so all workers.
     alone: bool = False
+    #: Whether the task is a spout's.
+    of_spout: bool = False
 
 
 class Beat(NamedTuple):

@@ -149,6 +149,21 @@ def test_a_call_that_does_not_return_later_is_bounded_by_another_time(make: Call
     assert nimbus.broken is not None and "stormspark.stuck.timeout.secs" in nimbus.broken
 
 
+def test_a_call_that_holds_up_its_own_executor_alone_costs_no_worker(
+    make: Callable[..., Nimbus], caplog: pytest.LogCaptureFixture
+) -> None:
+    """B1, W6: as in Storm. It is named."""
+    nimbus = make(stuck_timeout_secs=300.0, stuck_secs=10.0)
+    fake = Fake(nimbus)
+    fake.begin()
+    fake.ready()
+    fake.beat(Busy("model[0]", 1000.0, alone=True))
+    assert nimbus.broken is None
+    assert (
+        "the code of model[0] has not returned for 1000 s; only its own executor in worker 0" in caplog.text
+    )
+
+
 def test_a_process_that_never_says_hello_is_given_up(make: Callable[..., Nimbus]) -> None:
     fake = Fake(make(start_timeout_secs=0.2))
     assert isinstance(fake.ask(), StartHere)

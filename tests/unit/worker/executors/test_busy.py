@@ -56,7 +56,7 @@ class StartsSlowly(Repeat):
         raise ValueError
 
 
-def _busy(bolt: Repeat, name: str) -> Any:
+def _busy(bolt: Repeat, name: str, **conf: Any) -> Any:
     builder = TopologyBuilder()
     builder.set_spout("waits", Waits([], Told(f"first of {name}")))
     builder.set_spout("numbers", Numbers([1], Told(f"second of {name}")))
@@ -64,7 +64,7 @@ def _busy(bolt: Repeat, name: str) -> Any:
     _released.clear()
     _restarts.clear()
     try:
-        with running(builder.create_topology(name)) as topology:
+        with running(builder.create_topology(name), **conf) as topology:
             (worker,) = topology.workers.workers
             until(lambda: (busy := worker._executors.busy()) is not None and busy.task == "bolt[0]")
             if isinstance(bolt, StartsSlowly):
@@ -79,11 +79,17 @@ def _busy(bolt: Repeat, name: str) -> Any:
 def test_a_spout_that_waits_hides_no_bolt_that_does() -> None:
     busy = _busy(Stuck(), "stuck-beside")
     assert busy.task == "bolt[0]"
-    assert not busy.alone
     assert not busy.opens
+
+
+def test_a_bolt_holds_up_its_executor_alone_and_in_a_transaction_its_batch() -> None:
+    """So its worker has no reason to be killed, unless all others wait for the batch."""
+    assert _busy(Stuck(), "stuck-alone").alone
+    assert not _busy(Stuck(), "stuck-in-a-batch", **{"stormspark.exactly.once": True}).alone
 
 
 def test_a_bolt_that_starts_again_is_known_to_start() -> None:
     busy = _busy(StartsSlowly(), "starts")
     assert busy.task == "bolt[0]"
     assert busy.opens
+    assert not busy.alone, "it may have a limit"
