@@ -3,8 +3,8 @@
     with PostgresServer() as server:
         sqlalchemy.create_engine(server.url)
 
-It takes ``initdb`` and ``postgres`` from the path; `PostgresServer.missing` says what there is not. PostgreSQL refuses to run as root. Started by root it runs as the user
-``postgres``, or as ``nobody`` where there is no such user.
+It takes ``initdb`` and ``postgres`` from the path; `PostgresServer.missing` says what there is not. PostgreSQL refuses to run as
+root. Started by root it runs as the user ``postgres``, or as ``nobody`` where there is no such user.
 """
 
 from __future__ import annotations
