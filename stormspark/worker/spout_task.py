@@ -55,6 +55,8 @@ class SpoutTask(Task):
     _first_call = "open"
     _collector_type = SpoutCollector
     _emits_per_turn = _EMITS_PER_TURN
+    #: Whether the spout's executor has a thread of its own.
+    has_thread = False
 
     def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -334,6 +336,11 @@ class SpoutTask(Task):
         if self.allowance.left <= 0 or not (self.life.is_active or self._owes_tuples):
             return False
         return self._may_go_on() if self.calls.suspended else self.account.pending < self._max_pending
+
+    @property
+    def wants_asking(self) -> bool:
+        """Whether it makes sense to call the spout, if it may emit."""
+        return True
 
     @property
     def waits_for_verdicts(self) -> bool:

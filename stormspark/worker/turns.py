@@ -82,26 +82,33 @@ class Turns:
 
         Returns whether the time was used up.
         """
-        still, now, used_up, alone = 0, self._clock(), False, len(spouts) == 1
+        here = [spout for spout in spouts if not spout.has_thread]
+        beside = [spout for spout in spouts if spout.has_thread]
+        still, now, used_up, alone = 0, self._clock(), False, len(here) == 1
         self._executors.begin_to_wait()
         while still < _MOST_BURSTS:
-            takes_calls = self._services.guarded and self.takes_calls
-            # To measure the backlog takes a look at every queue, so it is left out while nothing could make it grow.
-            full = (takes_calls or any(spout.may_emit for spout in spouts)) and self._backlog.is_full()
+            # Whether too much waits. To find out takes a look at every queue, so nobody asks while no spout may emit.
+            full: bool | None = None
             emitted = False
-            if takes_calls and not full:
-                self.take_calls(spouts)
-            for spout in spouts:
+            if self._services.guarded and self.takes_calls:
+                full = self._backlog.is_full()
+                if not full:
+                    self.take_calls(spouts)
+            wanting = [*here, *(spout for spout in beside if spout.wants_asking)] if beside else here
+            for spout in wanting:
                 if spout.has_verdicts or spout.may_emit:
                     self._call.enter(spout)
                     spout.deliver()
-                    if spout.may_emit and not full:
-                        turn_ends = until if alone else min(until, self._clock() + _SLICE_SECONDS)
-                        emitted |= spout.ask(_BURST, turn_ends)
+                    if spout.may_emit:
+                        if full is None:
+                            full = self._backlog.is_full()
+                        if not full:
+                            turn_ends = until if alone else min(until, self._clock() + _SLICE_SECONDS)
+                            emitted |= spout.ask(_BURST, turn_ends)
             if full:
                 for spout in spouts:
                     spout.stopped_by_marks()
-            for spout in spouts:
+            for spout in here:
                 self._departures.seal_full(spout)
             self.run_pass(until)
             still, before = still + 1, now
@@ -189,6 +196,7 @@ class Turns:
             self._outside.take_in()
         if self._executors.tasks and self.listens:
             self._executors.take_in()
+        if self._executors.bolts and self.listens:
             self._executors.wake()
         late = self._one_after_another(deadline) if self.spouts_wait else self._slices(deadline)
         for spout in self._spouts:
@@ -196,7 +204,7 @@ class Turns:
                 self._call.enter(spout)
                 spout.deliver()
                 self._departures.seal_full(spout)
-        if self._executors.tasks:
+        if self._executors.bolts:
             self._executors.wake()
         return late
 

@@ -115,13 +115,13 @@ class Executors:
         assert self._bell is not None
         self._bell.quiet()
         noted = self._noted
-        taken = bool(noted)
+        if not noted:
+            return False
         for _ in range(len(noted)):
             self._take(*noted.popleft())
-        if taken:
-            self._call.enter(None)
-            self._last_taken = self._clock()
-        return taken
+        self._call.enter(None)
+        self._last_taken = self._clock()
+        return True
 
     def _take(self, task: ThreadedTask, notes: Notes) -> None:
         if notes is not task.notes:  # its instance has ended

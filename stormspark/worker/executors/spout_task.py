@@ -39,6 +39,8 @@ _PATIENCE_SECS = 5.0
 class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     """One task of a `Spout` on a thread of its executor's own."""
 
+    has_thread = True
+
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, acking=acking, **kwargs)
         self.acking = acking
@@ -271,7 +273,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         emitted, self._emitted = self._emitted, 0
         allowance = self.allowance
         turn = min(allowance.left, self._emits_per_turn) - (self._noted - self._taken)
-        if turn > 0:
+        if turn > 0 and self._granted != self._noted + turn:
             with self._counting:
                 self._granted = self._noted + turn
                 self._counting.notify_all()
@@ -286,6 +288,16 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             self._turn_is_open = True
             self.executor.wake()
         return emitted > 0
+
+    @property
+    def wants_asking(self) -> bool:
+        """Whether `ask` or `deliver` would do anything. They would not during a turn that has emitted nothing yet."""
+        return (
+            not self._turn_is_open
+            or self._emitted > 0
+            or self._noted >= self._granted
+            or bool(self.verdicts.ready)
+        )
 
     @property
     def may_emit(self) -> bool:
