@@ -205,7 +205,7 @@ def _simulated(scheduler: Scheduler, world: World, draw: Random) -> Iterator[Non
         (queue, "Lock"): primitives.Lock,
         (bell, "os"): pipes,
         (bell, "select"): pipes,
-        (executors, "time"): SimpleNamespace(monotonic=scheduler.clock),
+        (executors, "time"): SimpleNamespace(monotonic=scheduler.clock, sleep=scheduler.sleep),
         (Task, "_end_previous"): end_previous,
         (BatchState, "prepare"): prepare,
         (SpoutTask, "_emits_per_turn"): draw.choice((1, 2, 1024)),
