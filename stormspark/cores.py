@@ -15,7 +15,7 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
-    """Return how many cores of this host the process can use: by its CPU affinity, and by the quota of its container.
+    """Return how many cores of this host the process can use. Its CPU affinity and its container's quota may limit them.
 
     A quota of one and a half cores counts as two, as in Java. ``control_groups`` is the folder with Linux's control groups.
 
@@ -61,7 +61,7 @@ def slots(cores: int, conf: Mapping[str, Any]) -> int:
 
 
 def _quota(control_groups: Path) -> float | None:
-    """Return the container's quota in cores, by version 2 or 1 of Linux's control groups; None if there is no quota."""
+    """Return the container's quota in cores; None if there is no quota. Reads version 2 or 1 of Linux's control groups."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             words = " ".join((control_groups / file).read_text() for file in files).split()

@@ -92,7 +92,7 @@ class FencedError(CheckpointError):
 
 
 class StateError(StormsparkError, RuntimeError):
-    """State can't be read or changed as asked: a batch is older than what is stored, or another transaction is prepared
+    """State can't be read or changed as asked, because a batch is older than the stored one, or another transaction is prepared
     (G15, C35).
     """
 

@@ -60,9 +60,9 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
 def make_private(folder: str | Path) -> Path:
     """Make a folder for this user alone, with all missing folders above it. If it exists already, check it.
 
-    An existing folder of the user stays as it is. But if the folder is empty, others lose the right to write to it. Raises
-    `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder that is
-    not empty and that everybody can write to.
+    An existing folder of the user stays as it is. But if the folder is empty, the function removes others' right to write to it.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder
+    that is not empty and that everybody can write to.
     """
     return _make(folder, ours=False)
 

@@ -1,9 +1,9 @@
-"""Lists the modules of the tuple path, and finds out whether they are compiled here.
+"""Lists the modules of the tuple path, and finds out whether they are compiled in this installation.
 
     python -m stormspark.tuple_path
 
 The *tuple path* is the code that runs once per tuple, in the modules that `MODULES` lists. Each of them is plain Python and works
-without compilation. Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython
+without compilation. A .pxd file beside each module has the C types of the module's objects and variables. With this file, Cython
 makes an extension module from the same source.
 """
 

@@ -1,4 +1,4 @@
-"""Finds the line of the user's code, for the message of an error in building a topology."""
+"""Finds the line of user code that an error names, while a topology is built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
 
 @contextmanager
 def declared_at(where: str) -> Iterator[None]:
-    """Let errors about components that are declared inside the block name ``where``, a line of a file that is not Python.
+    """Make errors name ``where``, a line of a file that is not Python, if the ``with`` block declares the component at fault.
 
     >>> with declared_at("topology.yaml:7"):
     ...     user_line()

@@ -5,9 +5,9 @@ record, and again when the task closes the record. So a root is done if its XOR 
 ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
 A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
-of late records. So old records are closed in time, and others are opened in their place (`AckerTime.refresh_before`). A long
-pause between two commits must not make a record late, so the acker's time is not that of a clock. It advances with each commit of
-the journal: by the time since the last commit, but at most by a quarter of the delay.
+of late records. So old records are closed before they are late, and new ones are opened in their place
+(`AckerTime.refresh_before`). A long pause between two commits must not make a record late, so the acker's time is not the time of
+a clock. With each commit of the journal it advances by the time since the last commit, but at most by a quarter of the delay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Change(NamedTuple):
     """A change in the journal: a record is opened, with its row, or closed.
 
     For a record that is closed, ``batch`` and ``row`` are None. For a record that is opened, ``batch`` is the batch that brought
-    the row, and ``row`` holds what is needed to emit the row again. ``message_id`` is for people.
+    the row, and ``row`` holds what is needed to emit the row again. ``message_id`` is for people who read the journal.
     """
 
     record: Record
@@ -59,7 +59,8 @@ class AckerTime:
 
     delay: float
     at: int = 0
-    #: The number of the last attempt that has tried to commit changes to the journal. The journal has no later attempt's changes.
+    #: The number of the last attempt that has tried to commit changes to the journal. The journal has no changes of later
+    #: attempts.
     tried: int = -1
 
     def committed(self, seconds: float) -> None:

@@ -139,8 +139,8 @@ class PandasOutputCollector(ArrowOutputCollector, Protocol):
         """Emit every row of ``frame`` as a tuple, as `emit_batch` does.
 
         The frame's columns are those of the stream's schema, in any order. The index of an input frame numbers its rows from 0.
-        pandas keeps the index when you filter, sort, explode or merge the frame, so ``anchors=out.index`` is right until you
-        reset the index.
+        pandas keeps the index when you filter, sort, explode or merge the frame. So pass the index of the emitted frame as
+        ``anchors``, unless you have reset it.
         """
 
 
@@ -226,7 +226,7 @@ class ArrowSpout(Spout):
         """Emit a batch, or nothing if there is none, and return (B3, B12)."""
 
     def next_tuple(self) -> None:
-        """Call `next_batch`. The engine calls this method of every spout."""
+        """Call `next_batch`, because the engine calls ``next_tuple`` of every spout."""
         self.next_batch()
 
 

@@ -21,8 +21,8 @@ _SHARED_MEMORY = "stormspark.component.shared.memory"
 class ComponentConfiguration:
     """Settings of one component.
 
-    They override the topology's settings, and the settings that the component's class returns (A20). Every method checks
-    its arguments. It raises `InvalidTopologyError` with the user's line if one of them is wrong.
+    They override the topology's settings, and the settings that the component's class returns (A20). Every method raises
+    `InvalidTopologyError`, which names the user's line, if an argument is wrong.
     """
 
     _place: str  # "bolt 'count'"

@@ -15,8 +15,8 @@ class Config(dict[str, Any]):
     """A configuration: a dict with one method for each of Storm's usual settings.
 
     The methods return the configuration itself. They check the value's type, and raise an `InvalidTopologyError` that names
-    the key. Settings without a meaning here (JVM options, serialisers, resources) are kept as well. When the topology is planned,
-    a warning names them.
+    the key. Settings that have no effect in stormspark (JVM options, serialisers, resources) are kept as well. When the topology
+    is planned, a warning names them.
 
     >>> Config({"my.file": "words.txt"}).set_num_workers(2).set_max_spout_pending(5000)
     {'my.file': 'words.txt', 'topology.workers': 2, 'topology.max.spout.pending': 5000}
@@ -49,7 +49,7 @@ class Config(dict[str, Any]):
         return self._set("topology.acker.executors", executors)
 
     def set_num_event_loggers(self, executors: int) -> Self:
-        """Set the number of event loggers. There are none here, but the number shifts task ids as in Storm (A18)."""
+        """Set the number of event loggers. stormspark has no event loggers, but the number shifts task ids as in Storm (A18)."""
         return self._set("topology.eventlogger.executors", executors)
 
     def set_message_timeout_secs(self, seconds: float) -> Self:
@@ -79,7 +79,7 @@ class Config(dict[str, Any]):
     # -- metrics and events -----------------------------------------------------------------------------------
 
     def set_stats_sample_rate(self, rate: float) -> Self:
-        """Set Storm's sample rate of statistics. Here counts are exact at any rate (W21)."""
+        """Set Storm's sample rate of statistics. In stormspark, counts are exact at any rate (W21)."""
         return self._set("topology.stats.sample.rate", rate)
 
     def register_metrics_consumer(
@@ -97,7 +97,7 @@ class Config(dict[str, Any]):
     # -- serialisation: values are pickled here ---------------------------------------------------------------
 
     def register_serialization(self, cls: type | str, serializer: type | str | None = None) -> Self:
-        """Register a class with Kryo. Here values are pickled and need no registration."""
+        """Register a class with Kryo. stormspark pickles values, so it needs no registration."""
         name = _class_name(cls)
         return self._append(
             "topology.kryo.register", name if serializer is None else {name: _class_name(serializer)}

@@ -1,4 +1,4 @@
-"""A task's view of itself and its topology, and the services of its worker (A26-A29)."""
+"""A task's view of itself and of its topology, and the services that its worker offers to the task (A26-A29)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TaskServices(Protocol):
     """The services of a worker for one of its tasks. `TopologyContext` offers them to users."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds``, and for the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``. The first call comes after ``first`` seconds, if ``first`` is not None."""
 
     def now(self) -> float:
         """Return the seconds since 1970."""

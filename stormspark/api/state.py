@@ -157,27 +157,28 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """Called before the state is saved. Put into the state everything that has to be saved and that you keep elsewhere."""
+        """Called before the state is saved. Put into the state everything that has to be saved and is not in it yet."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
-    """A `StatefulComponent` that also acts on something outside when a checkpoint is complete (C42)."""
+    """A `StatefulComponent` that also acts on something outside of the topology when a checkpoint is complete (C42)."""
 
     @abstractmethod
     def post_save(self, checkpoint_id: int) -> None:
         """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        If the process dies first, this method is never called for that checkpoint. The method may also raise half way. In
-        both cases a new instance starts, and its `init_state` finds in the state what is still to be done.
+        If the process dies first, this method is never called for that checkpoint. The method may also raise half way. In both
+        cases a new instance starts. Its `init_state` has to find out from the state which work is still to be done.
         """
 
     @abstractmethod
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Called when the component returns to checkpoint ``checkpoint_id``. Undo all later effects outside."""
+        """Called when the component returns to checkpoint ``checkpoint_id``. Undo what it did outside after that checkpoint."""
 
 
 class TransactionalSink(TwoPhaseStatefulComponent):
-    """A mixin for a bolt that writes to something outside, and delivers what it wrote only with a committed batch (C42).
+    """A mixin for a bolt that writes to a place outside of the topology, and delivers its output only once the batch is committed
+    (C42).
 
     Where the topology's batches are not transactions, the bolt is an ordinary one. None of the methods for state is called, and
     the bolt acks a tuple when the tuple's output is safe.
@@ -195,7 +196,7 @@ class TransactionalSink(TwoPhaseStatefulComponent):
         return False
 
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Do nothing: nothing has been delivered of a batch that runs again."""
+        """Do nothing, because the output of a batch that runs again has not been delivered."""
 
 
 def kind_of_state(component: object) -> str:

@@ -1,7 +1,7 @@
 """Reuses objects of the tuple path (`stormspark.tuple_path`) that no user code has kept.
 
 Users can't distinguish a reused object from a new one. The reference count shows whether anybody kept the object. Compiled
-modules use the C code of recycling.pxd in place of these functions; this module itself is never compiled.
+modules use the C code of recycling.pxd instead of this module, which itself is never compiled.
 """
 
 from __future__ import annotations
