@@ -103,7 +103,7 @@ def check_private(folder: str | Path) -> Path:
 
 
 def is_private(folder: str | Path) -> bool:
-    """Whether the folder exists and passes `check_private`."""
+    """Return whether the folder exists and passes `check_private`."""
     try:
         check_private(folder)
     except (OSError, UnsupportedEnvironmentError):

@@ -35,7 +35,8 @@ _ERROR_LINES = 12
 class Run:
     """A topology to run, and the options of the command line.
 
-    ``plan_with`` plans it again, for a number of cores. The Spark engine needs that if only the running cluster knows its cores.
+    ``plan_with`` plans the topology again, for a number of cores. The Spark engine needs that if only the running cluster knows
+    its number of cores.
     """
 
     plan: PhysicalPlan
@@ -125,7 +126,7 @@ def _write_json(statistics: TopologyStatistics, to: str) -> None:
 
 
 def _stopped(error: BaseException, topology: str) -> str:
-    """The message for a topology that stopped: the first line of the error, and the last lines of a long error."""
+    """Return the message for a topology that stopped: the first line of the error, and the last lines of a long error."""
     first, *rest = (str(error).strip() or type(error).__name__).splitlines()
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

@@ -34,7 +34,7 @@ class BatchEngine(Protocol):
         """Store ``announcement`` durably before committers act, so that later attempts at the batch can repeat it."""
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Called when a round has ended without an abort. The engine may give the batch up here, if it takes too long."""
+        """Called when a round has ended without an abort. If the batch takes too long, the engine may give it up now."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch. ``files`` are the changes of each worker."""

@@ -14,7 +14,7 @@ __all__ = ["Throttle", "upstream_spouts"]
 
 
 class Throttle:
-    """The throttle of one topology: the controller that sets its spouts' limits, made thread-safe."""
+    """A thread-safe wrapper of the controller that sets the limits of one topology's spouts."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         settings = plan.settings
@@ -40,8 +40,8 @@ class Throttle:
     def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
         """Take in the reports of a round that took ``seconds``.
 
-        The ``first`` round of an attempt may include the start of workers. Of this round, only the time counts in which workers
-        were at work.
+        The ``first`` round of an attempt may include the start of workers. For this round, only the time in which workers were at
+        work counts.
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)

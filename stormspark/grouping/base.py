@@ -60,7 +60,7 @@ class GroupingContext:
 
 @runtime_checkable
 class LoadFollower(Protocol):
-    """A chooser that receives the loads of tasks. Every chooser of a grouping that follows load is one (D6)."""
+    """A chooser that receives the loads of tasks. If a grouping follows load, all its choosers are of this kind (D6)."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
         """Store the loads by task id, from 0 (nothing waits) to 1 (the queue is full); a missing task has load 0."""
@@ -102,7 +102,7 @@ class Grouping(ABC):
 
     @abstractmethod
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Any]:
-        """Return the function from a tuple's values to its task id (``single``) or its sequence of task ids.
+        """Return the function that takes a tuple's values, and returns a task id (``single``) or a sequence of task ids.
 
         The function belongs to one sender task, is called once per tuple, and may keep state between calls.
         """

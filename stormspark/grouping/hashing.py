@@ -1,8 +1,8 @@
 """Storm's task index for a fields grouping: the hash of a key whose values were Java objects (D1-D3).
 
 Storm computes Java's ``Arrays.deepHashCode`` of the key's values, so a key of one value v gives 31 + hash(v). A value's hash
-depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys here, as in Storm.
-The classes are::
+depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in stormspark, as in
+Storm. The classes are::
 
     None -> null          bool -> Boolean       int, float -> see below     str -> String
     bytes, bytearray, memoryview -> byte[]      list, tuple -> List         dict -> Map
@@ -21,9 +21,8 @@ The types of numbers are an argument, because they differ between versions of St
   whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, and NaN a Float. A dict's
   keys are Strings.
 
-In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. Here bytes inside a list,
-dict or set are hashed by content, so that equal keys go to the same task. Any other value is rejected unless its hash is
-the same in every process.
+In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. stormspark hashes these bytes
+by content, so that equal keys go to the same task. Any other value is rejected unless its hash is the same in every process.
 """
 
 from __future__ import annotations
@@ -99,7 +98,8 @@ def value_hasher(ints: str) -> Hasher:
         return hasher(value) if hasher is not None else hash_of_other(value)
 
     def hash_of_other(value: Any) -> int:
-        # numpy comes first: a float64 is also a float, but it is hashed as its item(). (The item() of a long double is itself.)
+        # numpy's types come first, because a float64 is also a float, but is hashed as its item(). (The item() of a long double
+        # is itself.)
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
             return hash_of(item)
         for base in type(value).__mro__:

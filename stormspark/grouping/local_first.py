@@ -45,7 +45,7 @@ class LocalFirstGrouping(Grouping):
         return _LocalFirst(context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Return a layout that runs the chooser over the rows. No target is local, so all targets are chosen in turn."""
+        """Return a layout that runs the chooser over the rows. In it no target is local, so all targets are chosen in turn."""
         return ByChooser(self, targets, ints)
 
 

@@ -103,7 +103,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """Return the `two_tasks` of a key. The bytes that stand for the key are the hashes of its values, high bytes first."""
+        """Return the `two_tasks` of a key. `two_tasks` gets the key as bytes: the hashes of its values, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 

@@ -22,8 +22,8 @@ def _load_aware(grouping: Grouping) -> Grouping:
 def follow_load(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Replace each plain shuffle by the load-aware one, if ``topology.disable.loadaware.messaging`` is set to false.
 
-    False is Storm's default, but here it has to be set explicitly. Without the key, a shuffle is a plain round robin, which gives
-    all tasks the same share (W17).
+    False is Storm's default, but in stormspark the configuration has to set it. Without the key, a shuffle is a plain round
+    robin, which gives all tasks the same share (W17).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology

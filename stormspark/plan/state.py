@@ -49,7 +49,7 @@ def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exact
 
 
 def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
-    """Whether a batch is one transaction.
+    """Return whether a batch is one transaction.
 
     ``stormspark.exactly.once`` decides, if it is set. Otherwise a batch is a transaction if Heron's reliability mode is
     EFFECTIVELY_ONCE, or if any component has state or is told of batches.

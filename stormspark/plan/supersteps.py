@@ -1,8 +1,8 @@
 """Cutting a topology into supersteps.
 
 A superstep is one exchange, after which every worker works until it has no work left, or until its deadline. In this module an
-*edge* is an arrow of the topology, which is a subscription. An edge *crosses* if its tuples may go to another worker. So a tuple
-tree needs as many exchanges as there are crossing edges on the longest path of its tuples.
+*edge* is a subscription: an arrow of the topology. An edge *crosses* if its tuples may go to another worker. So a tuple tree
+needs as many exchanges as there are crossing edges on the longest path of its tuples.
 
 The graph may have loops (A15), for which no number of exchanges is enough. Therefore each edge of a loop counts once: each
 strongly connected component is one node, and the number of its crossing edges is the weight of the node. Tuples that go round a
@@ -64,7 +64,7 @@ def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, in
 def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
     """Return a position for each component, such that every edge outside of loops leads to a higher position.
 
-    Inside a loop, components come in the order in which tuples from outside reach them.
+    Inside a loop, components come in the order in which tuples from outside of the loop reach them.
     """
     edges = list(edges)
     successors: dict[str, list[str]] = {component: [] for component in components}

@@ -66,7 +66,7 @@ def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
 
 
 def size_component(component: ComponentDeclaration, own_settings: Settings, settings: Settings) -> Size:
-    """Return the number of tasks, capped by ``topology.max.task.parallelism``, and of executors: at most one per task (A16).
+    """Return the number of tasks, at most ``topology.max.task.parallelism``, and of executors, at most one per task (A16).
 
     A cap among the component's ``own_settings`` overrides the topology's.
     """
@@ -88,7 +88,7 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 
 
 def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of tasks of Storm's own components: ackers, event loggers, metrics consumers (A13, A18).
+    """Return how many tasks each of Storm's own components has: ackers, event loggers, metrics consumers (A13, A18).
 
     ``__system`` has task -1 and does not count. If a consumer's class is registered twice, the second id ends with ``#2``.
 
@@ -108,8 +108,8 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
     """Assign task ids from 1 over all components, including Storm's own, in byte order of the components' ids (A18).
 
-    ``system`` are the numbers of tasks of Storm's own components, see `system_tasks`. These components have no tasks here, so
-    their ids stay unused. Thus the user's tasks have the ids that Storm would assign to them.
+    ``system`` says how many tasks each of Storm's own components has (see `system_tasks`). These components have no tasks in
+    stormspark, so their ids stay unused. Thus the user's tasks have the ids that Storm would assign.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

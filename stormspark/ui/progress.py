@@ -25,8 +25,8 @@ class Progress:
     topology: str
     seconds: float
     batches: int
-    #: The mean duration of the batches that ended in the last few seconds, or else of all batches. None before the first one
-    #: ends.
+    #: The mean duration of the batches that ended in the last few seconds. If none has ended, the mean of all batches; None
+    #: before the first batch ends.
     batch_ms: float | None
     #: ``execute`` calls of all bolts.
     executed_per_s: float
@@ -42,7 +42,7 @@ class Progress:
     shed: int = 0
 
     def __str__(self) -> str:
-        """The progress line.
+        """Return the progress line.
 
         >>> print(Progress("words", 12.3, 14, 980.0, 412_300.4, 1000, 12_000, 1, 1000, 0))
         words 12 s  412,300 tuples/s  acked 12,000 (1,000/s)  failed 1  pending 1,000  batch 14: 980 ms

@@ -1,9 +1,9 @@
-"""Keeps the items of windows in pages, which the caller stores, so that a batch writes only the pages that it changed.
+"""Keeps the items of windows in pages, which the caller stores. So a batch writes only the pages that it changed.
 
 `PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
-leave in the order of their times. No new item is earlier than one that has left (in event time it would be late). So one key, the
-``cut``, separates the items that have left from those that are held. A page is written again after new items went into it, and
-when only a quarter of its items is left.
+leave in the order of their times. No new item is earlier than an item that has left (in event time it would be late). So one key,
+the ``cut``, separates the items that have left from those that are held. A page is written again after new items went into it,
+and when only a quarter of its items is left.
 
 A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
 So only pages whose times overlap are open at once.
@@ -25,7 +25,7 @@ from stormspark.windowing.window import Window
 __all__ = ["ItemsOfPages", "PagedItems", "Rows"]
 
 _T = TypeVar("_T")
-#: The time and the number of an item. Items of the same time are in the order of their numbers, which is that of arrival.
+#: The time and the number of an item. Items of the same time are in the order of their numbers, which is the order of arrival.
 Key: TypeAlias = tuple[int, int]
 #: The number of items per page.
 _PAGE = 256
@@ -181,7 +181,7 @@ class PagedItems(Generic[_T]):
         return changed, gone
 
     def close(self, number: int) -> None:
-        """Add no more items to page ``number``, because it is large already."""
+        """Put no more items into page ``number``, because the page is large already."""
         if self._open is not None and self._open.number == number:
             self._open = None
 
@@ -195,7 +195,7 @@ class PagedItems(Generic[_T]):
         self.seen, self._cut, self._next_number, self._next_page = progress
 
     def hold(self, number: int, rows: Rows[_T]) -> None:
-        """Hold a page that was written. Call this in the order of the pages' numbers."""
+        """Add a page that was written earlier. Call this in the order of the pages' numbers."""
         keys = list(zip(rows.times, rows.numbers, strict=True))
         left = bisect_right(keys, self._cut)
         page = _Page(number, rows, len(keys), left, keys[min(left, len(keys) - 1)], keys[-1])
@@ -244,7 +244,7 @@ class PagedItems(Generic[_T]):
         return expired
 
     def _stays(self, page: _Page[_T]) -> bool:
-        """Whether any item of a page is left after the cut has moved."""
+        """Return whether any item of a page is left after the cut has moved."""
         if page.last > self._cut:
             times, numbers, _ = self._ordered(page)
             page.left = bisect_right(range(page.size), self._cut, key=lambda at: (times[at], numbers[at]))
@@ -259,7 +259,7 @@ class PagedItems(Generic[_T]):
         return False
 
     def _runs(self) -> Iterator[Rows[_T]]:
-        """Yield all held items in order, some at a time."""
+        """Yield all held items in order, in blocks."""
         pages = sorted(self._pages, key=attrgetter("first"))
         # (Time, number, item) of pages that overlap. No two numbers are equal, so a comparison never reaches the items.
         merged: list[tuple[int, int, _T]] = []
@@ -311,7 +311,7 @@ class PagedItems(Generic[_T]):
 class ItemsOfPages(Sequence[_T]):
     """The items of a window, which are read page by page while that window is executed.
 
-    Once another item is held, or an item has left, reading raises RuntimeError.
+    Once an item has been added to the held items, or has left them, reading raises RuntimeError.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:

@@ -42,7 +42,7 @@ class ProcessingTimeWindows(Generic[_T]):
         self._length = length.value
         self._lengths = (length, slide)
         self._tumbling = type(length) is type(slide) and slide.value >= length.value
-        # If a timer is late, its window is longer. So it is not known beforehand which item is the window's oldest.
+        # If a timer is late, its window is longer. So the oldest item of a window is not known beforehand.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
         self._uncompacted = 0
@@ -71,8 +71,8 @@ class ProcessingTimeWindows(Generic[_T]):
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # More items than the slide were added only if the slide was longer before a restart. Then each further item makes
-            # another window due.
+            # More items than the slide were added only if the slide was longer before a restart. In that case each further item
+            # makes another window due.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
         self._added = 0
@@ -91,7 +91,7 @@ class ProcessingTimeWindows(Generic[_T]):
     def restore(self, progress: tuple[Any, ...]) -> None:
         """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        The new windows have all items that no window has had.
+        The new windows contain all items that were in no window so far.
         """
         self._added, self._last_end, *lengths = progress
         if lengths and lengths[0] != self._lengths:
