@@ -136,7 +136,7 @@ class Settings:
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: Whether each batch is one transaction. None: batches are transactions if a component has state or is told of batches, or if
-    #: `reliability_mode` asks for it.
+    #: `reliability_mode` asks for transactions.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
     #: Heron's key for delivery guarantees. Its word for exactly-once is EFFECTIVELY_ONCE (C43).
     reliability_mode: str | None = _setting(
@@ -148,7 +148,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: For how many batches before the last one, and for how many hours back, state can be restored at least.
+    #: State can be restored as of at least this many batches before the last one, and as of all batches of this many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -165,8 +165,7 @@ class Settings:
     )
     #: Whether to keep the inputs and emits of bolts for as long as states are kept, so that batches can be replayed.
     record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
-    #: A source's row becomes a dead letter after its tree has failed in this many attempts at its batch. 0: the topology stops
-    #: instead.
+    #: If a source's row has failed in this many attempts at its batch, it becomes a dead letter. 0: the topology stops instead.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
@@ -180,7 +179,7 @@ class Settings:
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
     #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes, and the others are
-    #: shares of `receive_buffer_tuples`. All of these apply only if the marks above are not given.
+    #: shares of `receive_buffer_tuples`. All of these apply only if the configuration does not set the marks above.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )

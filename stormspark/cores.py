@@ -30,9 +30,9 @@ def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
 def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | None = None) -> int | None:
     """Return how many tasks Spark would run at once on ``master``, or None if only the running cluster knows.
 
-    If ``master`` is None, a local session is made for the topology, with as many cores as the host has. ``spark.master`` in
-    ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number of cores of this
-    host. By default they are counted.
+    ``master`` is None if stormspark makes a local session for the topology. That session uses all cores of the host.
+    ``spark.master`` in ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number
+    of cores of this host. By default they are counted.
 
     >>> [cores_of_master(master, {}, on_host=8) for master in (None, "local", "local[2,4]", "local[*]", "yarn")]
     [8, 1, 2, 8, None]
@@ -51,7 +51,8 @@ def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | 
 
 
 def slots(cores: int, conf: Mapping[str, Any]) -> int:
-    """Return how many tasks Spark runs at once on ``cores`` cores of one Spark executor: each takes ``spark.task.cpus`` of them.
+    """Return how many tasks Spark runs at once on ``cores`` cores of one Spark executor. Each task takes ``spark.task.cpus``
+    cores.
 
     >>> slots(8, {}), slots(8, {"spark.task.cpus": "3"})
     (8, 2)

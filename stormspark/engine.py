@@ -54,7 +54,7 @@ class AliveTopologies:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._starting: set[str] = set()
-        # The references are weak, because its own thread keeps a running topology alive, and ended ones are not needed.
+        # The references are weak: a running topology is kept alive by its own thread, and nobody looks up an ended one.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:

@@ -40,7 +40,7 @@ NEVER_COMPILED = (
 
 
 def compiled() -> bool:
-    """Return whether the whole tuple path is compiled. If only a part were compiled, it would be slower than plain Python."""
+    """Return whether the whole tuple path is compiled. A path that is compiled only in part is slower than plain Python."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
     return not any(origin.endswith(".py") for origin in found)
 

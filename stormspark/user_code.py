@@ -106,7 +106,7 @@ def add_line(error: StormsparkError, folder: Path) -> None:
 
 
 def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
-    """Return the innermost frame in the user's ``folder``; if there is none, the innermost frame of all."""
+    """Return the error's innermost frame in the user's ``folder``. If there is none, return the innermost frame of all."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
     return own[-1] if own else None

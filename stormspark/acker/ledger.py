@@ -31,8 +31,8 @@ A tree gets its root id when its first tuple leaves the worker. A tree is *trace
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 # The variables `one`, `tree`, `known`, `ids` and `edges` are second names of objects, for speed: the .pxd declares their
-# types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
-# exactly `Tree` or `Part`, because the count of a traced tree is a property.
+# types, so compiled code reads the object's C fields. Code changes a count through such a name only if the type is exactly `Tree`
+# or `Part`, because the count of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Parts:
 class LedgerStatistics:
     """The sizes of a ledger's tables.
 
-    There are four: of open trees, of this worker's trees that other workers know, of parts of other workers' trees, and of parts
-    to send.
+    There are four tables: open trees, this worker's trees that other workers know, parts of other workers' trees, and parts to
+    send.
     """
 
     open: int
@@ -116,8 +116,8 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: The number of frames packed so far, including the current one. If `Branch.mark` has the same number, the current
-        #: frame already has tuples of that branch.
+        #: The number of frames packed so far, including the current one. If a branch has this number as its `mark`, the current
+        #: frame already has tuples of the branch.
         self.frames = 0
         self.wanted_stories: list[int] = []  # the roots for which other workers want stories
         #: For traces: -1 while tuples leave for another worker, 1 while tuples from another worker come in, else 0.
@@ -224,7 +224,7 @@ class Ledger:
         even if there are no such trees.
 
         One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
-        time since the last call. So a whole timeout begins for them now, and none fails early (E28).
+        time since the last call. So a whole timeout begins for these trees now, and none of them fails early (E28).
         """
         timeout = self._timeout
         if timeout is None:

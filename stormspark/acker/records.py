@@ -4,8 +4,8 @@ A *record* stands for one open row. The acker keeps one XOR per root. The record
 record, and again when the task closes the record. So a root is done if its XOR is zero (E2). While a task lives, its worker's
 ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
-A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
-of late records. So old records are closed before they are late, and new ones are opened in their place
+A record is *late* if it is older than the watermark. The watermark is the acker's time minus a fixed delay. Spark may drop
+changes of late records. So old records are closed before they are late, and new ones are opened in their place
 (`AckerTime.refresh_before`). A long pause between two commits must not make a record late, so the acker's time is not the time of
 a clock. With each commit of the journal it advances by the time since the last commit, but at most by a quarter of the delay.
 """
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 @dataclass
 class AckerTime:
-    """The acker's time at the next commit in microseconds, and the bounds that follow from it.
+    """The acker's time in microseconds at the next commit, and the bounds that follow from this time.
 
     ``delay`` is the watermark's delay in seconds. The acker's query reports records that are open and older than the delay.
 
@@ -64,7 +64,7 @@ class AckerTime:
     tried: int = -1
 
     def committed(self, seconds: float) -> None:
-        """Advance the time, because a commit was written ``seconds`` after the one before."""
+        """Advance the time, because a commit was written ``seconds`` after the previous commit."""
         self.at += round(min(max(seconds, 0.0), self.delay / 4) * 1_000_000)
 
     @property

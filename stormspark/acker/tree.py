@@ -88,7 +88,7 @@ class Tree(Branch):
 
 
 class Part(Branch):
-    """One worker's share of a tree. The tree's ``home`` is another worker, or it is this worker and the tree has ended."""
+    """One worker's share of a tree. The tree's ``home`` is another worker, or the tree has ended and its home is this worker."""
 
     __slots__ = ("home",)
 
@@ -128,9 +128,9 @@ _count: Any = Branch.__dict__["count"]
 class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path handles a traced branch like any other, so tracing has no cost for trees that are not traced. But compiled
-    code that knows the type of a branch reads the slot and not the property. So compiled code may rely on the type of an
-    object only if the type is exactly `Tree` or `Part`.
+    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But if compiled code
+    knows the type of a branch, it reads the slot and not the property. So compiled code may do that only if the type is exactly
+    `Tree` or `Part`.
     """
 
     __slots__ = ()

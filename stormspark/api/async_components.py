@@ -106,7 +106,7 @@ class AsyncBolt(Component, ABC):
     async def prepare(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: AsyncOutputCollector
     ) -> None:
-        """Called once, in the worker, before any tuple. Sessions and pools that belong to an event loop are made here."""
+        """Called once, in the worker, before any tuple. In this method, make sessions and pools that belong to an event loop."""
 
     @abstractmethod
     async def execute(self, tup: Tuple) -> None:
@@ -160,7 +160,7 @@ class AsyncSpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """Inside ``ack`` and ``fail``, how the tree ended and why (W4); None elsewhere."""
+        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
 
 
 class AsyncSpout(Component, ABC):
@@ -181,9 +181,8 @@ class AsyncSpout(Component, ABC):
     ...         declarer.declare(Fields("request"))
     """
 
-    #: This many emitted tuples of a task may wait until the topology takes them. When as many wait, `next_tuple` is not called
-    #: again until half of them are taken. At max spout pending the topology takes no tuples, so a task may emit this many beyond
-    #: that limit.
+    #: Once this many emitted tuples of a task wait for the topology to take them, `next_tuple` is not called again until half of
+    #: them are taken. At max spout pending the topology takes no tuples, so a task may emit this many tuples beyond that limit.
     prefetch: int = 100
 
     async def open(

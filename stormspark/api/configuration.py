@@ -94,7 +94,7 @@ class Config(dict[str, Any]):
         entry = {"class": _class_name(logger), "arguments": arguments}
         return self._append("topology.event.logger.register", entry)
 
-    # -- serialisation: values are pickled here ---------------------------------------------------------------
+    # -- serialisation: stormspark pickles values -------------------------------------------------------------
 
     def register_serialization(self, cls: type | str, serializer: type | str | None = None) -> Self:
         """Register a class with Kryo. stormspark pickles values, so it needs no registration."""
@@ -119,7 +119,7 @@ class Config(dict[str, Any]):
         """Set whether Storm uses Java's serialisation for classes that Kryo does not know."""
         return self._set("topology.fall.back.on.java.serialization", fall_back)
 
-    # -- processes and resources: Spark's settings decide here -------------------------------------------------
+    # -- processes and resources: Spark's settings decide -----------------------------------------------------
 
     def set_environment(self, environment: Mapping[str, str]) -> Self:
         """Set environment variables of Storm's workers."""
@@ -134,14 +134,14 @@ class Config(dict[str, Any]):
         return self._set("topology.worker.max.heap.size.mb", megabytes)
 
     def set_topology_component_memory(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the memory, in megabytes, of each instance of a component that sets none itself."""
+        """Set the memory in megabytes of each instance. It is for components that do not set their own."""
         self._set("topology.component.resources.onheap.memory.mb", on_heap_mb)
         if off_heap_mb is not None:
             self._set("topology.component.resources.offheap.memory.mb", off_heap_mb)
         return self
 
     def set_topology_component_cpu(self, points: float) -> Self:
-        """Set the CPU load, in percent of a core, of each instance of a component that sets none itself."""
+        """Set the CPU load of each instance, in percent of a core. It is for components that do not set their own."""
         return self._set("topology.component.cpu.pcore.percent", points)
 
 

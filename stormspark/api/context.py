@@ -63,7 +63,7 @@ class TopologyContext:
         max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
-        #: The topology's name, the number of its start, and the time of the start: ``words-3-1700000000`` (A14).
+        #: The topology's name, how many times it was started, and the time of this start: ``words-3-1700000000`` (A14).
         self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
@@ -102,7 +102,7 @@ class TopologyContext:
         return self._component_of
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
+        """Return the task ids of a component, ascending. For an unknown component, raise a KeyError that lists the components."""
         return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:

@@ -29,7 +29,7 @@ class Routed(NamedTuple):
 
 
 class PerTrigger(NamedTuple):
-    """The bound on how much of a source one batch may bring, in the unit of a Spark option: rows, files or bytes.
+    """The bound on how much a batch may read from a source, in the unit of a Spark option: rows, files or bytes.
 
     ``first`` is the amount at the start of the topology. Afterwards the amount is raised and lowered by factors, depending on
     what the bolts can process. It never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for
@@ -49,10 +49,10 @@ class SourceProgress(NamedTuple):
 
     ``waiting`` is the number of rows that are not emitted yet. Rows that wait for their retry do not count. If the spout's tasks
     read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges count as waiting. ``came`` is the
-    number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of each partition. A
-    partition without an entry has no open row. ``low_marks`` is None if the tasks were not asked for it after this batch
-    (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit in the next batch; None
-    means that there is no limit.
+    number of rows, or of ranges, that are new in this batch. ``low_marks`` holds, for each partition, the lowest position of a
+    row that is still open. A partition without an entry has no open row. ``low_marks`` is None if the tasks were not asked for
+    low marks after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    in the next batch; None means that there is no limit.
     """
 
     waiting: int
@@ -85,9 +85,9 @@ class SourceSpout(Component, ABC):
     columns, and there must be as many fields as columns.
     """
 
-    #: Columns that form the row's message id; without any, the id is (batch, partition, row). Rows may share an id, even
-    #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays,
-    #: structs and maps are tuples.
+    #: Columns that form the row's message id. If there are none, the id is (batch, partition, row). Rows may share an id, even
+    #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays, structs
+    #: and maps are tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that assigns rows to tasks. The task's index is the row's number modulo the number of tasks. With
     #: None, the index of Spark's partition takes the place of the row's number.
@@ -96,7 +96,7 @@ class SourceSpout(Component, ABC):
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound on how much of this spout's source one batch may bring; None if the topology can't change such a bound.
+    #: The bound on how much a batch may read from this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
     #: The value for the Spark option that ``per_trigger`` names. `stream` has to set the option to this value.
     limit: int | None = None

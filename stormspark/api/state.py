@@ -31,26 +31,26 @@ class State(ABC):
     def prepare_commit(self, txid: int) -> None:
         """Prepare to commit all changes, as transaction ``txid``.
 
-        The same transaction may be prepared again; it then includes the changes made since. Raises `StateError` while
-        another transaction is prepared.
+        The same transaction may be prepared again. Then it also includes the changes made since the last time. Raises
+        `StateError` while another transaction is prepared.
         """
 
     @abstractmethod
     def commit(self, txid: int | None = None) -> None:
-        """Commit what was prepared as ``txid``; without a number, commit all changes made so far.
+        """Commit what was prepared as ``txid``. If ``txid`` is None, commit all changes made so far.
 
         Raises `StateError` if another transaction, or none, is prepared.
         """
 
     @abstractmethod
     def rollback(self) -> None:
-        """Return to what was committed last. All later changes, prepared or not, are gone."""
+        """Return to the last commit. All later changes, prepared or not, are gone."""
 
 
 class KeyValueState(State, MutableMapping[K, V]):
     """State as a map (C35), in which each task has its own keys.
 
-    Storm's methods are `put`, `get`, `delete` and `iterate`; those of a Python dict work too. Any object that can be
+    Storm's methods are `put`, `get`, `delete` and `iterate`. The methods of a Python dict work, too. Any object that can be
     pickled can be a key or a value, and None is a value. `iterate` says which keys have an order and can have prefixes.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
@@ -80,8 +80,8 @@ class KeyValueState(State, MutableMapping[K, V]):
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:
         """Yield keys and values in the order of the keys: all of them, or those that begin with ``prefix``.
 
-        A string is a prefix of strings and bytes are a prefix of bytes. A tuple is a prefix of tuples by whole items:
-        ``iterate(("user", 7))`` yields ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True,
+        A string is a prefix of strings and bytes are a prefix of bytes. A tuple is a prefix of tuples that begin with the same
+        items: ``iterate(("user", 7))`` yields ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True,
         ints, floats, bytes, strings, tuples, each in Python's order. All other keys follow in an arbitrary order.
 
         You may change the state during the iteration. It yields the state as it was when the first pair was requested.
@@ -136,7 +136,7 @@ class StatefulBolt(KeepsState[S], Bolt):
 class StatefulComponent(ABC):
     """A mixin that gives a spout or a bolt state as Heron does (C42).
 
-    `init_state` is called before ``open`` or ``prepare``; for a `StatefulBolt` it is called after.
+    `init_state` is called before ``open`` or ``prepare``. For a `StatefulBolt` it is called after ``prepare``.
 
     >>> from stormspark import BasicBolt
     >>> class Total(StatefulComponent, BasicBolt):

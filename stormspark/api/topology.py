@@ -63,7 +63,7 @@ class TopologyBuilder:
     ) -> SpoutDeclarer:
         """Add a spout or a function. The function takes no arguments, and returns the next value or None for no value (A1).
 
-        Each value of the function is emitted as the only field, ``lambda``, of a tuple without a message id.
+        Each value is emitted in a tuple without a message id. The tuple's only field is ``lambda``.
 
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
         """

@@ -50,8 +50,8 @@ class TupleWindow(Sequence[Tuple]):
     tuples: Sequence[Tuple]
     #: The tuples that came since the last evaluation.
     new: tuple[Tuple, ...]
-    #: The tuples that left since the last evaluation; they are already acked. An evaluation is skipped if its window is
-    #: empty. Tuples that left before a skipped evaluation are missing from ``expired`` (C28).
+    #: The tuples that left the windows since the last evaluation; they are already acked. A window that is empty is not
+    #: evaluated. Tuples that left before such a skipped evaluation are missing from ``expired`` (C28).
     expired: tuple[Tuple, ...]
     #: The window's start in epoch milliseconds, exclusive; None for a window whose length is a number of tuples.
     start_timestamp: int | None
@@ -77,8 +77,8 @@ class TupleWindow(Sequence[Tuple]):
 class PersistentTupleWindow(TupleWindow):
     """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
 
-    It can be read in ``execute`` only. As in Storm it does not know which tuples are new or expired, so `new` and `expired`
-    raise NotImplementedError.
+    It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and
+    `expired` raise NotImplementedError.
     """
 
     __slots__ = ()
@@ -123,9 +123,9 @@ class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
     Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must be longer than length and slide together. Each task has its own windows: with
-    a fields grouping there is one window per task, not per key (C34). Where batches are transactions
-    (``stormspark.exactly.once``), windows are state. A tuple is then acked with its batch, however long windows keep it.
+    window (C27), so the message timeout must be longer than the sum of length and slide. Each task has its own windows: with a
+    fields grouping there is one window per task, not per key (C34). Where batches are transactions (``stormspark.exactly.once``),
+    windows are state. A tuple is then acked with its batch, however long windows keep it.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -217,14 +217,15 @@ class WindowedBolt(Component, ABC):
     def with_watermark_interval(self, interval: Duration | timedelta) -> Self:
         """Set how often the watermark of event time is computed and windows fire; by default once per second.
 
-        Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because only
-        the topology's is kept (A22).
+        Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because Storm keeps only
+        the topology's interval (A22).
         """
         name = f"{_name(self)}.with_watermark_interval: interval"
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
-        """Name the field that holds the tuples' message ids, by which a bolt recognises a tuple that came before (C25, C41).
+        """Name the field that holds the tuples' message ids, by which a bolt recognises tuples that it received before (C25,
+        C41).
 
         An id is an integer, and ids grow from tuple to tuple in each stream of each task. The field matters where windows
         are state. A spout without state may emit a tuple twice if its worker dies before the spout hears of the ack. A new

@@ -1,13 +1,13 @@
 """The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
 
-The *target* is the intended length of a round. It also serves as a unit of time: "in targets" means in multiples of it. The
-invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while tuples wait.**
-So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
+The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
+target. The invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while
+tuples wait.** So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
 
-Why it holds. Each round is a measurement: a known number of tuples came in, and processing them took, or will take, a known
-time. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
+Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be
+computed. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
 (`_learn`). The limit is the available time divided by the time per tuple. Spark's own rate estimator for DStreams, a PID
-controller, is similar: its next rate is the rate that was processed, minus a share of the backlog.
+controller, is similar. Its next rate is the rate at which tuples were processed, minus a share of the backlog.
 
 What could break it, and why it does not:
 
@@ -68,13 +68,13 @@ OPEN_TREES = "open trees"
 
 #: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
-#: Bolts are at fault for a round's length only if their work is at least this share of the round.
+#: Bolts are at fault for the length of a round only if their work is at least this share of the round.
 _SHARE = 0.5
 #: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
 #: While a bolt is at fault, a round may be longer than the target: long enough that overhead is only this share of the round.
 _OVERHEAD_SHARE = 0.05
-#: The share of overhead in a round, like `_OVERHEAD_SHARE`, while no bolt is at fault.
+#: Like `_OVERHEAD_SHARE`, but while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
 #: The share of a spout's `work` and `sent` that is kept from round to round.
 _KEPT = 0.7
@@ -105,11 +105,11 @@ _LATELY = 15
 #: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in waves
 #: keeps its limit.
 _CALM = 20.0
-#: The least cost of a tuple, in seconds. Without it, a tuple would cost nothing while a simulated clock stands still.
+#: The least cost of a tuple, in seconds. Without this bound, a tuple would cost nothing while a simulated clock stands still.
 _LEAST_COST = 1e-9
 #: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
-#: The amounts of waiting work, in targets, above which a source is behind, and below which it no longer is.
+#: A source is behind if more work than the first number waits, in targets. It is no longer behind if less than the second waits.
 _BEHIND = (2.0, 0.5)
 #: How many changes of limits are remembered.
 _REMEMBERED = 1000
@@ -281,8 +281,8 @@ class _Round:
     def is_because_of(self, bolt: _Bolt) -> bool:
         """Return whether the bolt is at fault.
 
-        A bolt above a mark is at fault. So is a bolt with at least `_SHARE` of the work of the worst bolt, if all bolts' work,
-        done or left, is at least `_SHARE` of the round.
+        A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt is
+        at fault that has at least `_SHARE` of the work of the worst bolt.
         """
         whole = self.seconds + self.left_for(self._bolts)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -362,7 +362,7 @@ class Controller:
         self.begin()
 
     def begin(self) -> None:
-        """Begin without any knowledge of the speed, because the topology begins, or begins again with new workers."""
+        """Begin without knowledge of the bolts' speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
         #: The least overhead of a round since this call. At full speed overhead grows with the work, and then not all of it is
         #: unavoidable.
@@ -547,7 +547,7 @@ class Controller:
         return worst
 
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
-        """Return how many tuples the spout emitted, or up to twice as many if it got less than an even share.
+        """Return how many tuples the spout emitted. If it got less than an even share, return up to twice that number.
 
         An even share is a share of the time of ``bolt``'s busiest worker. With more tuples the cost per tuple looks lower, so the
         spout's limit grows towards an even share.
@@ -622,7 +622,7 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        # All tasks share the rest that none of them wants, because they may have more to emit in the next round.
+        # The tasks also share what none of them wants, because they may have more to emit in the next round.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- results ---------------------------------------------------------------------------------------------
@@ -681,7 +681,7 @@ class Controller:
 
 
 def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> float:
-    """Return the time that bolts need for their seconds of work.
+    """Return the time that bolts need for their work. The work of each bolt is given in seconds.
 
     A worker does one thing at a time, so the seconds of its bolts are added up. Bolts that work alongside take no time from each
     other, nor from the other bolts. Only a ``share`` of their seconds counts.
@@ -698,7 +698,7 @@ def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> flo
 def _by_worker(
     seconds: Iterable[tuple[_Bolt, Mapping[int, float]]], share: float = 1.0
 ) -> Mapping[int, float]:
-    """Return for each worker the time that it needs for the seconds of work of all its bolts; see `_together`."""
+    """Return for each worker the time that it needs for the work of all its bolts; see `_together`."""
     of_worker: dict[int, list[tuple[_Bolt, float]]] = defaultdict(list)
     for bolt, by_worker in seconds:
         for worker, one in by_worker.items():

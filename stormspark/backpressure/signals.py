@@ -19,7 +19,7 @@ class SpoutLoad(NamedTuple):
 
     #: How many tuples the task emitted.
     emitted: int
-    #: Whether the task had more to emit when its limit, its time, or a queue above its mark stopped it.
+    #: Whether the task had more to emit when something stopped it: its limit, its time, or a queue above its mark.
     hungry: bool
     #: Whether the task's limit stopped it.
     limited: bool
@@ -30,7 +30,7 @@ class SpoutLoad(NamedTuple):
 
 
 class BoltLoad(NamedTuple):
-    """A bolt task's report of one round, and of the tuples that wait for it now."""
+    """A bolt task's report of one round, and of the tuples that wait for the task now."""
 
     executed: int
     #: The seconds spent in ``execute``.

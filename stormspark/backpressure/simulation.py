@@ -69,7 +69,7 @@ class SimulatedSpout:
 
 @dataclass(frozen=True)
 class SimulatedBolt:
-    """A simulated bolt. For each tuple of component c it gets ``inputs[c]`` tuples, each of which takes ``cost(t)`` seconds."""
+    """A simulated bolt. For each tuple of component c the bolt gets ``inputs[c]`` tuples. Each takes ``cost(t)`` seconds."""
 
     name: str
     inputs: Mapping[str, float]
@@ -77,7 +77,7 @@ class SimulatedBolt:
     cost: Callable[[float], float] = lambda seconds: 1e-6
     shares: Sequence[float] = ()  #: the share of the bolt's tuples that each task gets; equal shares if empty
     bytes: int = 100  #: per tuple
-    jitter: float = 0.0  #: sigma of the lognormal factor of the cost, drawn anew every two targets
+    jitter: float = 0.0  #: sigma of a lognormal factor of the cost, drawn anew every two targets
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Scenario:
     overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    #: Delays that no bolt causes: the length of each, by the time at which it begins.
+    #: Delays that no bolt causes: the time at which each begins, and its length.
     pauses: Mapping[float, float] = field(default_factory=dict)
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
@@ -124,7 +124,7 @@ class Scenario:
         }
 
     def supersteps(self) -> int:
-        """Return the number of supersteps per round: one more than the subscriptions between workers on the longest path."""
+        """Return the number of supersteps per round: 1 + the number of subscriptions between workers on the longest path."""
         depth = {spout.name: 0 for spout in self.spouts}
         home = {one.name: set(one.workers) for one in self.components}
         for bolt in self.bolts:

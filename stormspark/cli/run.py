@@ -24,10 +24,10 @@ from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summ
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
-#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it, for which shells use 130.
+#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it (130, as in shells).
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: How many lines of a long error are shown: its last ones, because the end of a traceback has the error.
+#: Of a long error, this many of the last lines are shown, because a traceback has the error at its end.
 _ERROR_LINES = 12
 
 

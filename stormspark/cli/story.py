@@ -1,4 +1,4 @@
-"""Prints stories of tuple trees: a list of the latest, or everything that is known about one."""
+"""Prints stories of tuple trees: a list of the latest stories, or everything that is known about one tree."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ class BatchEngine(Protocol):
     """The methods of an engine that a `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
 
     def plain_orders(self) -> RoundOrders:
-        """Return the engine's part of the orders for a round that begins now: limits of spouts, length, last commit."""
+        """Return the engine's part of the orders for a round that begins now: the spouts' limits, the round's length, the last
+        commit.
+        """
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run every superstep once, and return the report of each worker."""

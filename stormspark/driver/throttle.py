@@ -70,7 +70,7 @@ class Throttle:
             return self._controller.limit_of(spout) if self._slows else None
 
     def is_behind(self, spouts: Iterable[str]) -> bool:
-        """Return whether so much waits behind one of these source spouts that no more rows should be read now."""
+        """Return whether so many rows and tuples of one of these source spouts wait that no more rows should be read now."""
         with self._lock:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 

@@ -1,4 +1,4 @@
-"""The base class of groupings, and the context in which a sender task prepares one (D1-D17)."""
+"""The base class of groupings, and the context in which a sender task prepares a grouping (D1-D17)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class GroupingContext:
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
     sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
     ascending. ``random`` is the only source of randomness. If it is seeded, every choice can be repeated.
-    ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
-    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
-    both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.
-    Above the higher bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the
-    local ones again (D6).
+    ``ints`` says which Java types numbers have when a key is hashed (D3), as in `fields_task_index`. ``consumer`` is the
+    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration; both are
+    empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets. Above the higher
+    bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the local ones again (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
     ``targets``.

@@ -73,7 +73,7 @@ def double_hashes(numbers: NDArray[np.float64]) -> Hashes:
 
 
 def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hashes:
-    """Hash adjacent ASCII strings, of which string i is ``units[offsets[i]:offsets[i + 1]]``.
+    """Hash adjacent ASCII strings. String i is ``units[offsets[i]:offsets[i + 1]]``.
 
     >>> ascii_hashes(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 1, 2]))
     array([97,  0, 98], dtype=uint32)

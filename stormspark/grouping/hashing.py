@@ -1,8 +1,8 @@
-"""Storm's task index for a fields grouping: the hash of a key whose values were Java objects (D1-D3).
+"""Storm's task index for a fields grouping. It comes from the hash that a key has if its values are Java objects (D1-D3).
 
-Storm computes Java's ``Arrays.deepHashCode`` of the key's values, so a key of one value v gives 31 + hash(v). A value's hash
-depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in stormspark, as in
-Storm. The classes are::
+Storm computes Java's ``Arrays.deepHashCode`` of the key's values. So the hash of a key with one value v is 31 + hash(v). A
+value's hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in
+stormspark, as in Storm. The classes are::
 
     None -> null          bool -> Boolean       int, float -> see below     str -> String
     bytes, bytearray, memoryview -> byte[]      list, tuple -> List         dict -> Map
@@ -50,9 +50,9 @@ Hasher = Callable[[Any], int]
 
 
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
-    """Return the position, among ``tasks`` tasks, of the task that receives a tuple with these key values, as in Storm (D1).
+    """Return the index of the task, among ``tasks`` tasks, that receives a tuple with these key values, as in Storm (D1).
 
-    Position 0 is the consumer's lowest task id. ``values`` are the values of the grouping's fields, in the grouping's order.
+    Index 0 is the consumer's lowest task id. ``values`` are the values of the grouping's fields, in the grouping's order.
     ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
     Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.
@@ -85,7 +85,7 @@ def value_hash(value: Any, ints: str = "long") -> int:
 
 @cache
 def value_hasher(ints: str) -> Hasher:
-    """Return the function that `value_hash` calls: it returns an int whose low 32 bits are the Java hash of a value.
+    """Return the function that `value_hash` calls. That function returns an int whose low 32 bits are the Java hash of a value.
 
     Raises `ValueError` for an unknown ``ints``. The returned function raises `ValueNotHashableError`.
     """
@@ -162,7 +162,7 @@ def _json_float_hash(number: float) -> int:
         return 0x7FC0_0000  # Float.NaN: Storm's parser accepts the bare word NaN.
     if literal.endswith("Infinity"):
         return java_hash.string_hash(literal)  # The parser reads Infinity as a string without quotes.
-    # The parser reads a double only if the literal is so short that it certainly fits a double.
+    # The parser reads a double only if the literal is short enough to fit a double in any case.
     if len(literal) <= 18:
         return java_hash.double_hash(number)
     return java_hash.big_decimal_hash(Decimal(literal))

@@ -1,4 +1,4 @@
-"""The key of a grouping: a check of the key's fields, and a chooser that looks the key up in a memo (D1, D12)."""
+"""Checks the fields of a grouping's key, and has a chooser that looks the key up in a memo (D1, D12)."""
 
 # key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles this module. When
 # you add, rename or retype one of them, change both files and check with `make compiled`.

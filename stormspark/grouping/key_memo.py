@@ -23,7 +23,7 @@ __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 #: limit is large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again,
 #: which takes thirty times as long as a look-up.
 MOST_KEYS = 500_000
-#: Keys of more bytes than this, roughly, are not remembered, so that a memo can't grow beyond some 140 MB.
+#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond some 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -36,8 +36,8 @@ class KeyMemo(Generic[_T]):
     """A memo that maps the key of a tuple to its place, and computes the place if it is not remembered.
 
     If there is one field, the key is its value; else the key is the tuple of the fields' values. ``memo[key]`` raises
-    `TypeError` if the key holds a list, dict or set, because dicts can't look these up. Call `compute` then. Both ``memo[key]``
-    and `compute` raise `ValueNotHashableError`, which is a `TypeError`, too, for a value without a stable hash.
+    `TypeError` if the key holds a list, dict or set, because dicts can't look these up. Call `compute` then. For a value without
+    a stable hash, both ``memo[key]`` and `compute` raise `ValueNotHashableError`, which is also a `TypeError`.
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:

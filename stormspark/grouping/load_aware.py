@@ -1,4 +1,4 @@
-"""Load-aware shuffle: Storm's default shuffle, which prefers local tasks and avoids those that lag behind (D6)."""
+"""Load-aware shuffle: Storm's default shuffle, which prefers local tasks and avoids tasks that lag behind (D6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stormspark.grouping.repartitioning import ByChooser
 __all__ = ["LoadAwareShuffleGrouping", "mean_load"]
 
 _MOST_WEIGHT = 100
-#: A load that exceeds the least load by no more than this counts as the least.
+#: A load that exceeds the least load by at most this much counts as the least.
 _TOLERANCE = 0.05
 #: At each refresh, a task within the tolerance gains the first weight, and any other task loses the second. So a task loses its
 #: tuples quickly and gets them back slowly.

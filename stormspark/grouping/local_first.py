@@ -1,4 +1,4 @@
-"""Local-first grouping: JStorm's shuffle, which leaves the worker only when its targets are loaded (D7)."""
+"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only when the targets in it have a high load (D7)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ById:
 
 @dataclass(frozen=True)
 class ByTask:
-    """The layout that puts a row in the partition of the task that its column ``column`` names (D11).
+    """The layout in which each row names a task in its column ``column``, and goes to the partition of that task (D11).
 
     ``targets`` are the consumer's task ids, ascending. A row that names no such task is dropped, as in Storm (B9).
     """
@@ -99,7 +99,9 @@ class CopyToEach:
 
 @dataclass(frozen=True)
 class SinglePartition:
-    """The layout with every row in a single partition, that of the lowest task. The other tasks have no partition (D10)."""
+    """The layout with every row in a single partition, which is the partition of the lowest task. The other tasks have no
+    partition (D10).
+    """
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Advice about parts of a plan that are legal, but probably not meant, or slower than they need to be.
+"""Advice about parts of a plan that are legal, but that the user probably did not intend, or that are slower than necessary.
 
 The advice is logged as warnings, once, when a topology starts.
 """
@@ -19,7 +19,7 @@ __all__ = ["advice", "log_advice"]
 
 _log = logging.getLogger(__name__)
 
-#: Advice is given if there are more than this many executors for each executor that can compute at the same time.
+#: Advice is given if, on average, more than this many executors share a core or a worker.
 _EXECUTORS_PER_CORE = 16
 #: Advice is given if one worker has more than this many executors with threads of their own. With fewer, switching between
 #: threads costs little.

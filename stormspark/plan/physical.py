@@ -1,4 +1,4 @@
-"""The physical plan: frozen data that say where each task runs, and how many supersteps a round has.
+"""The physical plan. It is frozen data, and says where each task runs and how many supersteps a round has.
 
 `stormspark.plan.explain` prints it.
 """
@@ -111,7 +111,7 @@ class PhysicalPlan:
     """Everything that a worker or an engine needs to know about a topology.
 
     ``supersteps`` is S: the number of exchanges that a tuple tree may need to reach its leaves. A round runs supersteps
-    0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks come home.
+    0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks reach the workers of their spouts.
     """
 
     topology: str
@@ -141,8 +141,8 @@ class PhysicalPlan:
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S + 1 if a subscription leads to another worker, or if there is a source spout, because then acks need one more
-        superstep to reach the workers of their spouts. Otherwise it is 0.
+        If a subscription leads to another worker, or if there is a source spout, acks need one more superstep to reach the
+        workers of their spouts. Then it is S + 1. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
@@ -168,8 +168,8 @@ class PhysicalPlan:
     def sources(self) -> tuple[ComponentPlan, ...]:
         """The source spouts, sorted by id. Spark reads their rows.
 
-        A worker receives the rows in requests of their own, and may report only after all of these requests. Therefore a round
-        with rows has an exchange, which waits for these requests.
+        A worker receives the rows in separate requests, and may report only after all of these requests. Therefore a round with
+        rows has an exchange, which waits for these requests.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)

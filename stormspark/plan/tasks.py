@@ -61,7 +61,7 @@ def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
-    """Return the number of tasks by Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
+    """Return the number of tasks by Storm's rule (A16): by set_num_tasks, else by ``topology.tasks``, else the parallelism."""
     return component.num_tasks or settings.tasks or component.parallelism
 
 
@@ -106,7 +106,7 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 
 
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
-    """Assign task ids from 1 over all components, including Storm's own, in byte order of the components' ids (A18).
+    """Number all tasks from 1, including those of Storm's own components. Components come in the byte order of their ids (A18).
 
     ``system`` says how many tasks each of Storm's own components has (see `system_tasks`). These components have no tasks in
     stormspark, so their ids stay unused. Thus the user's tasks have the ids that Storm would assign.

@@ -43,7 +43,7 @@ class WorksOutside(LivesOutside):
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
 
-    #: If `take_in` raises, the error message has these words in the place where it otherwise names a method.
+    #: If `take_in` raises, the error message has these words instead of the name of a method.
     works_in = "what it has outside"
     #: The worker waits for such a bolt by `fileno`, so its executors never have threads of their own
     #: (`stormspark.worker.executors`).
@@ -61,7 +61,7 @@ class WorksOutside(LivesOutside):
 
     @abstractmethod
     def fileno(self) -> int:
-        """Return the descriptor that is readable when `take_in` has something to do, as for ``select.poll``; -1 if none."""
+        """Return a file descriptor that becomes readable when `take_in` has something to do; -1 if there is none."""
 
     @property
     def waits_for_answer(self) -> bool:

@@ -125,7 +125,7 @@ def _is_pythons(top: str) -> bool:
 
 
 def _listed(module: str) -> str | None:
-    """Return the name under which a module is listed: its own name, or that of its package. None if it is on no list."""
+    """Return the name under which a module is listed, which is its own name or its package's name. None if it is on no list."""
     top, dot, rest = module.partition(".")
     if top in sys.stdlib_module_names:
         if not _is_pythons(top):
@@ -158,7 +158,7 @@ def verdict(module: str, name: str) -> Verdict:
 
 
 def module_verdict(module: str) -> Verdict:
-    """Return what is known of a module as a whole: it computes if all its names do.
+    """Return what is known of a module as a whole. The module only computes if all its names do.
 
     >>> module_verdict("math"), module_verdict("time")
     (<Verdict.COMPUTES: 'computes'>, <Verdict.WAITS: 'waits'>)

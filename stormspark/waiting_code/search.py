@@ -47,7 +47,8 @@ from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use,
 
 __all__ = ["Findings", "look_through", "why_it_may_wait"]
 
-#: The most functions, and the most values of all kinds, that one search looks through. A component with more may wait.
+#: One search looks through at most this many functions, and at most this many values of all kinds. A component with more may
+#: wait.
 _MOST_FUNCTIONS = 5_000
 _MOST_VALUES = 100_000
 
@@ -124,7 +125,7 @@ class _MayWaitError(Exception):
 
 
 class _Place(NamedTuple):
-    """The place where a value is used, or the attribute that holds the value, for messages."""
+    """The place where a value is used, or the attribute that holds the value. Messages name the place."""
 
     #: The method of the component that leads to the value; empty if an attribute of the component holds the value.
     method: str = ""
@@ -239,7 +240,7 @@ class _Search:
             place.stop(what)
 
     def _check(self, module: str, name: str, place: _Place) -> None:
-        """End the search unless this name of a module is known to compute, because its code can't be read."""
+        """Check a name of a module whose code can't be read. End the search unless the name is known to compute."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")

@@ -29,7 +29,7 @@ class NotImported(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One use of a value (``root``), of its attribute, of an attribute of that attribute, and so on."""
+    """One use of a value (``root``), or of ``root.a``, ``root.a.b`` and so on, where ``attributes`` has the names."""
 
     root: object
     #: The name of the value in the code; empty if it has none.

@@ -59,7 +59,7 @@ class EventTimeWindows(Generic[_T]):
         self._next_end = 0
 
     def add(self, item: _T, timestamp: int) -> bool:
-        """Hold ``item``; return false if the item is late, which means older than the last watermark (C31).
+        """Hold ``item`` and return true. If the item is late (older than the last watermark), only return false (C31).
 
         If windows don't overlap, an item whose timestamp equals the watermark is also late, once its window has fired.
         Storm acks such an item, and puts it into no window.

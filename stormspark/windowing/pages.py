@@ -2,8 +2,8 @@
 
 `PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
 leave in the order of their times. No new item is earlier than an item that has left (in event time it would be late). So one key,
-the ``cut``, separates the items that have left from those that are held. A page is written again after new items went into it,
-and when only a quarter of its items is left.
+the ``cut``, separates the items that have left from those that are held. A page is written again when new items went into it, or
+when only a quarter of its items is left.
 
 A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
 So only pages whose times overlap are open at once.
@@ -33,7 +33,7 @@ _BEFORE_ALL: Key = (-1, -1)
 
 
 class Rows(NamedTuple, Generic[_T]):
-    """Items of a page, in order: their times, their numbers in the order of arrival, and the items themselves."""
+    """Items of a page, in the order of their keys: the items' times, their numbers, and the items themselves."""
 
     times: list[int]
     numbers: list[int]
@@ -59,9 +59,9 @@ class _Page(Generic[_T]):
 class PagedItems(Generic[_T]):
     """Items for windows of ``length``, in pages of ``page`` items.
 
-    ``load`` returns the rows of a page that was written. About ``most`` items of written pages are kept in memory, or all if
-    ``most`` is None. Pages that changed since the last call of `changes` are always in memory. If ``most`` is given, windows
-    hold `ItemsOfPages`, and do not know which items are new or expired.
+    ``load`` is a function that returns the rows of a written page, given the page's number. About ``most`` items of written pages
+    are kept in memory, or all if ``most`` is None. Pages that changed since the last call of `changes` are always in memory. If
+    ``most`` is given, windows hold `ItemsOfPages`, and do not know which items are new or expired.
 
     >>> from stormspark.windowing import Count, ProcessingTimeWindows
     >>> written = {}
@@ -164,7 +164,9 @@ class PagedItems(Generic[_T]):
     # -- storing the pages -----------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
-        """Return the pages to write, with their numbers, and the numbers of the pages that became empty since the last call."""
+        """Return the pages to write, with their numbers. Also return the numbers of the pages that became empty since the last
+        call.
+        """
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:

@@ -63,10 +63,10 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. If the length
-        is a duration, the window begins at the end of the last window, plus the slide, minus the length, even if the timer is
-        late or early. So a tumbling window begins where the last one ended, and no item is omitted or repeated. The first window
-        takes all items (C29).
+        With a timer, the window ended one millisecond ago, because more items may come in the present millisecond. If the length
+        is a duration, the window begins at the last window's end + slide - length, even if the timer is late or early. So a
+        tumbling window begins where the last one ended, and no item is omitted or repeated. The first window takes all items
+        (C29).
         """
         self._uncompacted = 0
         held = self.items

@@ -20,7 +20,7 @@ class Window(Generic[_T]):
 
     ``new`` are the items that were in no window before. ``expired`` are the items that have left since the last evaluation.
     ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a timer
-    ends the window and is late or early, the first item may be earlier or later than ``start`` by the same amount.
+    ends the window, it may be late or early. Then the first item may be earlier or later than ``start``.
     """
 
     items: Sequence[_T]
