@@ -5,7 +5,7 @@ tree's value when the edge is made, and again when the edge is acked. A value of
 message per edge is expensive, and most edges begin and end in one worker. So in stormspark each worker keeps a *count* and a
 *value* for each tree that it knows. The worker of the tree's spout is the tree's *home*.
 
-1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
+1. *Inside a worker* edges are only counted (`Tree.count`), and have no ids. A tree that never leaves its worker ends when its
    count is zero, and needs no random bits at all.
 2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame XORs the
    edge into its own value, and subtracts the tuples from its own count (`send`). The receiver XORs the edge into its own value,
@@ -207,7 +207,7 @@ class Ledger:
     def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree a whole timeout again (C11). If its home is another worker, that worker gets a message.
 
-        Nothing else extends a timeout. A fail ends the tree at once (E9).
+        Nothing else extends a timeout. A failure ends the tree at once (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
@@ -220,8 +220,8 @@ class Ledger:
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
-        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls it at least once per timeout,
-        even if there are no such trees.
+        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls ``explain`` at least once per
+        timeout, even if there are no such trees.
 
         One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
         time since the last call. So a whole timeout begins for these trees now, and none of them fails early (E28).

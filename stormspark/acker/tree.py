@@ -38,7 +38,7 @@ class Branch:
     The tuple path (the code that runs for every tuple) reads and writes ``count`` and ``value`` directly, because a method
     call per tuple is too expensive in Python:
 
-    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted here adds one, and its ack
+    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted in this worker adds one, and its ack
       subtracts one. Code that brings the count to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to and from other workers, as far as this worker knows them.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.

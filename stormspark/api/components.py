@@ -26,7 +26,7 @@ class Component:
         """Declare the streams that this component emits. A sink declares none."""
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Return settings of this component alone. They override the topology's (A20)."""
+        """Return settings for this component alone. They override the topology's settings (A20)."""
         return None
 
 

@@ -51,7 +51,8 @@ class KeyValueState(State, MutableMapping[K, V]):
     """State as a map (C35), in which each task has its own keys.
 
     Storm's methods are `put`, `get`, `delete` and `iterate`. The methods of a Python dict work, too. Any object that can be
-    pickled can be a key or a value, and None is a value. `iterate` says which keys have an order and can have prefixes.
+    pickled can be a key or a value, and None is a value. The docstring of `iterate` says which keys have an order, and which can
+    have prefixes.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> state: KeyValueState = KeyValueStore()
@@ -180,14 +181,14 @@ class TransactionalSink(TwoPhaseStatefulComponent):
     """A mixin for a bolt that writes to a place outside of the topology, and delivers its output only once the batch is committed
     (C42).
 
-    Where the topology's batches are not transactions, the bolt is an ordinary one. None of the methods for state is called, and
-    the bolt acks a tuple when the tuple's output is safe.
+    If the topology's batches are not transactions, the bolt works like an ordinary bolt. None of the methods for state is called,
+    and the bolt acks a tuple when the tuple's output is safe.
 
-    Where batches are transactions, `init_state` comes before ``prepare``. The bolt may then ack at once, since the whole batch
+    If batches are transactions, `init_state` is called before ``prepare``. The bolt may then ack at once, since the whole batch
     runs again if the batch fails. `pre_save` writes the batch's output, or puts the output into the state, and raises if it can
-    do neither. The state is committed with the batch. Then `post_save` delivers the output. `stormspark.connectors.Outbox` is
-    the state of such a sink. An exception in `post_save` is reported, and the instance goes on: the outbox tries to deliver
-    again after the next batch.
+    do neither. The state is committed with the batch. Then `post_save` delivers the output. `stormspark.connectors.Outbox` is the
+    state of such a sink. An exception in `post_save` is reported, and the instance goes on: the outbox tries to deliver again
+    after the next batch.
     """
 
     @property

@@ -42,7 +42,7 @@ S = TypeVar("S", bound=State)
 
 @dataclass(frozen=True, slots=True)
 class TupleWindow(Sequence[Tuple]):
-    """The window that a windowed bolt's ``execute`` receives (C24). It is itself the sequence of its tuples.
+    """The window that a windowed bolt's ``execute`` receives (C24). The window itself is the sequence of its tuples.
 
     In processing time the tuples are in the order of arrival, in event time in the order of their timestamps.
     """
@@ -111,8 +111,8 @@ _NOT_KNOWN = (
 class WindowTime:
     """The kind of time that a windowed bolt uses: event time or processing time.
 
-    ``event`` is false for processing time. ``field`` is the field of the timestamps. It is None in processing time, and where an
-    extractor returns the timestamps.
+    ``event`` is false for processing time. ``field`` is the field of the timestamps. ``field`` is None in processing time, and if
+    an extractor returns the timestamps.
     """
 
     event: bool

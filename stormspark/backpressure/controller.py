@@ -149,7 +149,7 @@ class _Bolt:
 
     @property
     def work(self) -> float:
-        """The seconds of its work, done and waiting, on its busiest worker."""
+        """The seconds of the bolt's work, done and waiting, on its busiest worker."""
         return max((busy + self.left[worker] for worker, busy in self.busy.items()), default=0.0)
 
     def observe(self, loads: Mapping[int, TaskLoad], worker_of: Mapping[int, int]) -> None:
@@ -571,7 +571,7 @@ class Controller:
         `_SHORTEST` times the overhead.
         """
         if bolt.alongside:
-            return self.target  # overhead takes no time from it
+            return self.target  # overhead takes no time from such a bolt
         overhead = min(self._overheads, default=0.0)
         others = any(
             other.emitted

@@ -97,7 +97,7 @@ def run_topology(run: Run) -> int:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Ctrl-C is handled only from here on. Until there is a topology to stop, it ends this program at once.
+        # Ctrl-C is handled only from this point on. Before, there is no topology to stop, and Ctrl-C ends this program at once.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()

@@ -17,7 +17,7 @@ __all__ = ["BatchDriver", "BatchEngine", "not_committed"]
 
 
 def not_committed(topology: str, batch: int, reason: str) -> str:
-    """Return the warning about a batch that a stop leaves uncommitted."""
+    """Return the warning that the topology stops before it has committed a batch."""
     return f"topology {topology} stops before batch {batch} is committed, so a later start does it again: {reason}"
 
 

@@ -75,7 +75,7 @@ class Throttle:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 
     def pressure(self) -> Pressure:
-        """Return the controller's whole state, for people."""
+        """Return the controller's whole state, to be shown to people."""
         with self._lock:
             pressure = self._controller.pressure()
         if self._slows:

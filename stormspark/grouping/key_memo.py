@@ -44,7 +44,7 @@ class KeyMemo(Generic[_T]):
         self._targets = targets
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
-        #: The places of keys that consist of strings only. A key that is found here needs no further look-up.
+        #: The places of keys that consist of strings only. A key that is found in this dict needs no further look-up.
         self.known: dict[Any, _T] = {}
         #: The places of all other keys. A place is found by a pair: the types of the key's values, and the key.
         self._typed: dict[tuple[Any, Any], _T] = {}

@@ -1,4 +1,4 @@
-"""Finding the edges (subscriptions) whose tuples may go to another worker. All other edges need no exchange."""
+"""Finds the edges (subscriptions) whose tuples may go to another worker. All other edges need no exchange."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The physical plan. It is frozen data, and says where each task runs and how many supersteps a round has.
 
-`stormspark.plan.explain` prints it.
+`stormspark.plan.explain` turns the plan into text.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ComponentPlan:
 
     @property
     def place(self) -> str:
-        """The component with the user's line, for the beginning of a message."""
+        """The beginning of a message: the user's line and the component."""
         return f"{self.declared_at}: {self.kind} {self.id!r}"
 
     @property

@@ -1,4 +1,4 @@
-"""Deciding which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
+"""Decides which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting a topology into supersteps.
+"""Cuts a topology into supersteps.
 
 A superstep is one exchange between the workers. After it, each worker works until it has no work left, or until the deadline. In
 this module an *edge* is a subscription: an arrow of the topology. An edge *crosses* if its tuples may go to another worker. So a

@@ -75,7 +75,7 @@ def _workers(plan: PhysicalPlan, cores: int | None) -> tuple[int, str]:
             else f"one per core, and the engine offers {cores}",
         ),
     ]
-    # If bounds are equal, the last one in the list gives the reason. So a plan with one worker per core says so.
+    # If bounds are equal, the last one in the list gives the reason. So a plan with one worker per core names the cores.
     workers, reason = min(reversed(bounds), key=lambda bound: bound[0])
     return int(workers), f"topology.workers is not set: {reason}"
 

@@ -1,4 +1,4 @@
-"""Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
+"""Components that know the current batch. Front-ends that have batches of their own build on these components (G2, G6, G7).
 
 The worker tells such a component when an attempt at a batch begins. The worker also tells bolts when all tuples of the batch have
 come. To find that out, Storm counts the tuples between tasks (G7). In stormspark a batch is over when no tuple waits any more.
@@ -13,8 +13,8 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, for a *committer*: once
-#: ``end_batch`` of all FINISH bolts has ended well on all workers.
+#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, which makes the bolt a
+#: *committer*: once ``end_batch`` of all FINISH bolts has ended well on all workers.
 FINISH, COMMIT = "finish", "commit"
 
 

@@ -23,7 +23,7 @@ Given: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
 
 
 class LivesOutside(ABC):
-    """A mixin for a `Spout` or `Bolt` that owns something outside, such as a child process. It must not outlive the component."""
+    """A mixin for a `Spout` or `Bolt` that owns something outside, such as a child process, and has to end it."""
 
     @abstractmethod
     def let_go(self) -> None:
@@ -65,8 +65,7 @@ class WorksOutside(LivesOutside):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether somebody outside may be waiting for an answer from this bolt. If so, the worker calls `take_in` at once on
-        input.
+        """Whether somebody outside may be waiting for an answer from this bolt. If so, the worker does not delay `take_in`.
 
         If not, the worker may let input gather for some milliseconds.
         """
@@ -74,7 +73,7 @@ class WorksOutside(LivesOutside):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once. If so, time that the worker waits for it is the bolt's work."""
+        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as its work."""
         return True
 
     @abstractmethod
@@ -98,7 +97,7 @@ class KeepsOutside(WorksOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether the bolt gets its tuples by `execute_all`; if not, it gets them one by one, by ``execute``.
+        """Whether the engine calls `execute_all` with many tuples. If not, it calls ``execute`` with one tuple at a time.
 
         The task reads this once, before ``prepare``.
         """

@@ -52,7 +52,7 @@ class Progress:
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
-        # This explains the rate, so it stands beside the rate. A narrow terminal cuts off the end of the line.
+        # The reason for a low rate stands beside the rate. A narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
@@ -134,7 +134,9 @@ def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> st
     if bolt is None or pressure is None:
         return None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
-    if executed == executed_before:  # the first snapshot, or one very slow tuple: take the whole run
+    if (
+        executed == executed_before
+    ):  # the first snapshot, or a very slow tuple: take the mean of the whole run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None

@@ -319,7 +319,7 @@ class _Search:
         if holds_no_code(module_of(cls)):
             return
         if cls is cached_property:
-            self._add(attributes["func"], place)  # its lock does not count: nobody waits long for it
+            self._add(attributes["func"], place)  # its lock does not count, because nobody waits long for it
             return
         for name, one in dict.items(attributes):
             self._add(one, place.attribute(name))

@@ -40,7 +40,7 @@ class Use(NamedTuple):
     line: int | None
 
 
-#: What a local name stands for: a value, and attributes of it.
+#: The meaning of a local name: a value, the value's name, and attributes of the value.
 _Meaning = tuple[object, str, tuple[str, ...]]
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}

@@ -129,7 +129,7 @@ class PagedItems(Generic[_T]):
         return count
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
         for times, _, _ in self._runs():
             if position < len(times):
                 return times[position]
@@ -297,7 +297,9 @@ class PagedItems(Generic[_T]):
         return rows
 
     def _remember(self, page: _Page[_T]) -> None:
-        """Note that a page is in memory and may be unloaded. If too many are, unload those that were not used for longest."""
+        """Note that a page is in memory and may be unloaded. If too many pages are in memory, unload those whose last use was
+        longest ago.
+        """
         self._loaded[page.number] = page
         self._in_memory += page.size
         while self._most is not None and self._in_memory > self._most and len(self._loaded) > 1:
@@ -333,7 +335,7 @@ class ItemsOfPages(Sequence[_T]):
     def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
 
     def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
-        """Return one item, or for a slice a tuple of items. This also reads all earlier items of the window."""
+        """Return one item, or a tuple of items for a slice. This also reads all earlier items of the window."""
         self._check()
         if isinstance(position, slice):
             wanted = range(self._count)[position]

@@ -45,7 +45,7 @@ class Items(Protocol[_T]):
         """Return how many items have this time or an earlier one."""
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
         """Expire items that are too old at ``end``, and return the window of the first ``reach`` items."""
@@ -95,7 +95,7 @@ class Held(Generic[_T]):
         return bisect_right(self._times, time, self._first) - self._first
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
         self._put_in_order()
         return self._times[self._first + position]
 
