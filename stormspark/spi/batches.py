@@ -19,7 +19,8 @@ FINISH, COMMIT = "finish", "commit"
 
 
 class TransactionAttempt(NamedTuple):
-    """An attempt at a batch. All attempts at a batch have the same ``txid``, and each has its own ``attempt_id`` (G2).
+    """An attempt at a batch. All attempts at a batch have the same ``txid``, which counts from 1. Each has its own ``attempt_id``
+    (G2).
 
     >>> first, again = TransactionAttempt(7, 0), TransactionAttempt(7, 1)
     >>> first.txid == again.txid, first == again

@@ -134,9 +134,7 @@ def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> st
     if bolt is None or pressure is None:
         return None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
-    if (
-        executed == executed_before
-    ):  # the first snapshot, or a very slow tuple: take the mean of the whole run
+    if executed == executed_before:  # the first snapshot, or a very slow tuple: use the mean of the run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None
