@@ -21,7 +21,7 @@
 
 ``ARCHITECTURE.md`` lists all packages, also those for topologies that were written for other tools.
 
-Users import the names below. Nothing here needs Java.
+Users import the names below. Importing them does not need Java.
 """
 
 from stormspark.api import (

@@ -40,7 +40,7 @@ _LAST_PORT = 65535
 class _Marks(NamedTuple):
     """The values of two water marks, and their keys in one system: Storm 1, JStorm, Heron or stormspark.
 
-    A mark of None is not given.
+    A mark is None if the configuration does not set it.
     """
 
     high_key: str
@@ -69,7 +69,7 @@ _TUPLE_KEYS = ("stormspark.queue.high.mark.tuples", "stormspark.queue.low.mark.t
 
 
 def _read_first_given(*pairs: _Marks) -> tuple[int, int]:
-    """Return the marks of the first pair in which at least one mark is given; if there is no such pair, those of the first."""
+    """Return the marks of the first pair in which a mark is set. If no mark is set, return the first pair's defaults."""
     given = (pair for pair in pairs if pair.high is not None or pair.low is not None)
     return next(given, pairs[0]).read()
 
@@ -124,8 +124,8 @@ class Settings:
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
     validator: str | None = _setting("nimbus.topology.validator", None, str)
-    #: The seconds between two ticks; None or 0: no ticks. The topology's configuration sets them for all bolts, and a bolt's own
-    #: configuration for that bolt (C9).
+    #: The seconds between two ticks; None or 0: no ticks. The topology's configuration sets the interval of all bolts. A bolt's
+    #: own configuration overrides it (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
     #: At most this many errors of a task are logged and reported per interval. All errors are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
@@ -135,8 +135,8 @@ class Settings:
     #: Whether to pickle every tuple, even if it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
-    #: Whether each batch is one transaction. None: each batch is one if a component has state or is told of batches, or if
-    #: `reliability_mode` asks for it.
+    #: Whether each batch is one transaction. None: batches are transactions if a component has state or is told of batches, or if
+    #: `reliability_mode` asks for transactions.
     exactly_once: bool | None = _setting("stormspark.exactly.once", None, bool)
     #: Heron's key for delivery guarantees. Its word for exactly-once is EFFECTIVELY_ONCE (C43).
     reliability_mode: str | None = _setting(
@@ -148,7 +148,7 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: At least this many batches before the last one can be restored, and at least all batches of this many hours.
+    #: State can be restored as of at least this many batches before the last one, and as of all batches of this many hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -165,8 +165,7 @@ class Settings:
     )
     #: Whether to keep the inputs and emits of bolts for as long as states are kept, so that batches can be replayed.
     record_inputs: bool = _setting("stormspark.record.inputs", False, bool)
-    #: A source's row becomes a dead letter after its tree has failed in this many attempts at its batch. 0: it never becomes one,
-    #: and the topology stops.
+    #: If a source's row has failed in this many attempts at its batch, it becomes a dead letter. 0: the topology stops instead.
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
@@ -180,7 +179,7 @@ class Settings:
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
     #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes, and the others are
-    #: shares of `receive_buffer_tuples`. All of these apply only if the marks above are not given.
+    #: shares of `receive_buffer_tuples`. All of these apply only if the configuration does not set the marks above.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -220,19 +219,19 @@ class Settings:
         row="A16",
         of_components=True,
     )
-    #: At most this much of the time between two batches counts for message timeouts, which follow the running clock.
+    #: At most this much of the time between two batches counts towards message timeouts (see `stormspark.acker.running_clock`).
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
-    #: Storm's default is False. Here a plain shuffle follows load only if this setting is False explicitly (D6, W17).
+    #: Storm's default is False. In stormspark a plain shuffle follows load only if the configuration sets False (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
-    #: Loads, from 0 to 1. A shuffle that follows load stays in its worker until the mean load of its targets there exceeds the
-    #: higher bound. It returns once their mean load is below the lower bound.
+    #: Loads, from 0 to 1. A shuffle that follows load sends tuples only to tasks in the sender's worker until the mean load of
+    #: these tasks exceeds the higher bound. It returns to these tasks once their mean load is below the lower bound.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
-    #: The number of tuples in the queue of a task that counts as a load of 1. Storm 1's and JStorm's marks are shares of it. The
-    #: setting does not bound any queue.
+    #: If this many tuples wait in a task's queue, the task's load is 1. Storm 1's and JStorm's marks are shares of this number.
+    #: The setting does not bound any queue.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     #: The longest pause between two batches while nothing happens; 0: no pause.
     idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
@@ -242,7 +241,8 @@ class Settings:
     )
     #: The driver places workers once the requested Spark executors have registered, or after this many seconds.
     executors_wait_secs: float = _setting("stormspark.executors.wait.secs", 30, int, float, least=0)
-    #: A worker exits if it hears nothing from its driver for this long. The driver gives up a worker that is silent for as long.
+    #: A worker exits if it hears nothing from its driver for this long. The driver gives up a worker that is silent for the same
+    #: time.
     worker_lease_secs: float = _setting("stormspark.worker.lease.secs", 30, int, float, least=1)
     #: How long a connection between two hosts may be silent while one side waits for the other.
     network_timeout_secs: float = _setting("stormspark.network.timeout.secs", 15, int, float, least=1)
@@ -264,7 +264,7 @@ class Settings:
     #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)
     #: The delay of the durable acker's watermark. The default is three message timeouts, because a tree ends within two
-    #: (E10). If trees don't time out, it is an hour.
+    #: (E10). If trees don't time out, the default is an hour.
     acker_delay: float | None = _setting("stormspark.acker.delay.secs", None, int, float, least=0.1)
     #: How often the acker query reads the journal.
     acker_interval_ms: float = _setting("stormspark.acker.interval.ms", 2000, int, float, least=0)
@@ -277,7 +277,7 @@ class Settings:
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: After this long in one call that others wait for, the worker counts as stuck. It is killed and started again. 0: never.
+    #: A worker is stuck if one call, for which others wait, has lasted this long. It is killed and started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
     #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
     #: The driver logs warnings meanwhile.
@@ -307,9 +307,9 @@ class Settings:
 
     @property
     def acker_executors(self) -> int:
-        """The number of ackers in Storm's sense, by default one per worker (E12). Here 0 turns acking off; see `acking`.
+        """The number of ackers in Storm's sense, by default one per worker (E12). If it is 0, acking is off; see `acking`.
 
-        Any other number only shifts task ids (A18). If ``topology.workers`` is not set, it counts as 1 here, as in Storm. So
+        Any other number only shifts task ids (A18). If ``topology.workers`` is not set, the default is one acker, as in Storm. So
         task ids don't depend on the cores of a cluster.
         """
         return (self.workers or 1) if self.ackers is None else self.ackers
@@ -340,7 +340,7 @@ class Settings:
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """The high and the low water mark of a bolt's backlog, in bytes. With ``drop`` and ``fail`` they are for each task.
+        """The high and the low water mark of a bolt's backlog, in bytes. With ``drop`` and ``fail`` they hold for each task.
 
         Heron's marks are in megabytes (F9).
 
@@ -376,15 +376,15 @@ class Settings:
 
     @property
     def tree_marks(self) -> tuple[int, int]:
-        """The high and the low mark of the number of open trees of all tasks of a spout."""
+        """The high and the low mark for the number of a spout's open trees, summed over its tasks."""
         return self.open_trees_high_mark, self.open_trees_high_mark // 2
 
     @property
     def worker_byte_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are for a task's queue. The tuples that wait to leave the worker then
-        have the default marks.
+        If bolts drop or fail tuples, the configured marks are for a task's queue. Then the default marks are for the tuples that
+        wait to leave the worker.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
@@ -426,7 +426,7 @@ class Settings:
             if problem := _problem(setting, given.get(setting.name)):
                 raise InvalidTopologyError(problem)
         settings = cls(**given)
-        settings.byte_marks, settings.tuple_marks  # noqa: B018 - raise for marks in the wrong order
+        settings.byte_marks, settings.tuple_marks  # noqa: B018 - they raise if the marks are in the wrong order
         return settings
 
 

@@ -15,7 +15,7 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
-    """Return how many cores of this host the process can use: by its CPU affinity, and by the quota of its container.
+    """Return how many cores of this host the process can use. Its CPU affinity and its container's quota may limit them.
 
     A quota of one and a half cores counts as two, as in Java. ``control_groups`` is the folder with Linux's control groups.
 
@@ -30,9 +30,9 @@ def host_cores(control_groups: Path = _CONTROL_GROUPS) -> int:
 def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | None = None) -> int | None:
     """Return how many tasks Spark would run at once on ``master``, or None if only the running cluster knows.
 
-    If ``master`` is None, a local session is made for the topology, with as many cores as the host has. ``spark.master`` in
-    ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number of cores of this
-    host. By default they are counted.
+    ``master`` is None if stormspark makes a local session for the topology. That session uses all cores of the host.
+    ``spark.master`` in ``conf`` overrides ``master``, as it does in `stormspark.spark.local_session`. ``on_host`` is the number
+    of cores of this host. By default they are counted.
 
     >>> [cores_of_master(master, {}, on_host=8) for master in (None, "local", "local[2,4]", "local[*]", "yarn")]
     [8, 1, 2, 8, None]
@@ -51,7 +51,8 @@ def cores_of_master(master: str | None, conf: Mapping[str, Any], on_host: int | 
 
 
 def slots(cores: int, conf: Mapping[str, Any]) -> int:
-    """Return how many tasks Spark runs at once on ``cores`` cores of one Spark executor: each takes ``spark.task.cpus`` of them.
+    """Return how many tasks Spark runs at once on ``cores`` cores of one Spark executor. Each task takes ``spark.task.cpus``
+    cores.
 
     >>> slots(8, {}), slots(8, {"spark.task.cpus": "3"})
     (8, 2)
@@ -61,7 +62,7 @@ def slots(cores: int, conf: Mapping[str, Any]) -> int:
 
 
 def _quota(control_groups: Path) -> float | None:
-    """Return the container's quota in cores, by version 2 or 1 of Linux's control groups; None if there is no quota."""
+    """Return the container's quota in cores; None if there is no quota. Reads version 2 or 1 of Linux's control groups."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             words = " ".join((control_groups / file).read_text() for file in files).split()

@@ -33,7 +33,7 @@ class RunningTopology(Protocol):
         """Return the counters and latencies of the topology so far. They can be read after its end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Return stories of trees that failed, and of some that did not, newest first: all of them, or those of ``root``."""
+        """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
@@ -54,11 +54,11 @@ class AliveTopologies:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._starting: set[str] = set()
-        # The references are weak: a running topology is held by its own thread, and an ended topology is not needed here.
+        # The references are weak: a running topology is kept alive by its own thread, and nobody looks up an ended one.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:
-        """Call ``begin`` to start a topology. Raises `TopologyAlreadyRunningError` if one of that name runs already."""
+        """Call ``begin`` to start a topology. Raises `TopologyAlreadyRunningError` if a topology of that name runs already."""
         with self._lock:
             before = self._started.get(name)
             if name in self._starting or (before is not None and not before.wait(0)):

@@ -20,8 +20,8 @@
     ├── TopologyNotCompleteError (TimeoutError)  complete_topology gave up: a spout still emits, or work is left (J25)
     └── TopologyNotFoundError (LookupError)  FILE[:NAME] does not give a topology
 
-A message names the component, the task, the stream and the line of the user's file, as far as these are known. It says what was
-expected, what came, and what to do next.
+A message names the component, the task, the stream and the line of the user's file, as far as these are known. The message also
+says what was expected, what came, and what to do next.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FencedError(CheckpointError):
 
 
 class StateError(StormsparkError, RuntimeError):
-    """State can't be read or changed as asked: a batch is older than what is stored, or another transaction is prepared
+    """State can't be read or changed as asked, because a batch is older than the stored one, or another transaction is prepared
     (G15, C35).
     """
 

@@ -60,9 +60,9 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
 def make_private(folder: str | Path) -> Path:
     """Make a folder for this user alone, with all missing folders above it. If it exists already, check it.
 
-    An existing folder of the user stays as it is. But if the folder is empty, others lose the right to write to it. Raises
-    `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder that is
-    not empty and that everybody can write to.
+    An existing folder of the user stays as it is. But if the folder is empty, the function removes others' right to write to it.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, for a folder of somebody else, for a link, and for a folder
+    that is not empty and that everybody can write to.
     """
     return _make(folder, ours=False)
 
@@ -103,7 +103,7 @@ def check_private(folder: str | Path) -> Path:
 
 
 def is_private(folder: str | Path) -> bool:
-    """Whether the folder exists and passes `check_private`."""
+    """Return whether the folder exists and passes `check_private`."""
     try:
         check_private(folder)
     except (OSError, UnsupportedEnvironmentError):
@@ -138,8 +138,8 @@ def open_private(path: str | Path, flags: int = os.O_WRONLY | os.O_CREAT | os.O_
     """Open a file that only this user can use (mode 0600), without following links. Return its descriptor.
 
     Raises `UnsupportedEnvironmentError`, with a message of one line, for a link, for anything but a regular file, for a file with
-    another hard link, and for a file of somebody else. If the file is opened to be read, a file that others can write to raises
-    the same error.
+    another hard link, and for a file of somebody else. If ``flags`` open the file for reading only, a file that others can write
+    to raises the same error.
     """
     try:
         # Don't block: opening a pipe that nobody reads would take for ever.
@@ -201,7 +201,7 @@ def user_name(uid: int | None = None) -> str:
 
 
 def _check_above(path: Path) -> None:
-    """Reject a path below a folder that somebody else has made in a place where anybody can make folders.
+    """Reject a path that leads through somebody else's folder, if anybody could have made this folder there.
 
     A folder that anybody can write to is accepted, with or without the sticky bit, because container volumes don't have that bit.
     """

@@ -42,21 +42,21 @@ def state(
     *,
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """The state of a bolt or spout as a DataFrame with the columns ``task``, ``key`` and ``value``.
+    """Return the state of a bolt or spout as a DataFrame with the columns ``task``, ``key`` and ``value``.
 
     ``topology`` is a checkpoint folder, or the name of a topology. A name stands for the last topology of that name that this
     user has started on this host. ``txid`` is a batch; the default is the last committed batch.
     ``stormspark.state.retain.txids`` and ``stormspark.state.retain.hours`` say how many earlier batches can be read. ``task`` is
     the task's index among the tasks of its component. With ``topology.state.pickle``, each pickled attribute is a row.
 
-    Without ``spark`` the result is a pandas DataFrame, and the whole state passes through this process. Keys and values that are
-    plain data are Python objects there. All others are bytes, as in the table.
+    Without ``spark`` the result is a pandas DataFrame, and the whole state passes through this process. In this frame, keys and
+    values that are plain data are Python objects. All others are bytes, as in the table.
 
-    With a session the result is a DataFrame of Spark, which reads the state of each task in a Spark task of its own. The columns
-    ``key`` and ``value`` have the common type of all their entries, such as strings, numbers or structs. If the entries of a
-    column have no common type, or are not plain data, the column has the table's bytes, encoded or pickled.
+    With a Spark session as ``spark``, the result is a DataFrame of Spark. Spark reads the state of each task in a Spark task of
+    its own. The columns ``key`` and ``value`` have the common type of all their entries, such as strings, numbers or structs. If
+    the entries of a column have no common type, or are not plain data, the column has the table's bytes, encoded or pickled.
 
-    ``storage_options`` are options of delta-rs for tables that are not on a local disk. If only Spark can read the table, give a
+    ``storage_options`` are options of delta-rs for tables that are not on a local disk. If only Spark can read the table, pass a
     session.
 
     The topology may run meanwhile. Raises `CheckpointError` if there is no such state, and `TopologyNotAliveError` for an unknown
@@ -109,7 +109,7 @@ def _objects(values: list[Any]) -> Any:
 
 
 def state_table_of(topology: str | Path) -> str:
-    """The location of the state table of a checkpoint folder, or of a topology by its name. Raises `TopologyNotAliveError`."""
+    """Return where the state table is, for a checkpoint folder or the name of a topology. Raises `TopologyNotAliveError`."""
     location = str(topology)
     if "/" not in location and not Path(location, "stormspark").is_dir():
         from stormspark.spark.whereabouts import Whereabouts

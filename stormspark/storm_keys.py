@@ -1,8 +1,8 @@
-"""The configuration keys of Storm and Heron: their names, their types, and which of them have no effect here.
+"""The configuration keys of Storm and Heron: their names, their types, and which of them have no effect in stormspark.
 
 `stormspark.config.Settings` has the keys that the engine reads. This module lists the keys that a configuration written for Storm
-or Heron may hold. Such a key is no mistake, but its value must have Storm's type (J5). If a key has no effect here, a warning in
-the log says why.
+or Heron may hold. Such a key is no mistake, but its value must have Storm's type (J5). If a key has no effect in stormspark, a
+warning in the log says why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["MAY_BE_SET_PER_COMPONENT", "SIZING_KEYS", "STORM_KEYS", "StormKey", 
 
 
 class StormKey(NamedTuple):
-    """A key of Storm or Heron: the type of its values (a name in `_TYPES`), and why it has no effect here.
+    """A key of Storm or Heron: the type of its values (a name in `_TYPES`), and why it has no effect in stormspark.
 
     The reason is empty if the key has an effect.
     """
@@ -92,8 +92,8 @@ _ACKERS_NOW = "it is topology.acker.executors since Storm 0.9"
 _LOAD_AWARE_NOW = "it is topology.disable.loadaware.messaging since Storm 1.0.3"
 _TIMESTAMPS_NOW = "a windowed bolt sets it with with_timestamp_field, as since Storm 1.1"
 
-#: Keys by the reason why they have no effect here, and by the type of their values. A key with the empty reason is read by
-#: another module of stormspark, or needs no warning.
+#: Keys, grouped by the reason why they have no effect in stormspark, and then by the type of their values. If the reason is
+#: empty, another module of stormspark reads the key, or the key needs no warning.
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "": {
         "bool": """topology.testing.always.try.serialize topology.debug topology.enable.message.timeouts
@@ -137,7 +137,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     _NO_RECEIVERS: {"any": "topology.worker.receiver.thread.count topology.receiver.buffer.size"},
     _NO_UPDATES: {"any": "topology.update.deactivate.wait.secs topology.update.reactivate.wait.secs"},
     _RESOURCES: {
-        # Storm keeps requests of shared memory beside the configuration, without a key. stormspark has a key for them.
+        # Storm keeps requests for shared memory outside of the configuration, without a key. stormspark has a key for them.
         "map": "topology.component.resources.map stormspark.component.shared.memory",
         "number>=0": """topology.component.resources.onheap.memory.mb topology.component.resources.offheap.memory.mb
             topology.component.cpu.pcore.percent topology.acker.resources.onheap.memory.mb
@@ -187,7 +187,7 @@ _TABLE: Mapping[str, Mapping[str, str]] = {
     _READ_ANEW: {
         "bool": "topology.upstream.feedback.enable",
         "int>0": "topology.backpressure.check.millis topology.upstream.feedback.freq.secs",
-        # Keys of JStorm and Heron (F13, F9): they say how often, and in how many of its tasks, a bolt has to be full before
+        # Keys of JStorm and Heron (F13, F9). They say how often, and in how many of its tasks, a bolt has to be full before
         # spouts are slowed down.
         "any": """topology.backpressure.check.interval topology.backpressure.trigger.sample.rate
             topology.backpressure.trigger.sample.number topology.backpressure.coordinator.trigger.ratio

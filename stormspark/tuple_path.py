@@ -1,9 +1,9 @@
-"""Lists the modules of the tuple path, and finds out whether they are compiled here.
+"""Lists the modules of the tuple path, and finds out whether they are compiled in this installation.
 
     python -m stormspark.tuple_path
 
 The *tuple path* is the code that runs once per tuple, in the modules that `MODULES` lists. Each of them is plain Python and works
-without compilation. Beside each module lies a .pxd file with the C types of its objects and variables. With this file, Cython
+without compilation. A .pxd file beside each module has the C types of the module's objects and variables. With this file, Cython
 makes an extension module from the same source.
 """
 
@@ -40,7 +40,7 @@ NEVER_COMPILED = (
 
 
 def compiled() -> bool:
-    """Whether the whole tuple path is compiled. A path that is compiled only in part would be slower than plain Python."""
+    """Return whether the whole tuple path is compiled. A path that is compiled only in part is slower than plain Python."""
     found = [spec.origin or "" for name in MODULES if (spec := find_spec(name)) is not None]
     return not any(origin.endswith(".py") for origin in found)
 

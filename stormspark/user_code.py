@@ -1,4 +1,4 @@
-"""Imports users' files, calls functions in them, and finds the line that an error came from.
+"""Imports users' files, calls functions in them, and finds the line that raised an error.
 
 A file is imported under its own name, with its folder first on the module path. So the file can import the modules beside it,
 as with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a worker process imports the file in
@@ -92,21 +92,21 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 
 
 def raised(error: BaseException, folder: Path) -> str:
-    """Return the last line of the error's message, and the line of code that it came from, if that is known."""
+    """Return the last line of the error's message, followed by the line of code that raised it, if that line is known."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frame = _users_frame(error, folder)
     return f"{message}\n{_line(frame)}" if frame else message
 
 
 def add_line(error: StormsparkError, folder: Path) -> None:
-    """Add to an error of this package a note with the line it came from, unless its message names the line already."""
+    """Add a note to an error of this package: the line that raised it. Add nothing if the message already names the line."""
     frame = _users_frame(error, folder)
     if frame and f"{frame.filename}:{frame.lineno}" not in str(error):
         error.add_note(_line(frame))
 
 
 def _users_frame(error: BaseException, folder: Path) -> traceback.FrameSummary | None:
-    """Return the innermost frame in the user's ``folder``; if there is none, the innermost frame of all."""
+    """Return the error's innermost frame in the user's ``folder``. If there is none, return the innermost frame of all."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)] or frames
     return own[-1] if own else None

@@ -1,4 +1,4 @@
-"""Finds the line of the user's code, for the message of an error in building a topology."""
+"""Finds the line of user code that an error names, while a topology is built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
 
 @contextmanager
 def declared_at(where: str) -> Iterator[None]:
-    """Let errors about components that are declared inside the block name ``where``, a line of a file that is not Python.
+    """While the ``with`` block runs, make errors about components name ``where``: a line in a file that is not Python.
 
     >>> with declared_at("topology.yaml:7"):
     ...     user_line()
@@ -43,7 +43,7 @@ def user_line() -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return FILE:LINE of the innermost code outside of this package that ``error`` passed through, or None."""
+    """Return FILE:LINE of the innermost frame of ``error`` that is outside of this package, or None."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_PACKAGE):
             return f"{frame.filename}:{frame.lineno}"

@@ -2,28 +2,26 @@
 
 An *edge* is one delivery within a tuple tree. In Storm every edge has 64 random bits. An acker XORs these bits into the
 tree's value when the edge is made, and again when the edge is acked. A value of zero means that no edge is open. One
-message per edge is expensive, and most edges begin and end in one worker. So here each worker keeps a *count* and a *value*
-for each tree that it knows. The worker of the tree's spout is the tree's *home*.
+message per edge is expensive, and most edges begin and end in one worker. So in stormspark each worker keeps a *count* and a
+*value* for each tree that it knows. The worker of the tree's spout is the tree's *home*.
 
-1. *Inside a worker* edges are counted (`Tree.count`), not numbered. A tree that never leaves its worker ends when its
+1. *Inside a worker* edges are only counted (`Tree.count`), and have no ids. A tree that never leaves its worker ends when its
    count is zero, and needs no random bits at all.
-2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame
-   XORs the edge into the sender's value, and subtracts the tuples from the sender's count (`send`). The receiver XORs the
-   edge into its own value, and adds the tuples to its own count (`receive`). When a worker's count is zero, the worker
-   sends its value home, as a *part*.
+2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame XORs the
+   edge into its own value, and subtracts the tuples from its own count (`send`). The receiver XORs the edge into its own value,
+   and adds the tuples to its own count (`receive`). When a worker's count is zero, the worker sends its value home, as a *part*.
 
-Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker whose
-count is not zero still holds its value back. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but
-for a chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that is lost or delivered
-twice would break the invariant. None is delivered twice, because workers remember their replies to requests. If frames may
-be lost together with a worker, `abandon` fails every tree whose value is not zero, because such a tree has edges outside of
-its home.
+Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker does not
+send its value while its count is not zero. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but for a
+chance of 2^-64). This holds in whatever order parts and frames arrive (E7). A part or frame that is lost or delivered twice would
+break the invariant. Nothing is delivered twice, because workers remember their replies to requests. If a worker is lost, frames
+may be lost with it. Then `abandon` fails every tree whose value is not zero, because such a tree has edges outside of its home.
 
-Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So `rotate`, which
-times trees out, can also forget parts (E8). Then a bolt that drops its tuples without an ack leaves nothing behind for good.
-If the edges of a forgotten part are closed after all, the part still sends its value home.
+Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So `rotate`, which times
+trees out, can also forget parts (E8). Without that, a bolt that drops tuples without an ack would leave parts behind for ever. If
+the edges of a forgotten part are closed after all, the part still sends its value home.
 
-Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. Here the spout's own
+Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. In stormspark the spout's own
 worker keeps the record, as Heron's stream manager does (E19), so a verdict needs no further message.
 
 A tree gets its root id when its first tuple leaves the worker. A tree is *traced* if its story is written down (`TracedTree`,
@@ -33,8 +31,8 @@ A tree gets its root id when its first tuple leaves the worker. A tree is *trace
 # ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
 # compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
 # The variables `one`, `tree`, `known`, `ids` and `edges` are second names of objects, for speed: the .pxd declares their
-# types, so compiled code reads the object's C fields. A count is changed through one of them only where the type is
-# exactly `Tree` or `Part`, because the count of a traced tree is a property.
+# types, so compiled code reads the object's C fields. Code changes a count through such a name only if the type is exactly `Tree`
+# or `Part`, because the count of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -71,8 +69,9 @@ class RemoteEdges(NamedTuple):
 class Parts:
     """The parts and requests that one worker sends to another.
 
-    A tree's home worker receives XOR parts as packed arrays, fails with their verdicts, and the roots of trees whose
-    timeouts were reset. A home worker sends ``wanted_stories``: it asks for the stories of failed trees with these roots.
+    A tree's home worker receives three things: XOR parts as packed arrays, failures with their verdicts, and the roots of trees
+    whose timeouts were reset. By ``wanted_stories``, a home worker asks another worker for the stories of failed trees with these
+    roots.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))
@@ -89,7 +88,8 @@ class Parts:
 class LedgerStatistics:
     """The sizes of a ledger's tables.
 
-    The tables hold open trees, own trees that other workers know, parts of other workers' trees, and parts to send.
+    There are four tables: open trees, this worker's trees that other workers know, parts of other workers' trees, and parts to
+    send.
     """
 
     open: int
@@ -102,8 +102,8 @@ class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
     ``edge_ids(n)`` returns n random numbers of 64 bits. ``timeout`` is in seconds of the running clock; None means never.
-    ``trace`` makes the trace of a part from its root id, if traces are wanted. With b ``buckets`` a tree fails after 1 to
-    b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
+    ``trace`` is a function that makes the trace of a part from its root id; None if there are no traces. With b ``buckets`` a
+    tree fails after 1 to b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
     """
 
     def __init__(
@@ -116,17 +116,17 @@ class Ledger:
     ) -> None:
         self.worker = worker
         self.parts_to_send: dict[int, Parts] = {}
-        #: The number of frames packed so far, including the current one. If `Branch.mark` has the same number, the current
-        #: frame already has tuples of that branch.
+        #: The number of frames packed so far, including the current one. If a branch has this number as its `mark`, the current
+        #: frame already has tuples of the branch.
         self.frames = 0
-        self.wanted_stories: list[int] = []  # for these roots, other workers want stories
-        #: For traces: -1 while tuples leave for another worker, 1 while tuples of another worker come in, else 0.
+        self.wanted_stories: list[int] = []  # the roots for which other workers want stories
+        #: For traces: -1 while tuples leave for another worker, 1 while tuples from another worker come in, else 0.
         self.moving = 0
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. New trees go into the newest bucket. From time to time it is closed and a new one begins.
-        # One timeout after a bucket was closed, the trees in it time out.
+        # Open trees, in buckets. New trees go into the newest bucket. From time to time this bucket is closed and a new one
+        # begins. One timeout after a bucket was closed, its trees time out.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
             deque()
@@ -182,9 +182,10 @@ class Ledger:
             self._parts_for(branch.home).fails.append((branch.root_id, verdict))
 
     def take_parts(self, parts: Parts) -> None:
-        """Process what another worker has sent: parts, fails and resets of this worker's trees, and requests for stories.
+        """Process what another worker has sent: parts, failures and resets of this worker's trees, and requests for stories.
 
-        Parts, fails and resets are ignored if their tree has ended, or began in an earlier incarnation of this worker (E8, E33).
+        Parts, failures and resets are ignored if their tree has ended, or began in an earlier incarnation of this worker (E8,
+        E33).
         """
         self.wanted_stories += parts.wanted_stories
         outside = self._outside
@@ -206,7 +207,7 @@ class Ledger:
     def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree a whole timeout again (C11). If its home is another worker, that worker gets a message.
 
-        Nothing else extends a timeout. A fail ends the tree at once (E9).
+        Nothing else extends a timeout. A failure ends the tree at once (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
@@ -219,11 +220,11 @@ class Ledger:
     def rotate(self, running_seconds: float, explain: Explain | None = None) -> int:
         """Time out trees that have been open for too long on the running clock (E10); return the number of these trees.
 
-        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls it at least once per timeout,
-        even if there are no such trees.
+        ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls ``explain`` at least once per
+        timeout, even if there are no such trees.
 
         One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
-        time since the last call. So a whole timeout begins for them now, and none fails early (E28).
+        time since the last call. So a whole timeout begins for these trees now, and none of them fails early (E28).
         """
         timeout = self._timeout
         if timeout is None:
@@ -376,7 +377,7 @@ class Ledger:
         return parts
 
     def ask(self, root: int, workers: Iterable[int]) -> None:
-        """Request from other workers what they know of a tree that has failed."""
+        """Ask other workers for what they know of a failed tree."""
         for worker in workers:
             self._parts_for(worker).wanted_stories.append(root)
 

@@ -4,10 +4,10 @@ A *record* stands for one open row. The acker keeps one XOR per root. The record
 record, and again when the task closes the record. So a root is done if its XOR is zero (E2). While a task lives, its worker's
 ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
 
-A record is *late* if it is older than the watermark, which lies a certain delay behind the acker's time. Spark may drop changes
-of late records. So old records are closed in time, and others are opened in their place (`AckerTime.refresh_before`). A long
-pause between two commits must not make a record late, so the acker's time is not that of a clock. It advances with each commit of
-the journal: by the time since the last commit, but at most by a quarter of the delay.
+A record is *late* if it is older than the watermark. The watermark is the acker's time minus a fixed delay. Spark may drop
+changes of late records. So old records are closed before they are late, and new ones are opened in their place
+(`AckerTime.refresh_before`). A long pause between two commits must not make a record late, so the acker's time is not the time of
+a clock. With each commit of the journal it advances by the time since the last commit, but at most by a quarter of the delay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Change(NamedTuple):
     """A change in the journal: a record is opened, with its row, or closed.
 
     For a record that is closed, ``batch`` and ``row`` are None. For a record that is opened, ``batch`` is the batch that brought
-    the row, and ``row`` holds what is needed to emit the row again. ``message_id`` is for people.
+    the row, and ``row`` holds what is needed to emit the row again. ``message_id`` is for people who read the journal.
     """
 
     record: Record
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 @dataclass
 class AckerTime:
-    """The acker's time at the next commit in microseconds, and the bounds that follow from it.
+    """The acker's time in microseconds at the next commit, and the bounds that follow from this time.
 
     ``delay`` is the watermark's delay in seconds. The acker's query reports records that are open and older than the delay.
 
@@ -59,11 +59,12 @@ class AckerTime:
 
     delay: float
     at: int = 0
-    #: The number of the last attempt that has tried to commit changes to the journal. The journal has no later attempt's changes.
+    #: The number of the last attempt that has tried to commit changes to the journal. The journal has no changes of later
+    #: attempts.
     tried: int = -1
 
     def committed(self, seconds: float) -> None:
-        """Advance the time, because a commit was written ``seconds`` after the one before."""
+        """Advance the time, because a commit was written ``seconds`` after the previous commit."""
         self.at += round(min(max(seconds, 0.0), self.delay / 4) * 1_000_000)
 
     @property

@@ -2,8 +2,8 @@
 
 # tree.pxd beside this module gives the attributes of `SpoutAccount`, `Branch`, `Tree` and `Part` their C types, with which
 # Cython compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# `_Traced` covers the slot `count` with a property, and `_count` is a second name for that slot. A traced branch keeps its
-# count there. For branches that are not traced, the property costs nothing.
+# `_Traced` covers the slot `count` with a property, and `_count` is a second name for that slot. A traced branch keeps its count
+# in the slot. For branches that are not traced, the property costs nothing.
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Branch:
     The tuple path (the code that runs for every tuple) reads and writes ``count`` and ``value`` directly, because a method
     call per tuple is too expensive in Python:
 
-    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted here adds one, and its ack
+    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted in this worker adds one, and its ack
       subtracts one. Code that brings the count to zero calls `Ledger.drained`.
-    - ``value``: the XOR of the edges to and from other workers, as far as they are known here.
+    - ``value``: the XOR of the edges to and from other workers, as far as this worker knows them.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
 
@@ -53,7 +53,7 @@ class Branch:
     mark: int
     #: The position of the branch in that frame.
     place: int
-    #: How the tree ended; None before that. A part has a verdict once a bolt has failed it here.
+    #: How the tree ended; None before that. A part has a verdict once a bolt of this worker has failed it.
     verdict: Verdict | None
 
 
@@ -88,7 +88,7 @@ class Tree(Branch):
 
 
 class Part(Branch):
-    """One worker's share of a tree. The tree's ``home`` is another worker, or it is this worker and the tree has ended."""
+    """One worker's share of a tree. The tree's ``home`` is another worker, or the tree has ended and its home is this worker."""
 
     __slots__ = ("home",)
 
@@ -112,7 +112,7 @@ class Trace(Protocol):
     root_id: int
 
     def changed(self, branch: Branch, by: int) -> None:
-        """Called when the number of open edges here has changed by ``by``, which is below 0 if edges were closed or sent away."""
+        """Called when this worker's open edges have changed by ``by``, which is negative if edges were closed or sent away."""
 
     def arrived(self, task: int, tuples: int) -> None:
         """Called when a frame has brought this many tuples for this task."""
@@ -128,9 +128,9 @@ _count: Any = Branch.__dict__["count"]
 class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path handles a traced branch like any other, so tracing has no cost for trees that are not traced. But compiled
-    code that knows the type of a branch reads the slot and not the property. So compiled code may rely on the type of an
-    object only if the type is exactly `Tree` or `Part`.
+    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But if compiled code
+    knows the type of a branch, it reads the slot and not the property. So compiled code may do that only if the type is exactly
+    `Tree` or `Part`.
     """
 
     __slots__ = ()

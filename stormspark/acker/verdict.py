@@ -12,7 +12,7 @@ class Outcome(Enum):
     """The way in which a tree ended. ``ACKED`` leads to the spout's ``ack``, and the others to its ``fail``,
     unless the spout's task has begun anew (`Ledger.forget`).
 
-    A tree that was taken back may have gone well, but its batch has not (C44).
+    ``TAKEN_BACK`` means that the tree's batch did not go well, whatever happened to the tree itself (C44).
     """
 
     ACKED = "acked"

@@ -61,8 +61,8 @@ class ArrowOutputCollector(Protocol):
 
         ``anchors`` names the input rows that the emitted rows are anchored to (E4):
 
-        - None: each emitted row is anchored to all input rows. If one emitted row fails, all input rows fail. This is
-          always right, but coarse where input rows belong to many trees.
+        - None: each emitted row is anchored to all input rows. If one emitted row fails, all input rows fail. This is always
+          correct, but coarse if the input rows belong to many trees.
         - `ROW_BY_ROW`: row i is anchored to input row i. Both batches have the same number of rows.
         - an array of integers, one per row: the position of the row's input row. For flattened lists,
           ``pyarrow.compute.list_parent_indices`` returns this array.
@@ -80,7 +80,7 @@ class ArrowOutputCollector(Protocol):
         stream: str = DEFAULT_STREAM,
         anchors: Anchors = None,
     ) -> None:
-        """Emit every row of ``batch`` to one task on a direct stream, in the manner of `emit_batch` (B9, D11)."""
+        """Emit every row of ``batch`` to one task on a direct stream, with anchors as in `emit_batch` (B9, D11)."""
 
     def fail(self, rows: Rows, reason: str | None = None) -> None:
         """Fail these rows of the current batch, given as positions or as one bool per row.
@@ -102,9 +102,9 @@ class ArrowBolt(Component, ABC):
     """A bolt that receives its tuples as batches of rows. All rows of a batch are acked when ``execute_batch`` returns.
 
     The bolt handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
-    the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch is not promised: the engine puts
-    together the tuples that wait for a task. All rows of a batch come from one stream of one component, and the order
-    of tuples is kept (E31).
+    the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch varies, because the engine puts together
+    the tuples that wait for a task. All rows of a batch come from one stream of one component, and the order of tuples is kept
+    (E31).
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> class Split(ArrowBolt):
@@ -139,8 +139,8 @@ class PandasOutputCollector(ArrowOutputCollector, Protocol):
         """Emit every row of ``frame`` as a tuple, as `emit_batch` does.
 
         The frame's columns are those of the stream's schema, in any order. The index of an input frame numbers its rows from 0.
-        pandas keeps the index when you filter, sort, explode or merge the frame, so ``anchors=out.index`` is right until you
-        reset the index.
+        pandas keeps the index when you filter, sort, explode or merge the frame. So pass the index of the emitted frame as
+        ``anchors``, unless you have reset it.
         """
 
 
@@ -180,9 +180,9 @@ class ArrowSpoutOutputCollector(Protocol):
         """Emit every row of ``batch`` as a tuple.
 
         With ``message_id``, all rows form one tree: the spout gets one ``ack`` when all are processed, or one ``fail``
-        (as for a group, X68). Tracking then has no per-row cost. With ``message_ids``, one per row, each row is a tree
-        of its own (B6), and a row whose id is null is untracked. Without either, all rows are untracked. Raises `EmitError`
-        as `ArrowOutputCollector.emit_batch` does.
+        (as for a group, X68). Tracking then has no per-row cost. With ``message_ids``, which has one id per row, each row is a
+        tree of its own (B6). A row whose id is null is untracked. Without either, all rows are untracked. Raises `EmitError` as
+        `ArrowOutputCollector.emit_batch` does.
         """
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
@@ -226,7 +226,7 @@ class ArrowSpout(Spout):
         """Emit a batch, or nothing if there is none, and return (B3, B12)."""
 
     def next_tuple(self) -> None:
-        """Call `next_batch`. The engine calls this method of every spout."""
+        """Call `next_batch`, because the engine calls ``next_tuple`` of every spout."""
         self.next_batch()
 
 

@@ -36,7 +36,7 @@ class AsyncOutputCollector(Protocol):
     """The collector that `AsyncBolt.prepare` receives. Any thread may call it, and no method waits.
 
     Emitted tuples reach their tasks a little later, so `emit` returns no task ids. Inside ``execute`` the *current tuple* is the
-    tuple of that call. The same holds in asyncio tasks, and in an ``asyncio.to_thread``, that ``execute`` starts. Elsewhere there
+    tuple of that call. The same holds in asyncio tasks and ``asyncio.to_thread`` calls that ``execute`` starts. Elsewhere there
     is no current tuple.
     """
 
@@ -93,20 +93,20 @@ class AsyncBolt(Component, ABC):
     ...         declarer.declare(Fields("user", "answer"))
     """
 
-    #: The greatest number of calls of `execute` that are under way at once in each task. Further tuples wait in the task's queue.
-    #: Waiting tuples slow the spouts down, as for any bolt.
+    #: At most this many calls of `execute` are under way at once in each task. Further tuples wait in the task's queue. Waiting
+    #: tuples slow the spouts down, as for any bolt.
     capacity: int = 100
-    #: After how many seconds a call is cancelled and its tuple fails. None: only the message timeout fails the tuple, and the
+    #: A call is cancelled, and its tuple fails, after this many seconds. None: only the message timeout fails the tuple, and the
     #: call goes on. A call that ignores its cancellation keeps its place in `capacity` until it returns.
     timeout_secs: float | None = None
-    #: Whether results leave in the order in which the tuples came. If true, the emits and acks of a call wait until all earlier
+    #: Whether results leave in the order in which the tuples came. If true, the emits and acks of a call leave once all earlier
     #: calls of the task have ended. If false, they leave at once.
     ordered: bool = False
 
     async def prepare(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: AsyncOutputCollector
     ) -> None:
-        """Called once, in the worker, before any tuple. Sessions and pools that belong to an event loop are made here."""
+        """Called once, in the worker, before any tuple. In this method, make sessions and pools that belong to an event loop."""
 
     @abstractmethod
     async def execute(self, tup: Tuple) -> None:
@@ -160,11 +160,11 @@ class AsyncSpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """Inside ``ack`` and ``fail``, how the tree ended and why (W4); None elsewhere."""
+        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
 
 
 class AsyncSpout(Component, ABC):
-    """A spout that may wait in `next_tuple` without holding up anybody.
+    """A spout that may wait in `next_tuple` without holding up other components.
 
     Each task has one call of `next_tuple` under way. An emitted tuple leaves at once, even while the call goes on. `ack` and
     `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them restarts the task.
@@ -181,8 +181,8 @@ class AsyncSpout(Component, ABC):
     ...         declarer.declare(Fields("request"))
     """
 
-    #: How many emitted tuples of a task may wait for the topology to take them. At this number, `next_tuple` is not called again
-    #: until half of them are taken. At max spout pending the topology takes none, so a task may emit this many more.
+    #: Once this many emitted tuples of a task wait for the topology to take them, `next_tuple` is not called again until half of
+    #: them are taken. At max spout pending the topology takes no tuples, so a task may emit this many tuples beyond that limit.
     prefetch: int = 100
 
     async def open(

@@ -17,7 +17,7 @@ __all__ = ["problem_with_coroutines"]
 
 _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
-#: The methods of other components that users might write as coroutines. For its own use a component may have other coroutines.
+#: The methods of other components that users might write as coroutines. A component may have other coroutines for its own use.
 _OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)

@@ -1,4 +1,4 @@
-"""How a component declares that the engine has to tell it of the beginning, or also of the end, of each batch."""
+"""How a component declares that the engine has to tell it when a batch begins, or also when a batch ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KnowsBatches:
 
 
 def kind_of_batch(component: object) -> str:
-    """Return ``ends`` of a component that is told of the end of a batch.
+    """Return the attribute ``ends`` of a component that is told of the end of a batch.
 
     Return ``part`` for a component that is told only of the beginning of a batch, and ``""`` for any other component.
     """

@@ -58,9 +58,9 @@ class SpoutOutputCollector(Protocol):
                 for line in order.lines:
                     group.emit((line,), stream="lines")
 
-        Several calls of `emit` with the same id bring one verdict each (B6). A group brings one verdict: it is acked
-        when all its tuples are acked, and fails when one of them fails or when the block raises. A group begins and
-        ends within one call of ``next_tuple``, ``ack`` or ``fail``.
+        Several calls of `emit` with the same id bring one verdict each (B6). A group brings one verdict. The group is acked when
+        all its tuples are acked, and fails when one of them fails or when the block raises. A group begins and ends within one
+        call of ``next_tuple``, ``ack`` or ``fail``.
         """
 
     def flush(self) -> None:
@@ -75,7 +75,7 @@ class SpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """Inside ``ack`` and ``fail``, how the tree ended and why (W4); None elsewhere."""
+        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
 
 
 class OutputCollector(Protocol):

@@ -21,8 +21,8 @@ _SHARED_MEMORY = "stormspark.component.shared.memory"
 class ComponentConfiguration:
     """Settings of one component.
 
-    They override the topology's settings, and the settings that the component's class returns (A20). Every method checks
-    its arguments. It raises `InvalidTopologyError` with the user's line if one of them is wrong.
+    They override the topology's settings, and the settings that the component's class returns (A20). Every method raises
+    `InvalidTopologyError`, which names the user's line, if an argument is wrong.
     """
 
     _place: str  # "bolt 'count'"
@@ -50,7 +50,7 @@ class ComponentConfiguration:
         return self
 
     def set_num_tasks(self, tasks: int) -> Self:
-        """Set the number of instances, which is fixed for the topology's life. The default is the parallelism (A16)."""
+        """Set the number of instances, which does not change while the topology exists. The default is the parallelism (A16)."""
         if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
             self._refuse(f"number of tasks must be a positive integer, got {tasks!r}")
         return self.add_configuration("topology.tasks", tasks)
@@ -70,7 +70,7 @@ class ComponentConfiguration:
     # -- resources: kept under Storm's keys, without effect, because Spark assigns resources -----------------
 
     def set_memory_load(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the memory of each instance, in megabytes. The values are kept and have no effect here (A9)."""
+        """Set the memory of each instance, in megabytes. The values are kept but have no effect in stormspark (A9)."""
         for key, amount in ((_ON_HEAP, on_heap_mb), (_OFF_HEAP, off_heap_mb)):
             if amount is not None or key == _ON_HEAP:
                 self.add_resource(key, amount)
@@ -78,16 +78,16 @@ class ComponentConfiguration:
         return self
 
     def set_cpu_load(self, points: float) -> Self:
-        """Set the CPU load of each instance, in percent of a core. The value is kept and has no effect here (A9)."""
+        """Set the CPU load of each instance, in percent of a core. The value is kept but has no effect in stormspark (A9)."""
         self.add_resource(_CPU, points)
         return self.add_configuration(_CPU, float(points))
 
     def add_resource(self, name: str, amount: float | None) -> Self:
-        """Set any resource of each instance. The value is kept and has no effect here (A9)."""
+        """Set any resource of each instance. The value is kept but has no effect in stormspark (A9)."""
         return self.add_resources({name: amount})
 
     def add_resources(self, amounts: Mapping[str, float | None]) -> Self:
-        """Set several resources of each instance. The values are kept and have no effect here (A9)."""
+        """Set several resources of each instance. The values are kept but have no effect in stormspark (A9)."""
         for name, amount in amounts.items():
             if not isinstance(name, str) or not _is_amount(amount):
                 self._refuse(
@@ -99,7 +99,7 @@ class ComponentConfiguration:
     def add_shared_memory(
         self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
     ) -> Self:
-        """Set the memory in megabytes that instances in one worker, or on one host, share. It has no effect here (A9)."""
+        """Set the memory in megabytes that instances in one worker, or on one host, share. stormspark does not use it (A9)."""
         request = {
             "on-heap": on_heap_mb,
             "off-heap-worker": off_heap_worker_mb,

@@ -26,15 +26,16 @@ class Component:
         """Declare the streams that this component emits. A sink declares none."""
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Return settings of this component alone. They override the topology's (A20)."""
+        """Return settings for this component alone. They override the topology's settings (A20)."""
         return None
 
 
 class Spout(Component, ABC):
     """A component that emits tuples and receives none (B1). One thread runs all methods of an instance.
 
-    That is the worker's thread. But if the spout's code may wait, its executor has a thread of its own (A16).
-    `stormspark.waiting_code` reads the code to find that out. A class attribute ``waits``, True or False, overrides the answer.
+    This is the worker's thread, unless the spout's code may wait. Then its executor has a thread of its own (A16).
+    `stormspark.waiting_code` reads the code to find out whether it may wait. A class attribute ``waits``, True or False,
+    overrides the answer.
 
     >>> from stormspark import Fields
     >>> class Numbers(Spout):

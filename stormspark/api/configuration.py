@@ -15,8 +15,8 @@ class Config(dict[str, Any]):
     """A configuration: a dict with one method for each of Storm's usual settings.
 
     The methods return the configuration itself. They check the value's type, and raise an `InvalidTopologyError` that names
-    the key. Settings without a meaning here (JVM options, serialisers, resources) are kept as well. When the topology is planned,
-    a warning names them.
+    the key. Settings that have no effect in stormspark (JVM options, serialisers, resources) are kept as well. When the topology
+    is planned, a warning names them.
 
     >>> Config({"my.file": "words.txt"}).set_num_workers(2).set_max_spout_pending(5000)
     {'my.file': 'words.txt', 'topology.workers': 2, 'topology.max.spout.pending': 5000}
@@ -49,7 +49,7 @@ class Config(dict[str, Any]):
         return self._set("topology.acker.executors", executors)
 
     def set_num_event_loggers(self, executors: int) -> Self:
-        """Set the number of event loggers. There are none here, but the number shifts task ids as in Storm (A18)."""
+        """Set the number of event loggers. stormspark has no event loggers, but the number shifts task ids as in Storm (A18)."""
         return self._set("topology.eventlogger.executors", executors)
 
     def set_message_timeout_secs(self, seconds: float) -> Self:
@@ -79,7 +79,7 @@ class Config(dict[str, Any]):
     # -- metrics and events -----------------------------------------------------------------------------------
 
     def set_stats_sample_rate(self, rate: float) -> Self:
-        """Set Storm's sample rate of statistics. Here counts are exact at any rate (W21)."""
+        """Set Storm's sample rate of statistics. In stormspark, counts are exact at any rate (W21)."""
         return self._set("topology.stats.sample.rate", rate)
 
     def register_metrics_consumer(
@@ -94,10 +94,10 @@ class Config(dict[str, Any]):
         entry = {"class": _class_name(logger), "arguments": arguments}
         return self._append("topology.event.logger.register", entry)
 
-    # -- serialisation: values are pickled here ---------------------------------------------------------------
+    # -- serialisation: stormspark pickles values -------------------------------------------------------------
 
     def register_serialization(self, cls: type | str, serializer: type | str | None = None) -> Self:
-        """Register a class with Kryo. Here values are pickled and need no registration."""
+        """Register a class with Kryo. stormspark pickles values, so it needs no registration."""
         name = _class_name(cls)
         return self._append(
             "topology.kryo.register", name if serializer is None else {name: _class_name(serializer)}
@@ -119,7 +119,7 @@ class Config(dict[str, Any]):
         """Set whether Storm uses Java's serialisation for classes that Kryo does not know."""
         return self._set("topology.fall.back.on.java.serialization", fall_back)
 
-    # -- processes and resources: Spark's settings decide here -------------------------------------------------
+    # -- processes and resources: Spark's settings decide -----------------------------------------------------
 
     def set_environment(self, environment: Mapping[str, str]) -> Self:
         """Set environment variables of Storm's workers."""
@@ -134,14 +134,14 @@ class Config(dict[str, Any]):
         return self._set("topology.worker.max.heap.size.mb", megabytes)
 
     def set_topology_component_memory(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the memory, in megabytes, of each instance of a component that sets none itself."""
+        """Set the memory in megabytes of each instance. It is for components that do not set their own."""
         self._set("topology.component.resources.onheap.memory.mb", on_heap_mb)
         if off_heap_mb is not None:
             self._set("topology.component.resources.offheap.memory.mb", off_heap_mb)
         return self
 
     def set_topology_component_cpu(self, points: float) -> Self:
-        """Set the CPU load, in percent of a core, of each instance of a component that sets none itself."""
+        """Set the CPU load of each instance, in percent of a core. It is for components that do not set their own."""
         return self._set("topology.component.cpu.pcore.percent", points)
 
 

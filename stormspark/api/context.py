@@ -1,4 +1,4 @@
-"""A task's view of itself and its topology, and the services of its worker (A26-A29)."""
+"""A task's view of itself and of its topology, and the services that its worker offers to the task (A26-A29)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TaskServices(Protocol):
     """The services of a worker for one of its tasks. `TopologyContext` offers them to users."""
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds``, and for the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``. The first call comes after ``first`` seconds, if ``first`` is not None."""
 
     def now(self) -> float:
         """Return the seconds since 1970."""
@@ -63,7 +63,7 @@ class TopologyContext:
         max_message_timeout: float = 30,
     ) -> None:
         self.topology_name = topology
-        #: The topology's name, the number of its start, and the time of the start: ``words-3-1700000000`` (A14).
+        #: The topology's name, how many times it was started, and the time of this start: ``words-3-1700000000`` (A14).
         self.storm_id = storm_id
         self.this_component_id = component
         self.this_task_id = task
@@ -102,7 +102,7 @@ class TopologyContext:
         return self._component_of
 
     def component_tasks(self, component: str) -> list[int]:
-        """Return the task ids of a component, ascending; for an unknown one raise a KeyError that lists the components."""
+        """Return the task ids of a component, ascending. For an unknown component, raise a KeyError that lists the components."""
         return list(self._tasks[self._known(component)])
 
     def component_of(self, task: int) -> str:

@@ -69,13 +69,14 @@ class ComponentDeclaration:
     #: Why the component's code may wait (`stormspark.waiting_code`). Empty if the code only computes, or if the component runs on
     #: the worker's thread in any case.
     may_wait: str = ""
-    #: The use of something that waits, in code that says that it only computes (``waits = False``); empty if there is none.
+    #: If the component declares that its code only computes (``waits = False``): a use of something that waits in this code.
+    #: Otherwise, or if there is no such use, empty.
     waits_all_the_same: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
-    #: The place where the user wrote each of the ``inputs``, as FILE:LINE. A front-end may leave it out.
+    #: The line in which the user subscribed to each of the ``inputs``, as FILE:LINE. A front-end may leave lines out.
     subscribed_at: Mapping[GlobalStreamId, str] = field(default_factory=dict)
 
     @property
@@ -141,7 +142,7 @@ class Declarer(ComponentConfiguration):
         )
 
     def _looked_through(self, *, on_workers_thread: bool) -> Findings:
-        """Find out whether the component's code may wait. If it has no choice of a thread, only check what it says."""
+        """Find out whether the component's code may wait. If its thread is fixed, only check its attribute ``waits``."""
         try:
             if on_workers_thread:
                 declared_waits(type(self._component))
@@ -201,7 +202,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, LocalOrShuffleGrouping(), stream)
 
     def local_first_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Deal tuples out evenly to the tasks in the sender's worker while they keep up, else to all tasks (D7)."""
+        """Deal tuples out evenly to the tasks in the sender's worker if these tasks keep up, else to all tasks (D7)."""
         return self.grouping(source, LocalFirstGrouping(), stream)
 
     def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -224,7 +225,7 @@ class BoltDeclarer(Declarer):
         Raises `InvalidTopologyError` for an object that is not such a rule, and `SerializationError` for a rule that
         can't be pickled.
         """
-        if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is a custom one
+        if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is custom
             return self.grouping(source, grouping, stream)
         try:
             return self.grouping(source, CustomGrouping(grouping), stream)
@@ -267,7 +268,7 @@ def described(value: object) -> str:
 
 
 def _runs_on_workers_thread(component: Component) -> bool:
-    """Return whether a component always runs on the worker's thread: it declares that, or its kind never blocks the thread."""
+    """Return whether a component always runs on the worker's thread, because it says so, or because its kind never blocks."""
     if isinstance(component, SourceSpout | AsyncSpout | AsyncBolt | ArrowBolt | ArrowSpout):
         return True
     if isinstance(component, Spout) and kind_of_batch(component):

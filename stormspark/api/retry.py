@@ -38,5 +38,5 @@ class ExponentialBackoff:
             return None
         if fails == 1:
             return self.initial_delay
-        # The exponent is bounded, because the power of a large number of fails would overflow.
+        # The exponent is bounded, because the power would overflow after many fails.
         return min(self.max_delay, self.period * 2.0 ** min(fails - 1, 64))

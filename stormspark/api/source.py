@@ -29,7 +29,7 @@ class Routed(NamedTuple):
 
 
 class PerTrigger(NamedTuple):
-    """The bound on how much of a source one batch may bring, in the unit of a Spark option: rows, files or bytes.
+    """The bound on how much a batch may read from a source, in the unit of a Spark option: rows, files or bytes.
 
     ``first`` is the amount at the start of the topology. Afterwards the amount is raised and lowered by factors, depending on
     what the bolts can process. It never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for
@@ -47,11 +47,11 @@ class PerTrigger(NamedTuple):
 class SourceProgress(NamedTuple):
     """The progress of the tasks of a source spout.
 
-    ``waiting`` is the number of rows that are still to be emitted, without those that wait for their retry. If the spout's
-    tasks read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges are counted as waiting.
-    ``came`` is the number of rows, or of ranges, that are new in this batch. ``low_marks`` has the lowest open position of
-    each partition. A partition without an entry has no open row. ``low_marks`` is None if the tasks were not asked for it
-    after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
+    ``waiting`` is the number of rows that are not emitted yet. Rows that wait for their retry do not count. If the spout's tasks
+    read ranges of the source themselves, such as Kafka's offsets, the rows of unread ranges count as waiting. ``came`` is the
+    number of rows, or of ranges, that are new in this batch. ``low_marks`` holds, for each partition, the lowest position of a
+    row that is still open. A partition without an entry has no open row. ``low_marks`` is None if the tasks were not asked for
+    low marks after this batch (`SourceSpout.low_marks_every`). ``limit`` is the number of rows that all tasks together may emit
     in the next batch; None means that there is no limit.
     """
 
@@ -77,26 +77,26 @@ class LocalSource(Protocol):
 class SourceSpout(Component, ABC):
     """A spout whose rows Spark reads: each row of a streaming DataFrame becomes a tuple with its own message id.
 
-    Spark keeps the offsets, and reads a batch of rows again if it was not committed. Rows reach the spout's tasks by
-    source partition, in order. A row that fails or times out is emitted again by the rules of ``retry``. It becomes a
-    dead letter when these rules give it up, or when `translate` raises.
+    Spark keeps the offsets, and reads a batch of rows again if it was not committed. All rows of a partition reach the same task,
+    in order (`partition_column`). A row that fails or times out is emitted again by the rules of ``retry``. It becomes a dead
+    letter when these rules give it up, or when `translate` raises.
 
     ``fields`` name the values that ``translator(row)`` or `translate` returns. By default the values are the row's
     columns, and there must be as many fields as columns.
     """
 
-    #: Columns that form the row's message id; without any, the id is (batch, partition, row). Rows may share an id, even
-    #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays,
-    #: structs and maps are tuples.
+    #: Columns that form the row's message id. If there are none, the id is (batch, partition, row). Rows may share an id, even
+    #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays, structs
+    #: and maps are tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
-    #: A column of whole numbers that assigns rows to tasks: the number modulo the number of tasks. With None, the number of
-    #: Spark's partition is used instead.
+    #: A column of whole numbers that assigns rows to tasks. The task's index is the row's number modulo the number of tasks. With
+    #: None, the index of Spark's partition takes the place of the row's number.
     partition_column: ClassVar[str | None] = None
-    #: If false, rows are emitted without a message id, and are done with once they are emitted (K2).
+    #: If false, rows are emitted without a message id, and count as done once they are emitted (K2).
     reliable: bool = True
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
-    #: The bound on how much of this spout's source one batch may bring; None if the topology can't change such a bound.
+    #: The bound on how much a batch may read from this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
     #: The value for the Spark option that ``per_trigger`` names. `stream` has to set the option to this value.
     limit: int | None = None
@@ -141,7 +141,7 @@ class SourceSpout(Component, ABC):
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return why no further attempt can succeed after the query has ended with Spark's message ``error``.
+        """Return the reason why no further attempt can succeed, after the query has ended with Spark's message ``error``.
 
         The topology then stops and reports the reason. None means that this spout did not cause the error, or that another
         attempt may succeed.

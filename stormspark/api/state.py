@@ -31,27 +31,28 @@ class State(ABC):
     def prepare_commit(self, txid: int) -> None:
         """Prepare to commit all changes, as transaction ``txid``.
 
-        The same transaction may be prepared again; it then includes the changes made since. Raises `StateError` while
-        another transaction is prepared.
+        The same transaction may be prepared again. Then it also includes the changes made since the last time. Raises
+        `StateError` while another transaction is prepared.
         """
 
     @abstractmethod
     def commit(self, txid: int | None = None) -> None:
-        """Commit what was prepared as ``txid``; without a number, commit all changes made so far.
+        """Commit what was prepared as ``txid``. If ``txid`` is None, commit all changes made so far.
 
         Raises `StateError` if another transaction, or none, is prepared.
         """
 
     @abstractmethod
     def rollback(self) -> None:
-        """Return to what was committed last. All later changes, prepared or not, are gone."""
+        """Return to the last commit. All later changes, prepared or not, are gone."""
 
 
 class KeyValueState(State, MutableMapping[K, V]):
     """State as a map (C35), in which each task has its own keys.
 
-    Storm's methods are `put`, `get`, `delete` and `iterate`; those of a Python dict work too. Any object that can be
-    pickled can be a key or a value, and None is a value. `iterate` says which keys have an order and can have prefixes.
+    Storm's methods are `put`, `get`, `delete` and `iterate`. The methods of a Python dict work, too. Any object that can be
+    pickled can be a key or a value, and None is a value. The docstring of `iterate` says which keys have an order, and which can
+    have prefixes.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> state: KeyValueState = KeyValueStore()
@@ -80,8 +81,8 @@ class KeyValueState(State, MutableMapping[K, V]):
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:
         """Yield keys and values in the order of the keys: all of them, or those that begin with ``prefix``.
 
-        A string is a prefix of strings and bytes are a prefix of bytes. A tuple is a prefix of tuples by whole items:
-        ``iterate(("user", 7))`` yields ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True,
+        A string is a prefix of strings and bytes are a prefix of bytes. A tuple is a prefix of tuples that begin with the same
+        items: ``iterate(("user", 7))`` yields ``("user", 7, "name")`` and not ``("user", 70)``. The order is None, False, True,
         ints, floats, bytes, strings, tuples, each in Python's order. All other keys follow in an arbitrary order.
 
         You may change the state during the iteration. It yields the state as it was when the first pair was requested.
@@ -136,7 +137,7 @@ class StatefulBolt(KeepsState[S], Bolt):
 class StatefulComponent(ABC):
     """A mixin that gives a spout or a bolt state as Heron does (C42).
 
-    `init_state` is called before ``open`` or ``prepare``; for a `StatefulBolt` it is called after.
+    `init_state` is called before ``open`` or ``prepare``. For a `StatefulBolt` it is called after ``prepare``.
 
     >>> from stormspark import BasicBolt
     >>> class Total(StatefulComponent, BasicBolt):
@@ -157,36 +158,37 @@ class StatefulComponent(ABC):
 
     @abstractmethod
     def pre_save(self, checkpoint_id: int) -> None:
-        """Called before the state is saved. Put into the state everything that has to be saved and that you keep elsewhere."""
+        """Called before the state is saved. Put into the state everything that has to be saved and is not in it yet."""
 
 
 class TwoPhaseStatefulComponent(StatefulComponent):
-    """A `StatefulComponent` that also acts on something outside when a checkpoint is complete (C42)."""
+    """A `StatefulComponent` that also acts on something outside of the topology when a checkpoint is complete (C42)."""
 
     @abstractmethod
     def post_save(self, checkpoint_id: int) -> None:
         """Called when checkpoint ``checkpoint_id`` is complete everywhere. No tuple was executed since `pre_save`.
 
-        If the process dies first, this method is never called for that checkpoint. The method may also raise half way. In
-        both cases a new instance starts, and its `init_state` finds in the state what is still to be done.
+        If the process dies first, this method is never called for that checkpoint. The method may also raise half way. In both
+        cases a new instance starts. Its `init_state` has to find out from the state which work is still to be done.
         """
 
     @abstractmethod
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Called when the component returns to checkpoint ``checkpoint_id``. Undo all later effects outside."""
+        """Called when the component returns to checkpoint ``checkpoint_id``. Undo what it did outside after that checkpoint."""
 
 
 class TransactionalSink(TwoPhaseStatefulComponent):
-    """A mixin for a bolt that writes to something outside, and delivers what it wrote only with a committed batch (C42).
+    """A mixin for a bolt that writes to a place outside of the topology, and delivers its output only once the batch is committed
+    (C42).
 
-    Where the topology's batches are not transactions, the bolt is an ordinary one. None of the methods for state is called, and
-    the bolt acks a tuple when the tuple's output is safe.
+    If the topology's batches are not transactions, the bolt works like an ordinary bolt. None of the methods for state is called,
+    and the bolt acks a tuple when the tuple's output is safe.
 
-    Where batches are transactions, `init_state` comes before ``prepare``. The bolt may then ack at once, since the whole batch
+    If batches are transactions, `init_state` is called before ``prepare``. The bolt may then ack at once, since the whole batch
     runs again if the batch fails. `pre_save` writes the batch's output, or puts the output into the state, and raises if it can
-    do neither. The state is committed with the batch. Then `post_save` delivers the output. `stormspark.connectors.Outbox` is
-    the state of such a sink. An exception in `post_save` is reported, and the instance goes on: the outbox tries to deliver
-    again after the next batch.
+    do neither. The state is committed with the batch. Then `post_save` delivers the output. `stormspark.connectors.Outbox` is the
+    state of such a sink. An exception in `post_save` is reported, and the instance goes on: the outbox tries to deliver again
+    after the next batch.
     """
 
     @property
@@ -195,7 +197,7 @@ class TransactionalSink(TwoPhaseStatefulComponent):
         return False
 
     def pre_restore(self, checkpoint_id: int) -> None:
-        """Do nothing: nothing has been delivered of a batch that runs again."""
+        """Do nothing, because the output of a batch that runs again has not been delivered."""
 
 
 def kind_of_state(component: object) -> str:

@@ -1,4 +1,4 @@
-"""Building a topology (A1-A10): the builder collects declarations, `create_topology` pickles and freezes them."""
+"""Building a topology (A1-A10). The builder collects declarations, and `create_topology` pickles and freezes them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class TopologyBuilder:
         spout: Spout | SourceSpout | AsyncSpout | Callable[[], Any],
         parallelism: int = 1,
     ) -> SpoutDeclarer:
-        """Add a spout, or a function that takes no arguments and returns the next value, or None if there is none (A1).
+        """Add a spout or a function. The function takes no arguments, and returns the next value or None for no value (A1).
 
-        Each value of the function is emitted as the only field, ``lambda``, of a tuple without a message id.
+        Each value is emitted in a tuple without a message id. The tuple's only field is ``lambda``.
 
         Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
         """

@@ -1,6 +1,6 @@
-"""The states of a bolt's input tuple, by which the engine knows whether the bolt still has to ack the tuple.
+"""The states of a bolt's input tuple. They tell the engine whether the bolt still has to ack the tuple.
 
-Compiled modules use the C constants of tuple_state.pxd in place of these; this module itself is never compiled.
+Compiled modules use the C constants of tuple_state.pxd instead. This module itself is never compiled.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ S = TypeVar("S", bound=State)
 
 @dataclass(frozen=True, slots=True)
 class TupleWindow(Sequence[Tuple]):
-    """The window that a windowed bolt's ``execute`` receives (C24). It is itself the sequence of its tuples.
+    """The window that a windowed bolt's ``execute`` receives (C24). The window itself is the sequence of its tuples.
 
     In processing time the tuples are in the order of arrival, in event time in the order of their timestamps.
     """
@@ -50,12 +50,12 @@ class TupleWindow(Sequence[Tuple]):
     tuples: Sequence[Tuple]
     #: The tuples that came since the last evaluation.
     new: tuple[Tuple, ...]
-    #: The tuples that left since the last evaluation; they are already acked. An evaluation is skipped if its window is
-    #: empty. Tuples that left before a skipped evaluation are missing here (C28).
+    #: The tuples that left the windows since the last evaluation; they are already acked. A window that is empty is not
+    #: evaluated. Tuples that left before such a skipped evaluation are missing from ``expired`` (C28).
     expired: tuple[Tuple, ...]
-    #: Epoch milliseconds, exclusive; None for a window whose length is a number of tuples.
+    #: The window's start in epoch milliseconds, exclusive; None for a window whose length is a number of tuples.
     start_timestamp: int | None
-    #: Epoch milliseconds, inclusive.
+    #: The window's end in epoch milliseconds, inclusive.
     end_timestamp: int
 
     def __len__(self) -> int:
@@ -77,8 +77,8 @@ class TupleWindow(Sequence[Tuple]):
 class PersistentTupleWindow(TupleWindow):
     """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
 
-    It can be read in ``execute`` only. As in Storm it does not know which tuples are new or expired, so `new` and `expired`
-    raise NotImplementedError.
+    It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and
+    `expired` raise NotImplementedError.
     """
 
     __slots__ = ()
@@ -111,8 +111,8 @@ _NOT_KNOWN = (
 class WindowTime:
     """The kind of time that a windowed bolt uses: event time or processing time.
 
-    ``event`` is false for processing time. ``field`` is the field of the timestamps. It is None in processing time, and where an
-    extractor returns the timestamps.
+    ``event`` is false for processing time. ``field`` is the field of the timestamps. ``field`` is None in processing time, and if
+    an extractor returns the timestamps.
     """
 
     event: bool
@@ -123,9 +123,9 @@ class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
     Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must be longer than length and slide together. Each task has its own windows: with
-    a fields grouping there is one window per task, not per key (C34). Where batches are transactions
-    (``stormspark.exactly.once``), windows are state: a tuple is acked with its batch, however long it is held.
+    window (C27), so the message timeout must be longer than the sum of length and slide. Each task has its own windows: with a
+    fields grouping there is one window per task, not per key (C34). Where batches are transactions (``stormspark.exactly.once``),
+    windows are state. A tuple is then acked with its batch, however long windows keep it.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -155,7 +155,7 @@ class WindowedBolt(Component, ABC):
     def with_window(
         self, length: Count | Duration | timedelta, slide: Count | Duration | timedelta | None = None
     ) -> Self:
-        """Use windows of ``length`` that slide by ``slide``; the default is to slide with every tuple.
+        """Use windows of ``length`` that slide by ``slide``. By default, windows slide with every tuple.
 
         If the slide is longer than the length, the tuples between two windows are in no window, and are acked. Raises
         `InvalidTopologyError` unless length and slide are positive counts or durations.
@@ -217,19 +217,20 @@ class WindowedBolt(Component, ABC):
     def with_watermark_interval(self, interval: Duration | timedelta) -> Self:
         """Set how often the watermark of event time is computed and windows fire; by default once per second.
 
-        Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because only
-        the topology's is kept (A22).
+        Each bolt may set its own interval. On a Storm cluster a bolt's interval seems to have no effect, because Storm keeps only
+        the topology's interval (A22).
         """
         name = f"{_name(self)}.with_watermark_interval: interval"
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
     def with_message_id_field(self, name: str) -> Self:
-        """Set the name of a field with the tuples' message ids, by which a bolt finds out that a tuple came before (C25, C41).
+        """Name the field that holds the tuples' message ids, by which a bolt recognises tuples that it received before (C25,
+        C41).
 
         An id is an integer, and ids grow from tuple to tuple in each stream of each task. The field matters where windows
         are state. A spout without state may emit a tuple twice if its worker dies before the spout hears of the ack. A new
-        instance of the bolt acks such a tuple and leaves it out: its id is not greater than one that the windows have already
-        received from the same stream and task. Source spouts, and spouts with state, need no such field.
+        instance of the bolt acks such a tuple and leaves it out, because its id is not greater than an id that the windows have
+        already received from the same stream and task. Source spouts, and spouts with state, need no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"
@@ -282,7 +283,7 @@ class WindowedBolt(Component, ABC):
 
 
 class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
-    """A windowed bolt that has a `State` of its own beside its windows (C41, Storm's BaseStatefulWindowedBolt).
+    """A windowed bolt that has a `State` of its own, in addition to its windows (C41, Storm's BaseStatefulWindowedBolt).
 
     In a topology that has such a bolt, batches are transactions, and the bolt's state and windows are committed
     together. The order of calls is ``prepare``, `init_state`, then ``execute`` for every window. The other methods are

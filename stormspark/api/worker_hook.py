@@ -1,4 +1,4 @@
-"""Worker hooks (A5): code that runs when a worker starts and ends, and the resources it shares with tasks (A28)."""
+"""Worker hooks (A5): code that runs when a worker starts and ends. A hook shares resources with the worker's tasks (A28)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WorkerUserContext:
         tasks: Mapping[str, tuple[int, ...]],
     ) -> None:
         self.topology_name = topology
-        #: The topology's name, the number of its start, and the time of the start: ``words-3-1700000000`` (A14).
+        #: The topology's name, how many times it was started, and the time of this start: ``words-3-1700000000`` (A14).
         self.storm_id = storm_id
         self.this_worker_index = worker
         self.this_worker_tasks = worker_tasks

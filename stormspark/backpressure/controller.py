@@ -1,13 +1,13 @@
 """The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
 
-The *target* is the intended length of a round. It also serves as a unit of time: "in targets" means in multiples of it. The
-invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while tuples wait.**
-So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
+The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
+target. The invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while
+tuples wait.** So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
 
-Why it holds. Each round is a measurement: a known number of tuples came in, and processing them took, or will take, a known
-time. That gives the present time per tuple, including all overhead, whether a bolt sleeps or computes (`_learn`). The
-limit is the available time divided by the time per tuple. Spark's own rate estimator for DStreams, a PID controller, is
-similar: its next rate is the rate that was processed, minus a share of the backlog.
+Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be
+computed. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
+(`_learn`). The limit is the available time divided by the time per tuple. Spark's own rate estimator for DStreams, a PID
+controller, is similar. Its next rate is the rate at which tuples were processed, minus a share of the backlog.
 
 What could break it, and why it does not:
 
@@ -19,7 +19,7 @@ What could break it, and why it does not:
   a limit falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead
   (`_longest`).
 - *A permanent stall* (W1). All limits are computed anew from each round's figures, so there is no message "go on" that could
-  be lost. A spout that is held may still emit one tuple per round and task, so there are always figures. A round that
+  be lost. A spout that is slowed down may still emit one tuple per round and task, so there are always figures. A round that
   processes earlier tuples shows how fast the bolts are now. That is enough to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
@@ -28,9 +28,10 @@ the share. A bolt is at fault if it is above a water mark (F9: bytes; F7: tuples
 of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark or the exchange is the cause,
 and only the spouts' quantum adapts to it.
 
-A bolt whose executors have threads of their own works *alongside*: beside its worker's other bolts, and also while Spark carries
-tuples from superstep to superstep. Overhead takes no time from it, so what a tuple costs it is its own time alone. But it must
-not run out of tuples while those of the next round are on their way. So it gets the tuples of one more round.
+A bolt whose executors have threads of their own works *alongside*: at the same time as its worker's other bolts, and also while
+Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only the bolt's own
+time. But the bolt must not run out of tuples while those of the next round are on their way. So it gets the tuples of one round
+in advance.
 
 When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
 next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named as
@@ -61,21 +62,21 @@ __all__ = [
     "SpoutPressure",
 ]
 
-#: The cause that is named, instead of a bolt, if a spout has more open trees than its mark allows. Usually bolts hold its tuples
-#: in windows or joins.
+#: The cause that is named, instead of a bolt, if a spout has more open trees than its mark allows. Usually bolts hold the spout's
+#: tuples in windows or joins.
 OPEN_TREES = "open trees"
 
 #: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
-#: Bolts are at fault for a round's length only if their work is at least this share of the round.
+#: Bolts are at fault for the length of a round only if their work is at least this share of the round.
 _SHARE = 0.5
 #: A named bolt stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
-#: While a bolt is at fault, a round may be longer than the target: so long that overhead is this share of the round.
+#: While a bolt is at fault, a round may be longer than the target: long enough that overhead is only this share of the round.
 _OVERHEAD_SHARE = 0.05
-#: The share of overhead in a round, like `_OVERHEAD_SHARE`, while no bolt is at fault.
+#: Like `_OVERHEAD_SHARE`, but while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
-#: How much of a spout's `work` and `sent` is kept from round to round.
+#: The share of a spout's `work` and `sent` that is kept from round to round.
 _KEPT = 0.7
 #: The longest round that is planned, in targets.
 _LONGEST = 4.0
@@ -90,7 +91,8 @@ _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 _GROWN = 1.01
 #: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
 _TAKES = 0.75
-#: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout has used its quantum up.
+#: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout stopped because its quantum
+#: was used up.
 _ENDED_BY_TIME = 0.5
 #: A bolt that takes a spout's time (`_TAKES`) is named when this has lasted for more than this many targets, and for more than
 #: one round. One round is not enough: time also stops a spout that has many tuples once and then none, and only the next round
@@ -103,11 +105,11 @@ _LATELY = 15
 #: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in waves
 #: keeps its limit.
 _CALM = 20.0
-#: The least cost of a tuple, in seconds. Without it, a tuple would cost nothing while a simulated clock stands still.
+#: The least cost of a tuple, in seconds. Without this bound, a tuple would cost nothing while a simulated clock stands still.
 _LEAST_COST = 1e-9
 #: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
-#: The amounts of waiting work, in targets, above which a source is behind, and below which it no longer is.
+#: A source is behind if more work than the first number waits, in targets. It is no longer behind if less than the second waits.
 _BEHIND = (2.0, 0.5)
 #: How many changes of limits are remembered.
 _REMEMBERED = 1000
@@ -117,7 +119,7 @@ _REMEMBERED = 1000
 class _Bolt:
     """A bolt as the controller sees it. Its work is added up per worker.
 
-    A worker does one thing at a time, but for bolts whose executors have threads of their own (`alongside`).
+    A worker does one thing at a time, except for bolts whose executors have threads of their own (`alongside`).
     """
 
     tasks: Sequence[int]
@@ -129,7 +131,7 @@ class _Bolt:
     queued_bytes: int = 0
     #: Seconds per tuple, by task.
     cost: dict[int, float] = field(default_factory=dict)
-    #: Seconds, by worker: of the work done, of the work that waits, and of all work that came in this round.
+    #: By worker, in seconds: the work done, the work that waits, and all work that came in this round.
     busy: dict[int, float] = field(default_factory=dict)
     left: dict[int, float] = field(default_factory=dict)
     came: dict[int, float] = field(default_factory=dict)
@@ -138,7 +140,7 @@ class _Bolt:
     #: How many tuples arrived in the round, by task.
     arrived: dict[int, int] = field(default_factory=dict)
     alongside: bool = False
-    #: The tasks that have executed nothing yet. How long their first calls have lasted so far is taken for their cost.
+    #: The tasks that have executed nothing yet. The time that their first calls have lasted so far serves as their cost.
     guessed: set[int] = field(default_factory=set)
 
     @property
@@ -147,7 +149,7 @@ class _Bolt:
 
     @property
     def work(self) -> float:
-        """The seconds of its work, done and waiting, on its busiest worker."""
+        """The seconds of the bolt's work, done and waiting, on its busiest worker."""
         return max((busy + self.left[worker] for worker, busy in self.busy.items()), default=0.0)
 
     def observe(self, loads: Mapping[int, TaskLoad], worker_of: Mapping[int, int]) -> None:
@@ -202,12 +204,13 @@ class _Spout:
     tasks: Sequence[int]
     limit: float | None = None
     by_task: dict[int, int] = field(default_factory=dict)
-    #: Seconds of a round per tuple.
+    #: How many seconds of a round one tuple costs.
     cost: float | None = None
     #: The number of the spout's tuples from which this cost was computed.
     tuples: float = 0.0
-    #: How many seconds of work came to bolts that work alongside, and how many tuples it was for. Recent rounds count most. A
-    #: single round does not show what a tuple costs such bolts, because they get most tuples in a later round.
+    #: `work` is the work in seconds that came to bolts that work alongside, and `sent` is the number of tuples that caused it.
+    #: Recent rounds count most. A single round does not show what a tuple costs such bolts, because they get most tuples in a
+    #: later round.
     work: float = 0.0
     sent: float = 0.0
     #: How many tuples arrived at each task of a bolt in the round that showed this cost.
@@ -233,12 +236,12 @@ class _Spout:
     loads: Mapping[int, SpoutLoad] = field(default_factory=dict)
     #: The marks of the work that waits behind the spout, including rows of a source, in targets.
     behind: WaterMarks = field(default_factory=lambda: WaterMarks(*_BEHIND))
-    #: The marks of its open trees.
+    #: The marks of the spout's open trees.
     trees: WaterMarks = field(default_factory=lambda: WaterMarks(1, 0))
 
     @property
     def allowed(self) -> int | None:
-        """How many tuples all its tasks together may emit in the next round; None if there is no limit."""
+        """How many tuples all tasks of the spout together may emit in the next round; None if there is no limit."""
         if self.trees.closed:  # a bolt may need another tuple to release those that it holds
             return len(self.tasks)
         return None if self.limit is None else max(int(self.limit * self.brake), len(self.tasks))
@@ -265,9 +268,9 @@ class _Round:
         self.seconds = seconds
         self._bolts = bolts
         busy = _by_worker((bolt, bolt.busy) for bolt in bolts)
-        #: The time that is left if the work of the busiest worker is subtracted.
+        #: The time of the round, minus the work of the busiest worker.
         self.overhead = max(0.0, seconds - max(busy.values(), default=0.0))
-        #: The time for the work that came if the bolts run one after another. For a single bolt see `_Bolt.in_turns`.
+        #: How long the work that came would take if the bolts ran one after another. For a single bolt see `_Bolt.in_turns`.
         self.path = _together((bolt, bolt.in_turns(bolt.came)) for bolt in bolts)
         self._work = _together(
             (bolt, bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()}))
@@ -278,8 +281,8 @@ class _Round:
     def is_because_of(self, bolt: _Bolt) -> bool:
         """Return whether the bolt is at fault.
 
-        A bolt above a mark is at fault. So is a bolt with at least `_SHARE` of the work of the worst bolt, if all bolts' work,
-        done or left, is at least `_SHARE` of the round.
+        A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt is
+        at fault that has at least `_SHARE` of the work of the worst bolt.
         """
         whole = self.seconds + self.left_for(self._bolts)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -287,7 +290,7 @@ class _Round:
     def came_for(self, bolts: Iterable[_Bolt], share: float = 1.0) -> float:
         """Return the seconds of work that came to the busiest of these bolts' workers.
 
-        Of the work of bolts that work alongside only this ``share`` counts.
+        If a bolt works alongside, only this ``share`` of its work counts.
         """
         came = _by_worker(((bolt, bolt.came) for bolt in self._bolts), share)
         return max((came[worker] for bolt in bolts for worker in bolt.came), default=0.0)
@@ -303,9 +306,9 @@ class Controller:
 
     ``spouts`` and ``bolts`` are task ids by component. ``upstream`` has for each bolt the spouts from which tuples reach it.
     ``worker_of`` maps tasks to workers; without it each task counts as having a worker of its own. Marks are pairs of a high
-    and a low mark, in tuples and in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees,
-    because tuples that bolts hold in windows and joins wait in no queue. ``target`` is the intended length of a round. All times
-    are in seconds.
+    and a low mark, in tuples and in bytes, for all tasks of a bolt together. ``tree_marks`` limit a spout's open trees, because
+    the tuples that bolts hold in windows and joins are in no queue. ``target`` is the intended length of a round. All times are
+    in seconds.
 
     >>> controller = Controller({"words": [1]}, {"count": [2]}, {"count": {"words"}}, target=1.0)
     >>> controller.limits
@@ -359,7 +362,7 @@ class Controller:
         self.begin()
 
     def begin(self) -> None:
-        """Begin without any knowledge of the speed, because the topology begins, or begins again with new workers."""
+        """Begin without knowledge of the bolts' speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
         #: The least overhead of a round since this call. At full speed overhead grows with the work, and then not all of it is
         #: unavoidable.
@@ -430,7 +433,7 @@ class Controller:
         """Check whether a bolt takes the time of a spout that no limit stops.
 
         Return for how many seconds a limit or a bolt kept the spout from emitting more, if one did. When a bolt is named for the
-        first time, these seconds include the rounds before, in which it was not yet sure that the bolt was at fault.
+        first time, these seconds include earlier rounds, in which it was not yet certain that the bolt was at fault.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -481,7 +484,7 @@ class Controller:
             return whole / tuples
         if spout.arrived and this.is_because_of(bolt):
             # The round processed earlier tuples. It shows nothing about the new tuples, but it shows how fast bolts are now. So
-            # the cost is estimated: how long would the round that showed the last cost take at this speed?
+            # the cost is estimated from the round that showed the last cost: how long would that round take at this speed?
             work = _by_worker(
                 (one, one.time_for(spout.arrived, self._worker_of)) for one in self._bolts.values()
             )
@@ -502,18 +505,18 @@ class Controller:
             grown = wanted if is_known else max(2.0 * spout.emitted, wanted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
-        elif wanted >= 2.0 * spout.limit:  # too low for a spout that emits more later
+        elif wanted >= 2.0 * spout.limit:  # such a limit is too low if the spout emits more later
             self._set(name, wanted)
 
     def _correct(
         self, name: str, spout: _Spout, wanted: float, tuples: float, bolts_to_blame: bool, worst: _Bolt
     ) -> None:
-        """Correct a wrong limit, and set one for a spout that has none if bolts need it."""
+        """Correct a wrong limit. If the spout has no limit and bolts need one, set it."""
         least = float(len(spout.tasks))
         at_limit = spout.limit if spout.limited else None
         if at_limit is not None:
             off = log(wanted / at_limit)
-        else:  # No limit has stopped the spout. It may have emitted too much, but if it emitted little, no limit is the reason.
+        else:  # No limit has stopped the spout. It may have emitted too much. If it emitted little, no limit is the cause.
             off = min(0.0, log(max(wanted * spout.brake, least) / max(tuples, least)))
         off = off if bolts_to_blame else max(0.0, off)
         lasting = spout.drift.observe(off)
@@ -544,9 +547,9 @@ class Controller:
         return worst
 
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
-        """Return how many tuples the spout emitted, or up to twice as many if it got less than an even share.
+        """Return how many tuples the spout emitted. If it got less than an even share, return up to twice that number.
 
-        The share is of the time of the busiest worker of ``bolt``. With more tuples the cost per tuple looks lower, so the
+        An even share is a share of the time of ``bolt``'s busiest worker. With more tuples the cost per tuple looks lower, so the
         spout's limit grows towards an even share.
         """
         worker = max(bolt.came, key=bolt.came.__getitem__)
@@ -561,14 +564,14 @@ class Controller:
         return spout.emitted * min(max(1.0, sum(having) / len(having) / works[name]), 2.0)
 
     def _longest(self, name: str, bolt: _Bolt) -> float:
-        """Return how long a round should be: the target, or long enough that overhead is a small share of it.
+        """Return how long a round should be: the target, or long enough that overhead is a small share of the round.
 
         A longer round also delays spouts from which no tuples reach ``bolt``. If there are such spouts, and no bolt limits
         them, the round is at most as long as the target, else `_LONGEST` targets. In both cases this bound is at least
         `_SHORTEST` times the overhead.
         """
         if bolt.alongside:
-            return self.target  # overhead takes no time from it
+            return self.target  # overhead takes no time from such a bolt
         overhead = min(self._overheads, default=0.0)
         others = any(
             other.emitted
@@ -580,10 +583,11 @@ class Controller:
         return min(max(self.target, overhead / _OVERHEAD_SHARE), max(longest, _SHORTEST * overhead))
 
     def _ahead(self, longest: float) -> float:
-        """Return for how many seconds a bolt that works alongside should have work after a round, including new tuples.
+        """Return how many seconds of work, including new tuples, a bolt that works alongside should have after a round.
 
-        It works on while a round's tuples are on their way, which takes up to a round. So it needs the tuples of one round more
-        than the planned one, which is ``longest``, or as long as rounds are at present if they are longer.
+        Such a bolt works on while a round's tuples are on their way, which takes up to a round. So it needs work for the planned
+        round, and for one more round. The planned round takes ``longest``, or as long as rounds take at present, if that is
+        longer.
         """
         usual = median(self._lengths)
         return max(longest, usual) + usual
@@ -618,7 +622,7 @@ class Controller:
             even = -(-left // others)
             by_task[task] = even if want is None else min(want, even)
             left -= by_task[task]
-        # All tasks share the rest that none of them wants, because they may have more to emit in the next round.
+        # The tasks also share what none of them wants, because they may have more to emit in the next round.
         spout.by_task = {task: limit + left // len(order) for task, limit in by_task.items()}
 
     # -- results ---------------------------------------------------------------------------------------------
@@ -630,10 +634,10 @@ class Controller:
 
     @property
     def round_target(self) -> float:
-        """The intended length of the next round in seconds, if no spout is held.
+        """The intended length of the next round in seconds, if no spout is slowed down.
 
-        It is the target, or a longer time, of which unavoidable overhead is a tenth. If a bolt takes most of a spout's time,
-        it is a time of which the usual overhead is a twentieth. It is at most `_LONGEST` targets.
+        It is the target, or a longer time, so that unavoidable overhead is at most a tenth of it. If a bolt takes most of a
+        spout's time, usual overhead is at most a twentieth of it. In any case it is at most `_LONGEST` targets.
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):
@@ -646,7 +650,7 @@ class Controller:
         return self._spouts[spout].allowed
 
     def is_behind(self, spout: str) -> bool:
-        """Return whether so much waits behind a source that no more of its rows should be read now."""
+        """Return whether so many rows and tuples of a source wait that no more of its rows should be read now."""
         return self._spouts[spout].behind.closed
 
     def pressure(self) -> Pressure:
@@ -677,10 +681,10 @@ class Controller:
 
 
 def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> float:
-    """Return the time that bolts need for their seconds of work.
+    """Return the time that bolts need for their work. The work of each bolt is given in seconds.
 
     A worker does one thing at a time, so the seconds of its bolts are added up. Bolts that work alongside take no time from each
-    other, nor from the other bolts. Of their seconds only a ``share`` counts.
+    other, nor from the other bolts. Only a ``share`` of their seconds counts.
     """
     in_turn = longest = 0.0
     for bolt, one in seconds:
@@ -694,7 +698,7 @@ def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> flo
 def _by_worker(
     seconds: Iterable[tuple[_Bolt, Mapping[int, float]]], share: float = 1.0
 ) -> Mapping[int, float]:
-    """Return for each worker the time that it needs for the seconds of work of all its bolts; see `_together`."""
+    """Return for each worker the time that it needs for the work of all its bolts; see `_together`."""
     of_worker: dict[int, list[tuple[_Bolt, float]]] = defaultdict(list)
     for bolt, by_worker in seconds:
         for worker, one in by_worker.items():

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 __all__ = ["Drift"]
 
-#: A distance from zero up to this is never taken for a change.
+#: A value that is at most this far from zero is never taken for a change.
 _ALLOWED = 0.3
-#: A change is assumed when the excesses of one or several values, added up, are more than this. An excess is the part of a
-#: distance beyond `_ALLOWED`.
+#: A change is assumed when the sum of the excesses of one or several values is more than this. An excess is the part of a value's
+#: distance from zero that is beyond `_ALLOWED`.
 _ENOUGH = 1.4
 
 
 class Drift:
-    """A watch over the logarithm of a ratio that should be 1. Once the watch is sure of a deviation, it returns how large it is.
+    """A watch over the logarithm of a ratio that should be 1. Once the watch is sure of a deviation, it returns the size of the
+    deviation.
 
-    The watch gets one value per round. A ratio of 5.5 is taken for a change at once, one of 2 after four rounds, one of 1.5 after
-    fourteen, and one of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change once
-    in some ten thousand rounds.
+    The watch gets one value per round. A ratio of 5.5 counts as a change at once, a ratio of 2 after four rounds, a ratio of 1.5
+    after fourteen, and a ratio of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change
+    once in some ten thousand rounds.
 
     >>> drift = Drift()
     >>> [drift.observe(x) for x in (0.4, -0.4, 0.1, -2.3)]
@@ -33,7 +34,7 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """Take the next value. Return the mean of the values since they began to deviate, or None while that is not sure."""
+        """Take the next value. Return the mean of the values since they began to deviate, or None while no change is certain."""
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:

@@ -26,8 +26,8 @@ class LimitChange(NamedTuple):
 class SpoutPressure:
     """A spout as the controller sees it.
 
-    ``limit`` is per round, for all of its tasks together; None means no limit. ``throttled_by`` is the bolt that limits the
-    spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` says for how long each such cause has
+    ``limit`` is per round, for all of the spout's tasks together; None means no limit. ``throttled_by`` is the bolt that limits
+    the spout now, or `controller.OPEN_TREES`; None if nothing does. ``throttled_ms`` says for how long each such cause has
     limited the spout (F6, F11).
     """
 

@@ -19,9 +19,9 @@ class SpoutLoad(NamedTuple):
 
     #: How many tuples the task emitted.
     emitted: int
-    #: Whether the task had more to emit when its limit, its time, or a queue above its mark stopped it.
+    #: Whether the task had more to emit when something stopped it: its limit, its time, or a queue above its mark.
     hungry: bool
-    #: Whether its limit stopped it.
+    #: Whether the task's limit stopped it.
     limited: bool
     #: The rows of a source that wait to be emitted.
     rows_waiting: int = 0
@@ -32,22 +32,23 @@ class SpoutLoad(NamedTuple):
 
 
 class BoltLoad(NamedTuple):
-    """A bolt task's report of one round, and of the tuples that wait for it now."""
+    """A bolt task's report of one round, and of the tuples that wait for the task now."""
 
     executed: int
     #: The seconds spent in ``execute``.
     seconds: float
-    #: The tuples in its inbox.
+    #: The number of tuples in the task's inbox.
     queued: int
     #: The size of these tuples, estimated from a few of them.
     queued_bytes: int
-    #: The tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down (F10).
+    #: The number of tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down
+    #: (F10).
     shed: int = 0
-    #: Whether its executor has a thread of its own, so that it works beside all other bolts and also between supersteps. Then
-    #: `seconds` is divided by the number of the bolt's executors in this worker.
+    #: Whether the task's executor has a thread of its own, so that the bolt works at the same time as all other bolts, and also
+    #: between supersteps. Then `seconds` is divided by the number of the bolt's executors in this worker.
     alongside: bool = False
-    #: For how many seconds the call under way has lasted, divided likewise. It is all that is known of a bolt's speed before
-    #: its first call has returned.
+    #: For how many seconds the call under way has lasted, divided in the same way as `seconds`. Before the first call of a bolt
+    #: has returned, nothing else is known of the bolt's speed.
     under_way: float = 0.0
 
 

@@ -4,8 +4,8 @@ It models what matters to a controller. Each worker does one thing at a time. A 
 at a deadline. Tuples that are left are executed before new ones. Spouts have a quantum, and each round has overhead. Slow bolts,
 stalls and sudden load are functions of time in a `Scenario`.
 
-Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller` there are a limit that never
-changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
+Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller`, this module has four others: a
+limit that never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
 
 >>> slow = Scenario([SimulatedSpout("words")], [SimulatedBolt("count", {"words": 1}, cost=lambda seconds: 1e-3)])
 >>> simulation = Simulation(slow, our_controller(slow), Random(1))
@@ -46,7 +46,8 @@ _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
 #: About how many turns a simulated spout's task has in its quantum. In a real worker it has more turns, of 64 calls each.
 _TURNS = 16
-#: If a tuple has more bytes than this, a turn has 64 calls here too, because a worker can get above its marks within a turn.
+#: If a tuple has more bytes than this, a simulated turn also has 64 calls, because a worker can get above its marks within a
+#: turn.
 _LARGE = 1000
 #: How many times per target a bolt reads the clock.
 _LOOKS = 50
@@ -68,15 +69,15 @@ class SimulatedSpout:
 
 @dataclass(frozen=True)
 class SimulatedBolt:
-    """A simulated bolt. For each tuple of component c it gets ``inputs[c]`` tuples, each of which takes ``cost(t)`` seconds."""
+    """A simulated bolt. For each tuple of component c the bolt gets ``inputs[c]`` tuples. Each takes ``cost(t)`` seconds."""
 
     name: str
     inputs: Mapping[str, float]
     workers: Sequence[int] = (1,)  #: the worker of each task
     cost: Callable[[float], float] = lambda seconds: 1e-6
-    shares: Sequence[float] = ()  #: which share of its tuples each task gets; equal shares if empty
+    shares: Sequence[float] = ()  #: the share of the bolt's tuples that each task gets; equal shares if empty
     bytes: int = 100  #: per tuple
-    jitter: float = 0.0  #: sigma of the lognormal factor of the cost, drawn anew every two targets
+    jitter: float = 0.0  #: sigma of a lognormal factor of the cost, drawn anew every two targets
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Scenario:
     overhead: float = 0.1  #: the time that every round takes in addition to its work
     overhead_jitter: float = 0.1
     deadline: float = 5.0
-    #: Delays that no bolt causes: the length of each, by the time at which it begins.
+    #: Delays that no bolt causes: the time at which each begins, and its length.
     pauses: Mapping[float, float] = field(default_factory=dict)
     frozen_quantum: bool = True  #: whether the quantum learns nothing while spouts have limits
 
@@ -123,7 +124,7 @@ class Scenario:
         }
 
     def supersteps(self) -> int:
-        """Return the number of supersteps per round: one more than the subscriptions between workers on the longest path."""
+        """Return the number of supersteps per round: 1 + the number of subscriptions between workers on the longest path."""
         depth = {spout.name: 0 for spout in self.spouts}
         home = {one.name: set(one.workers) for one in self.components}
         for bolt in self.bolts:
@@ -386,12 +387,14 @@ class Pid:
         self.limits: Limits = dict.fromkeys(self._spouts, FIRST_LIMIT)
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float) -> None:
-        """Adjust the rate. The error is the previous rate minus the rate of this round; ``integral`` weights late tuples."""
+        """Adjust the rate. The error is the previous rate minus the rate of this round. ``integral`` is the weight of late
+        tuples.
+        """
         emitted = sum(load.emitted for load in loads.values() if isinstance(load, SpoutLoad))
         if not emitted or seconds <= 0:
             return
-        # A batch of DStreams ends when all its tuples are done. So tuples that wait after a round here would still belong to the
-        # batch there.
+        # A batch of DStreams ends when all its tuples are done. So tuples that wait after a simulated round would still belong to
+        # the batch of DStreams.
         left = max((_backlog(load) for load in loads.values()), default=0.0)
         rate = emitted / (seconds + max(0.0, left - self._backlog))
         self._backlog = left

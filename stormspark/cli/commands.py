@@ -51,7 +51,7 @@ def _assignments(context: click.Context, option: click.Parameter, given: tuple[s
 
 
 def _json_file(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Check before the topology runs, and not at its end, that the file can be written."""
+    """Check that the file can be written, before the topology runs and not only at its end."""
     if given is None or given == "-":
         return given
     path = Path(given).absolute()
@@ -459,7 +459,7 @@ class _Planning:
         self.conf = merged(self._topology.conf, self._overrides)
 
     def with_cores(self, cores: int | None) -> PhysicalPlan:
-        """The topology's plan for an engine that offers so many cores; None if it is not known how many."""
+        """Return the topology's plan for an engine that offers ``cores`` cores. None means that their number is not known."""
         return plan_topology(self._topology, self._overrides, cores=cores)
 
     def print_phases(self, cores: int | None) -> PhysicalPlan:

@@ -59,7 +59,7 @@ def parse_target(text: str) -> Target:
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
     """Return the topology that ``FILE[:NAME]`` stands for.
 
-    For a file for streamparse, heronpy or Flux, it is the file's topology. Otherwise it is the value of NAME, or the result of
+    For a file for streamparse, heronpy or Flux, return the file's topology. Otherwise return the value of NAME, or the result of
     NAME if that is a function.
 
     Raises `TopologyNotFoundError`, whose message has the other names in the file that look like a topology. If the user's
@@ -99,7 +99,7 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
 
 
 def _suggestion(module: ModuleType, target: Target) -> str:
-    """A sentence with the other names of the file that may be meant, or with what the file needs."""
+    """Return a sentence with the names in the file that the user may mean. If there are none, it says what the file needs."""
     names = [name for name in _candidates(module) if name != target.name]
     if not names:
         return f"It needs a function {target.name}() that returns TopologyBuilder().create_topology(...)."

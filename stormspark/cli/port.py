@@ -1,4 +1,4 @@
-"""``stormspark port``: prints what `stormspark.porting` found in a legacy project, and what there is to do."""
+"""``stormspark port``: prints what `stormspark.porting` found in a legacy project, and what the user has to do."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def replay_task(
 
 
 def _cores_that_ran(location: str, batch: int) -> int | None:
-    """The number of cores that the recorded plan was made for; None if that plan can't be loaded."""
+    """Return the number of cores that the recorded plan was made for; None if that plan can't be loaded."""
     try:
         return plan_that_ran(location, batch).cores
     except CheckpointError:

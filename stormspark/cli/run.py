@@ -24,10 +24,10 @@ from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summ
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
-#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it, for which shells use 130.
+#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it (130, as in shells).
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: How many lines of a long error are shown: its last ones, because the end of a traceback has the error.
+#: Of a long error, this many of the last lines are shown, because a traceback has the error at its end.
 _ERROR_LINES = 12
 
 
@@ -35,7 +35,8 @@ _ERROR_LINES = 12
 class Run:
     """A topology to run, and the options of the command line.
 
-    ``plan_with`` plans it again, for a number of cores. The Spark engine needs that if only the running cluster knows its cores.
+    ``plan_with`` plans the topology again, for a number of cores. The Spark engine needs that if only the running cluster knows
+    its number of cores.
     """
 
     plan: PhysicalPlan
@@ -96,7 +97,7 @@ def run_topology(run: Run) -> int:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Ctrl-C is handled only from here on. Until there is a topology to stop, it ends this program at once.
+        # Ctrl-C is handled only from this point on. Before, there is no topology to stop, and Ctrl-C ends this program at once.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
@@ -125,7 +126,7 @@ def _write_json(statistics: TopologyStatistics, to: str) -> None:
 
 
 def _stopped(error: BaseException, topology: str) -> str:
-    """The message for a topology that stopped: the first line of the error, and the last lines of a long error."""
+    """Return the message for a topology that stopped: the first line of the error, and the last lines of a long error."""
     first, *rest = (str(error).strip() or type(error).__name__).splitlines()
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

@@ -21,7 +21,7 @@ _LETTERS = 200
 
 
 def print_state(topology: str, component: str, txid: int | None, limit: int, *, as_json: bool) -> int:
-    """Print the first ``limit`` keys of a component's state, or all for 0; returns the exit code.
+    """Print the first ``limit`` keys of a component's state, or all if ``limit`` is 0. Return the exit code.
 
     Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` if there is no such state.
     """

@@ -1,4 +1,4 @@
-"""Prints stories of tuple trees: a list of the latest, or everything that is known about one."""
+"""Prints stories of tuple trees: a list of the latest stories, or everything that is known about one tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stormspark.worker.stories.story import Story, StoryEvent, read_stories, sto
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: How many characters of a reason the list shows at most, and how many other stories about the same message.
+#: The list shows at most this many characters of a reason, and at most this many other stories about the same message.
 _WHY, _OTHERS = 120, 5
 
 
@@ -86,7 +86,7 @@ def _table(stories: Sequence[Story], console: Console) -> Table:
 
 
 def _lines(story: Story, every: Iterable[Story]) -> Iterator[str]:
-    """The lines of one story."""
+    """Yield the lines of one story."""
     yield f"story {story.root}: {story}"
     if story.replay_of:
         yield f"it is a replay of {story.replay_of}"
@@ -124,7 +124,7 @@ def _lines(story: Story, every: Iterable[Story]) -> Iterator[str]:
 
 
 def timeline(story: Story) -> Iterator[str]:
-    """One line per event, with the time since the emit."""
+    """Yield one line per event, with the time since the emit."""
     if not story.traced and story.spout:
         yield _line(0.0, f"{story.spout} emitted it")
     came: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
@@ -160,9 +160,9 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """Return how long before the event its tuples arrived, as text. Remove these tuples from ``came``.
+    """Return, as text, how long before the event its tuples arrived. Remove these tuples from ``came``.
 
-    They are the oldest ones there, because a task executes tuples in the order in which they arrive.
+    These tuples are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
     """
     left, first = event.tuples, None
     while left > 0 and came:
@@ -180,7 +180,7 @@ def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _after(seconds: float) -> str:
-    """A time for people.
+    """Format a time for people.
 
     >>> [_after(s) for s in (0.0, 0.0000123, 0.0123, 1.5, 31.25)]
     ['0.000 ms', '0.012 ms', '12.300 ms', '1.500 s', '31.250 s']

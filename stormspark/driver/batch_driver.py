@@ -17,7 +17,7 @@ __all__ = ["BatchDriver", "BatchEngine", "not_committed"]
 
 
 def not_committed(topology: str, batch: int, reason: str) -> str:
-    """Return the warning about a batch that a stop leaves uncommitted."""
+    """Return the warning that the topology stops before it has committed a batch."""
     return f"topology {topology} stops before batch {batch} is committed, so a later start does it again: {reason}"
 
 
@@ -25,7 +25,9 @@ class BatchEngine(Protocol):
     """The methods of an engine that a `BatchDriver` calls. An error in any of them ends the attempt at the batch."""
 
     def plain_orders(self) -> RoundOrders:
-        """Return the engine's part of the orders for a round that begins now: limits of spouts, length, last commit."""
+        """Return the engine's part of the orders for a round that begins now: the spouts' limits, the round's length, the last
+        commit.
+        """
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run every superstep once, and return the report of each worker."""
@@ -34,7 +36,7 @@ class BatchEngine(Protocol):
         """Store ``announcement`` durably before committers act, so that later attempts at the batch can repeat it."""
 
     def round_ended(self, transaction: Transaction) -> None:
-        """Called when a round has ended without an abort. The engine may give the batch up here, if it takes too long."""
+        """Called when a round has ended without an abort. If the batch takes too long, the engine may give it up now."""
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Commit the batch. ``files`` are the changes of each worker."""

@@ -1,8 +1,8 @@
 """The tally of a topology: the driver's sum over the reports of all incarnations of all workers. Both engines use it.
 
 Counters in a report are totals since the worker's process began. So only the latest report of each (worker, incarnation) is
-needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only its pending trees
-and queued tuples are left out, because they no longer exist.
+needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only the pending trees
+and queued tuples of a dead incarnation are left out, because they no longer exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Tally"]
 
 
 class Tally:
-    """The tally of one topology. It is thread-safe. The topology's time runs from the construction of the tally to `stop`."""
+    """The tally of one topology. It is thread-safe. The topology's running time begins with the tally, and ends with `stop`."""
 
     def __init__(
         self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None
@@ -69,7 +69,7 @@ class Tally:
                 self._phases.setdefault(phase, Histogram()).add(took)
 
     def stop(self) -> None:
-        """Stop the time, because the topology has ended."""
+        """Stop counting the topology's running time, because it has ended."""
         with self._lock:
             self._ended = self._ended or time.monotonic()
 

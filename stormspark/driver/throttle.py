@@ -23,7 +23,7 @@ __all__ = ["Throttle", "upstream_spouts"]
 
 
 class Throttle:
-    """The throttle of one topology: the controller that sets its spouts' limits, made thread-safe."""
+    """A thread-safe wrapper of the controller that sets the limits of one topology's spouts."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         settings = plan.settings
@@ -60,8 +60,8 @@ class Throttle:
     def observe(self, reports: Sequence[WorkerReport], seconds: float, *, first: bool = False) -> None:
         """Take in the reports of a round that took ``seconds``.
 
-        The ``first`` round of an attempt may include the start of workers. Of this round, only the time counts in which workers
-        were at work.
+        The ``first`` round of an attempt may include the start of workers. For this round, only the time in which workers were at
+        work counts.
         """
         loads = merge_loads(reports)
         worked = max((report.worked for report in reports), default=0.0)
@@ -104,7 +104,7 @@ class Throttle:
             return self._controller.limit_of(spout) if self._slows else None
 
     def is_behind(self, spouts: Iterable[str]) -> bool:
-        """Return whether so much waits behind one of these source spouts that no more rows should be read now."""
+        """Return whether so many rows and tuples of one of these source spouts wait that no more rows should be read now."""
         with self._lock:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 

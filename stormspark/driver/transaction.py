@@ -6,11 +6,11 @@ work left in superstep S sends a frame to all others. So either all workers prep
 (`WorkerTransaction.warn_if_unsettled`). Most batches need one round. More rounds are needed for loops that cross workers, for
 sources with more rows than a round takes, and if a deadline cut a round short.
 
-Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). It is called only if some component *takes part* in the
-batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that end
-the batch begin. The first of them calls ``end_batch`` of all bolts that are not committers. A *committer* is a bolt that changes
-something outside, so it has to wait until all other bolts have ended the batch well. The second of these rounds calls
-``end_batch`` of the committers.
+Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). This method is called only if some component *takes part* in
+the batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that
+end the batch begin. The first of them calls ``end_batch`` of all bolts that are not committers. A *committer* is a bolt that
+changes something outside of the topology, so it has to wait until all other bolts have ended the batch well. The second of these
+rounds calls ``end_batch`` of the committers.
 
 An *announcement* is what a task has to repeat exactly if the batch runs again, such as which piece of a source it has read. The
 driver stores the announcements before the round for committers. So the committers of a later attempt at the batch get the same
@@ -36,7 +36,7 @@ class TransactionState(Enum):
     WORKING = "working"
     #: No tuple waits. The next round ends the batch: it calls ``end_batch``. If it is the last such round, workers also prepare.
     ENDING = "ending"
-    #: In the next round the workers prepare, if no tuple is left then. Most batches begin in this state, and need one round.
+    #: In the next round the workers prepare, if no tuple waits at its end. Most batches begin in this state, and need one round.
     PREPARING = "preparing"
     #: Every worker has prepared.
     PREPARED = "prepared"
@@ -61,7 +61,7 @@ _PREPARED, _COMMITTED, _ABORTED = (
 TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     # Not to PREPARED: no worker was ordered to prepare.
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
-    # Back to WORKING: bolts may emit when they end the batch, and these tuples must arrive before the next round that ends it.
+    # Back to WORKING: bolts may emit in ``end_batch``, and these tuples must arrive before the next round that ends the batch.
     _ENDING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
     # Back to WORKING or ENDING: if a component took part for the first time in this round, ``end_batch`` has to be called.
     _PREPARING: frozenset({_WORKING, _ENDING, _PREPARING, _PREPARED, _ABORTED}),
@@ -121,7 +121,7 @@ class Transaction:
         self.left = 0
         #: How many calls are under way on threads of executors.
         self.calls = 0
-        #: How many tuples bolts still hold after the end of the batch, once it is prepared.
+        #: Once the batch is prepared: how many tuples bolts still hold.
         self.held = 0
 
     # -- orders for the next round ---------------------------------------------------------------------------
@@ -135,14 +135,15 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round. In a batch that has to repeat an announcement, they may until it is repeated. Committers have
-        acted on its tuples in an earlier attempt, so the batch must not be committed without these tuples.
+        They may in the first round. If the batch has to repeat an announcement, they may also emit later, until the announcement
+        is repeated. In an earlier attempt, committers have acted on the tuples of this announcement. So the batch must not be
+        committed without them.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
     @property
     def ending_round(self) -> int:
-        """The number of the next round among those that end the batch, from 1; 0 if it does not end the batch."""
+        """The next round's number among the rounds that end the batch, from 1; 0 if the next round is not one of them."""
         return self._ended if self.state is _ENDING else 0
 
     # -- what happens ----------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class Transaction:
 
     @property
     def _precedes_committers(self) -> bool:
-        """Whether the next round is for committers, and the announcements still have to be stored before it."""
+        """Whether the next round is for committers, so that the announcements have to be stored now."""
         return self._announces and not self._repeats and self.state is _ENDING and self.may_prepare
 
     def _announced(self, reported: Sequence[TransactionReport]) -> Mapping[str, bytes]:

@@ -1,4 +1,4 @@
-"""The base class of groupings, and the context in which a sender task prepares one (D1-D17)."""
+"""The base class of groupings, and the context in which a sender task prepares a grouping (D1-D17)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class GroupingContext:
     ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
     sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
     ascending. ``random`` is the only source of randomness. If it is seeded, every choice can be repeated.
-    ``ints`` names the Java types of numbers for the fields hash (D3), as in `fields_task_index`. ``consumer`` is the
-    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration;
-    both are empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets.
-    Above the higher bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the
-    local ones again (D6).
+    ``ints`` says which Java types numbers have when a key is hashed (D3), as in `fields_task_index`. ``consumer`` is the
+    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration; both are
+    empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets. Above the higher
+    bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the local ones again (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
     ``targets``.
@@ -60,7 +59,7 @@ class GroupingContext:
 
 @runtime_checkable
 class LoadFollower(Protocol):
-    """A chooser that receives the loads of tasks. Every chooser of a grouping that follows load is one (D6)."""
+    """A chooser that receives the loads of tasks. If a grouping follows load, all its choosers are of this kind (D6)."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
         """Store the loads by task id, from 0 (nothing waits) to 1 (the queue is full); a missing task has load 0."""
@@ -102,7 +101,7 @@ class Grouping(ABC):
 
     @abstractmethod
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Any]:
-        """Return the function from a tuple's values to its task id (``single``) or its sequence of task ids.
+        """Return the function that takes a tuple's values, and returns a task id (``single``) or a sequence of task ids.
 
         The function belongs to one sender task, is called once per tuple, and may keep state between calls.
         """

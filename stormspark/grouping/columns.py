@@ -1,7 +1,8 @@
 """Storm's task index for whole columns, in numpy: the fields grouping of many rows at once (D1-D3).
 
 The hashes equal those of `stormspark.grouping.hashing` for each value. They are unsigned 32-bit arrays, in which sums
-and products wrap as Java's do. Columns of types without a function here are hashed value by value with that module.
+and products wrap as Java's do. If this module has no function for the type of a column, `hashing` hashes the column value by
+value.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def double_hashes(numbers: NDArray[np.float64]) -> Hashes:
 
 
 def ascii_hashes(units: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Hashes:
-    """Hash adjacent ASCII strings, of which string i is ``units[offsets[i]:offsets[i + 1]]``.
+    """Hash adjacent ASCII strings. String i is ``units[offsets[i]:offsets[i + 1]]``.
 
     >>> ascii_hashes(np.frombuffer(b"ab", np.uint8), np.array([0, 1, 1, 2]))
     array([97,  0, 98], dtype=uint32)

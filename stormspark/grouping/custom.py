@@ -1,4 +1,4 @@
-"""Custom grouping: the user's own rule (D13)."""
+"""Custom grouping: the user's own rule chooses the tasks (D13)."""
 
 from __future__ import annotations
 

@@ -14,17 +14,17 @@ from stormspark.grouping.repartitioning import ById, SinglePartition
 
 __all__ = ["FieldsGrouping"]
 
-#: A fields grouping without fields is a global grouping, because Storm's Thrift definition writes the global one so (A7).
+#: A fields grouping without fields is a global grouping, because Storm's Thrift definition writes it in this way (A7).
 _GLOBAL: Final = GlobalGrouping()
 
 
 @dataclass(frozen=True, init=False)
 class FieldsGrouping(Grouping):
-    """The grouping that sends tuples with equal values in ``fields`` to the same task, the one that Storm chooses (D1-D3).
+    """The grouping that sends tuples with equal values in ``fields`` to one task, which is the task that Storm chooses (D1-D3).
 
-    The task of a key is the one at position `fields_task_index` among the targets. So it changes only if the number of targets
-    changes (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one
-    name, or several in the order in which their values are hashed. Without fields, this is the global grouping (A7).
+    The task of a key is the target at position `fields_task_index`. So a key's task changes only if the number of targets changes
+    (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one name, or several in
+    the order in which their values are hashed. Without fields, this is the global grouping (A7).
 
     Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises the same error for a field
     that the source stream doesn't declare. The function that `chooser` returns raises `ValueNotHashableError` for a value without

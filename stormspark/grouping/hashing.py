@@ -1,8 +1,8 @@
-"""Storm's task index for a fields grouping: the hash of a key whose values were Java objects (D1-D3).
+"""Storm's task index for a fields grouping. It comes from the hash that a key has if its values are Java objects (D1-D3).
 
-Storm computes Java's ``Arrays.deepHashCode`` of the key's values, so a key of one value v gives 31 + hash(v). A value's hash
-depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys here, as in Storm.
-The classes are::
+Storm computes Java's ``Arrays.deepHashCode`` of the key's values. So the hash of a key with one value v is 31 + hash(v). A
+value's hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in
+stormspark, as in Storm. The classes are::
 
     None -> null          bool -> Boolean       int, float -> see below     str -> String
     bytes, bytearray, memoryview -> byte[]      list, tuple -> List         dict -> Map
@@ -21,9 +21,8 @@ The types of numbers are an argument, because they differ between versions of St
   whose JSON literal has more than 18 characters is a BigDecimal, an infinite one a String, and NaN a Float. A dict's
   keys are Strings.
 
-In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. Here bytes inside a list,
-dict or set are hashed by content, so that equal keys go to the same task. Any other value is rejected unless its hash is
-the same in every process.
+In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. stormspark hashes these bytes
+by content, so that equal keys go to the same task. Any other value is rejected unless its hash is the same in every process.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ Hasher = Callable[[Any], int]
 
 
 def fields_task_index(values: Sequence[Any], tasks: int, ints: str = "long") -> int:
-    """Return the position, among ``tasks`` tasks, of the task that receives a tuple with these key values, as in Storm (D1).
+    """Return the index of the task, among ``tasks`` tasks, that receives a tuple with these key values, as in Storm (D1).
 
-    Position 0 is the consumer's lowest task id. ``values`` are the values of the grouping's fields, in the grouping's order.
+    Index 0 is the consumer's lowest task id. ``values`` are the values of the grouping's fields, in the grouping's order.
     ``ints`` chooses the types of numbers: ``"long"``, ``"integer"`` or ``"json"`` (D3).
 
     Raises `ValueNotHashableError` for a value without a stable hash (D2), and `ValueError` for an unknown ``ints``.
@@ -86,7 +85,7 @@ def value_hash(value: Any, ints: str = "long") -> int:
 
 @cache
 def value_hasher(ints: str) -> Hasher:
-    """Return the function that `value_hash` calls: it returns an int whose low 32 bits are the Java hash of a value.
+    """Return the function that `value_hash` calls. That function returns an int whose low 32 bits are the Java hash of a value.
 
     Raises `ValueError` for an unknown ``ints``. The returned function raises `ValueNotHashableError`.
     """
@@ -99,7 +98,8 @@ def value_hasher(ints: str) -> Hasher:
         return hasher(value) if hasher is not None else hash_of_other(value)
 
     def hash_of_other(value: Any) -> int:
-        # numpy comes first: a float64 is also a float, but it is hashed as its item(). (The item() of a long double is itself.)
+        # numpy's types come first, because a float64 is also a float, but is hashed as its item(). (The item() of a long double
+        # is itself.)
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
             return hash_of(item)
         for base in type(value).__mro__:
@@ -162,7 +162,7 @@ def _json_float_hash(number: float) -> int:
         return 0x7FC0_0000  # Float.NaN: Storm's parser accepts the bare word NaN.
     if literal.endswith("Infinity"):
         return java_hash.string_hash(literal)  # The parser reads Infinity as a string without quotes.
-    # The parser reads a double only if the literal is so short that it certainly fits a double.
+    # The parser reads a double only if the literal is short enough to fit a double in any case.
     if len(literal) <= 18:
         return java_hash.double_hash(number)
     return java_hash.big_decimal_hash(Decimal(literal))

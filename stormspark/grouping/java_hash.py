@@ -1,10 +1,10 @@
 """``hashCode`` of Java's classes, computed from the Python values that stand for Java's objects (D2).
 
-Java's hashes are signed 32-bit numbers and wrap. A function here returns an int whose low 32 bits are Java's hash. Sums,
-products and XORs of such ints keep that property, so only a final result has to be folded, by `to_int32`.
+Java's hashes are signed 32-bit numbers and wrap. Each function of this module returns an int whose low 32 bits are Java's hash.
+Sums, products and XORs of such ints keep that property, so only a final result has to be folded, by `to_int32`.
 
-``BigInteger`` and ``BigDecimal`` hash as OpenJDK does it, since Java's documentation does not define these hashes. The
-tests compare every class here with a real JDK.
+``BigInteger`` and ``BigDecimal`` hash as OpenJDK does it, since Java's documentation does not define these hashes. The tests
+compare the hashes of all classes with those of a real JDK.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The key of a grouping: a check of the key's fields, and a chooser that looks the key up in a memo (D1, D12)."""
+"""Checks the fields of a grouping's key, and has a chooser that looks the key up in a memo (D1, D12)."""
 
 # key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles this module. When
 # you add, rename or retype one of them, change both files and check with `make compiled`.
@@ -20,7 +20,7 @@ __all__ = ["MemoLookup", "checked_names"]
 
 
 def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
-    """Return the fields of a grouping, given as one name or several.
+    """Return the fields of a grouping as a tuple. ``fields`` is one name or several.
 
     Raises `InvalidTopologyError` for a field that is named twice or is not a string.
 
@@ -53,13 +53,13 @@ class MemoLookup:
         self._key_of = itemgetter(*positions)
         #: The position of the value that is the key; -1 if the key has several values.
         self.position = positions[0] if len(positions) == 1 else -1
-        #: The memo's places of keys that consist of strings. An outlet looks here first, without calling the chooser.
+        #: See `KeyMemo.known`. An outlet first looks a key up in this dict, without calling the chooser.
         self.known: dict[Any, Any] = memo.known
         #: See `KeyMemo.tasks_of_texts`.
         self.tasks_of_texts = memo.tasks_of_texts
 
     def __call__(self, values: Sequence[Any]) -> Any:
-        """Return the place of the tuple: its task, or its two tasks."""
+        """Return the memo's entry for the tuple: its task, or its two tasks."""
         try:
             return self._memo[self._key_of(values)]
         except TypeError:  # The key holds a list or the like, or a value with an unstable hash.

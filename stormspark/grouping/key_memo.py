@@ -1,6 +1,6 @@
-"""A memo that remembers the place of each key, so that a fields grouping costs one dict look-up per tuple (D1).
+"""A memo that remembers which tasks each key belongs to, so that a fields grouping costs one dict look-up per tuple (D1).
 
-A subclass of `KeyMemo` decides what a place is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
+A subclass of `KeyMemo` decides what the *place* of a key is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
 Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings are
 looked up as they are, because a string equals nothing but strings. Other keys are looked up together with their types. Even
@@ -19,11 +19,11 @@ from stormspark.grouping.java_hash import list_hash, string_hash, to_int32
 
 __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 
-#: How many keys are remembered. At the next key all are forgotten, and the keys in use are soon remembered again. The limit is
-#: large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again, which takes
-#: thirty times as long as a look-up.
+#: How many keys are remembered. When one more key comes, all are forgotten, and the keys in use are soon remembered again. The
+#: limit is large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again,
+#: which takes thirty times as long as a look-up.
 MOST_KEYS = 500_000
-#: Keys of more bytes than this, roughly, are not remembered, so that a memo can't grow beyond some 140 MB.
+#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond some 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -36,17 +36,17 @@ class KeyMemo(Generic[_T]):
     """A memo that maps the key of a tuple to its place, and computes the place if it is not remembered.
 
     If there is one field, the key is its value; else the key is the tuple of the fields' values. ``memo[key]`` raises
-    `TypeError` if the key holds a list, dict or set, because dicts can't look these up. Call `compute` then. Both ``memo[key]``
-    and `compute` raise `ValueNotHashableError`, which is a `TypeError`, too, for a value without a stable hash.
+    `TypeError` if the key holds a list, dict or set, because dicts can't look these up. Call `compute` then. For a value without
+    a stable hash, both ``memo[key]`` and `compute` raise `ValueNotHashableError`, which is also a `TypeError`.
     """
 
     def __init__(self, targets: tuple[int, ...], ints: str, fields: int) -> None:
         self._targets = targets
         self._single = fields == 1
         self._hash_of = value_hasher(ints)
-        #: The places of keys that consist of strings only. A key that is found here needs no further look-up.
+        #: The places of keys that consist of strings only. A key that is found in this dict needs no further look-up.
         self.known: dict[Any, _T] = {}
-        #: The places of all other keys, by the types of the key's values and the key.
+        #: The places of all other keys. A place is found by a pair: the types of the key's values, and the key.
         self._typed: dict[tuple[Any, Any], _T] = {}
 
     def place(self, hashes: Iterable[int]) -> _T:
@@ -59,7 +59,7 @@ class KeyMemo(Generic[_T]):
 
     @property
     def tasks_of_texts(self) -> tuple[int, ...]:
-        """The tasks among which `text_index` finds the task of a one-string key; () if places are found in another way."""
+        """The tasks among which `text_index` finds the task of a key that is one string; () if `text_index` can't find it."""
         return ()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Load-aware shuffle: Storm's default shuffle, which prefers local tasks and avoids those that lag behind (D6)."""
+"""Load-aware shuffle: Storm's default shuffle, which prefers local tasks and avoids tasks that lag behind (D6)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stormspark.grouping.repartitioning import ByChooser
 __all__ = ["LoadAwareShuffleGrouping", "mean_load"]
 
 _MOST_WEIGHT = 100
-#: A load that exceeds the least load by no more than this counts as the least.
+#: A load that exceeds the least load by at most this much counts as the least.
 _TOLERANCE = 0.05
-#: The weight that a task within the tolerance gains at each refresh, and the weight that any other task loses. So a task
-#: loses its tuples quickly and gets them back slowly.
+#: At each refresh, a task within the tolerance gains the first weight, and any other task loses the second. So a task loses its
+#: tuples quickly and gets them back slowly.
 _GAIN, _LOSS = 1, 10
 _LEAST_SLOTS = 1000
 _SLOTS_A_TASK = 5
@@ -26,12 +26,12 @@ _SLOTS_A_TASK = 5
 class LoadAwareShuffleGrouping(Grouping):
     """The grouping that prefers targets in the sender's worker, and among the targets in use those with less load (D6).
 
-    Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above
-    it all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2).
-    Tuples go round a ring of max(1000, 5n) slots for n targets. Each target in use has a share of the slots in proportion to its
-    weight. At each refresh of the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls
-    by 10 for any other. Between the local targets and all targets Storm has two more scopes: the targets of a host and those of a
-    rack. Here there is only the worker.
+    Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above that
+    load all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2). Tuples
+    go round a ring of max(1000, 5n) slots for n targets. Each target in use has a share of the slots in proportion to its weight.
+    At each refresh of the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for
+    any other. Between the two scopes, local targets and all targets, Storm has two more: the targets of a host and those of a
+    rack. stormspark has only the first and the last scope.
 
     With ``stay_local``, remote targets are used only if there is no local one. That is Storm's load-aware form of a
     local-or-shuffle grouping (D7).
@@ -64,7 +64,7 @@ class LoadAwareShuffleGrouping(Grouping):
         return _Ring(self.candidates(context.targets, context.local_targets), context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Return a layout that runs the chooser over the rows. No target is local, and none has a load."""
+        """Return a layout that runs the chooser over the rows. In the layout no target is local, and none has a load."""
         return ByChooser(self, targets, ints)
 
     def describe(self) -> str:
@@ -82,7 +82,7 @@ def mean_load(tasks: Sequence[int], loads: Mapping[int, float]) -> float:
 
 
 class _Ring:
-    """The chooser of one sender: the targets in use in proportion to their weights, laid out as a ring."""
+    """The chooser of one sender: a ring of slots, in which each target in use has slots in proportion to its weight."""
 
     def __init__(self, targets: tuple[int, ...], context: GroupingContext) -> None:
         self._targets = targets
@@ -112,7 +112,8 @@ class _Ring:
             weight = max(0, before - _LOSS) if spare else min(_MOST_WEIGHT, before + _GAIN)
             self._weights[task] = weight
             changed |= weight != before
-        # Storm shuffles the same ring again each second. Going on with the old ring is as even, and costs nothing.
+        # Storm shuffles the same ring again each second. Going on with the old ring deals tuples out just as evenly, and costs
+        # nothing.
         if changed:
             self._lay_out()
 

@@ -1,4 +1,4 @@
-"""Local-first grouping: JStorm's shuffle, which leaves the worker only when its targets are loaded (D7)."""
+"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only when the targets in it have a high load (D7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LocalFirstGrouping(Grouping):
         return _LocalFirst(context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Return a layout that runs the chooser over the rows. No target is local, so all targets are chosen in turn."""
+        """Return a layout that runs the chooser over the rows. In it no target is local, so all targets are chosen in turn."""
         return ByChooser(self, targets, ints)
 
 

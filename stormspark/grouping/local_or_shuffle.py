@@ -1,4 +1,4 @@
-"""Local-or-shuffle grouping: tuples stay in a worker that has a target (D7)."""
+"""Local-or-shuffle grouping: a tuple stays in the sender's worker if that has a target (D7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LocalOrShuffleGrouping"]
 
 @dataclass(frozen=True)
 class LocalOrShuffleGrouping(Grouping):
-    """The grouping that shuffles among the targets in the sender's worker, or among all targets if none is there (D7).
+    """The grouping that shuffles among the targets in the sender's worker, or among all targets if that worker has none (D7).
 
     For a DataFrame there is no exchange: each row stays in its partition.
 

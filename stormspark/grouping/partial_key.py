@@ -19,12 +19,12 @@ __all__ = ["PartialKeyGrouping", "two_tasks"]
 
 @dataclass(frozen=True, init=False)
 class PartialKeyGrouping(Grouping):
-    """The grouping with two tasks per key: a tuple goes to the one that was sent fewer tuples so far (D12).
+    """The grouping with two tasks per key. A tuple goes to the task to which fewer tuples were sent so far (D12).
 
     The key is the values in ``fields``. Two tasks share a frequent key's load, so all tasks receive nearly the same share. The
-    two tasks are those that Storm 2 and 3 choose: `two_tasks` computes them from the Java hashes of the key's values, as a fields
-    grouping hashes them. Each sender counts only its own tuples, and the first task wins if both counts are equal. If you want
-    other rules, write a `CustomStreamGrouping`.
+    two tasks are those that Storm 2 and 3 choose. `two_tasks` computes them from the Java hashes of the key's values, which are
+    the hashes of a fields grouping. Each sender counts only its own tuples, and the first task wins if both counts are equal. If
+    you want other rules, write a `CustomStreamGrouping`.
 
     Without fields, the key is the first value as a string. That value must be a str, an int or a bool.
 
@@ -81,7 +81,7 @@ class PartialKeyGrouping(Grouping):
 
 
 def two_tasks(targets: Sequence[int], key: bytes) -> tuple[int, int]:
-    """Return the two tasks of a key, which differ if there are several targets: Storm's RandomTwoTaskAssignmentCreator (D12).
+    """Return the two tasks of a key, like Storm's RandomTwoTaskAssignmentCreator (D12). They differ if there are several targets.
 
     >>> two_tasks((4, 5, 6), b"storm"), two_tasks((4,), b"storm")
     ((4, 6), (4, 4))
@@ -103,7 +103,7 @@ class _TwoTasksMemo(KeyMemo[tuple[int, int]]):
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def place(self, hashes: Iterable[int]) -> tuple[int, int]:
-        """Return the `two_tasks` of a key. The bytes that stand for the key are the hashes of its values, high bytes first."""
+        """Return the `two_tasks` of a key. `two_tasks` gets the key as bytes: the hashes of its values, high bytes first."""
         pair = two_tasks(self._targets, b"".join((one & 0xFFFF_FFFF).to_bytes(4, "big") for one in hashes))
         return self._pairs.setdefault(pair, pair)
 

@@ -1,8 +1,8 @@
-"""Layouts of a whole DataFrame for the consumer's tasks, as plain values: how Spark does what a grouping says.
+"""Layouts of a whole DataFrame, as plain values. A layout says which rows Spark has to put into which task's partition.
 
 Partition i has the rows of target task i, counted from the lowest task id. This module does not depend on Spark.
-`stormspark.spark.repartition` turns each layout into an operation of Spark. mypy checks that it handles each class of
-`Repartitioning`.
+`stormspark.spark.repartition` turns each layout into an operation of Spark. mypy checks that `stormspark.spark.repartition`
+handles each class of `Repartitioning`.
 
 >>> from stormspark.grouping import FieldsGrouping, ShuffleGrouping
 >>> ShuffleGrouping().repartitioning((4, 5, 6))
@@ -43,7 +43,7 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class ById:
-    """The layout that puts a row in the partition whose number is Storm's task index of its ``fields`` (D1).
+    """The layout that puts a row in the partition whose index is Storm's task index of the row's ``fields`` (D1).
 
     ``fields`` are column names in the grouping's order; ``ints`` is as in `fields_task_index`.
     """
@@ -58,7 +58,7 @@ class ById:
 
 @dataclass(frozen=True)
 class ByTask:
-    """The layout that puts a row in the partition of the task that its column ``column`` names (D11).
+    """The layout in which each row names a task in its column ``column``, and goes to the partition of that task (D11).
 
     ``targets`` are the consumer's task ids, ascending. A row that names no such task is dropped, as in Storm (B9).
     """
@@ -74,8 +74,8 @@ class ByTask:
 class ByChooser:
     """The layout that puts a row in the partitions of the tasks that a chooser of ``grouping`` returns: one, several or none.
 
-    It is for groupings whose choice depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's code
-    (D13). Each partition of the DataFrame acts as a sender task and has its own chooser, which gets the partition's rows in
+    This layout is for groupings whose choice depends on more than the row: on counts (D12), on chance (D8, D6) or on a user's
+    code (D13). Each partition of the DataFrame acts as a sender task and has its own chooser, which gets the partition's rows in
     their order. ``targets`` are the consumer's task ids, ascending; ``ints`` is as in `fields_task_index`.
     """
 
@@ -99,7 +99,9 @@ class CopyToEach:
 
 @dataclass(frozen=True)
 class SinglePartition:
-    """The layout with every row in a single partition, that of the lowest task. The other tasks have no partition (D10)."""
+    """The layout with every row in a single partition, which is the partition of the lowest task. The other tasks have no
+    partition (D10).
+    """
 
 
 @dataclass(frozen=True)

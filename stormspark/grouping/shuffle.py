@@ -34,8 +34,8 @@ class ShuffleGrouping(Grouping):
 
     The numbers of tuples that one sender gives to its tasks differ by at most one. Storm does the same with
     ``topology.disable.loadaware.messaging``. Storm's default instead follows load and prefers local tasks
-    (`LoadAwareShuffleGrouping`, D6). Heron takes the task ids in ascending order and begins at an arbitrary one, which is as even
-    (D14). For a DataFrame this grouping is ``repartition(n)``.
+    (`LoadAwareShuffleGrouping`, D6). Heron takes the task ids in ascending order and begins at an arbitrary one, which is just as
+    even (D14). For a DataFrame this grouping is ``repartition(n)``.
 
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))
     >>> choose = ShuffleGrouping().chooser(context)

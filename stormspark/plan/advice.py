@@ -1,4 +1,4 @@
-"""Advice about parts of a plan that are legal, but probably not meant, or slower than they need to be.
+"""Advice about parts of a plan that are legal, but that the user probably did not intend, or that are slower than necessary.
 
 The advice is logged as warnings, once, when a topology starts.
 """
@@ -19,14 +19,15 @@ __all__ = ["advice", "log_advice"]
 
 _log = logging.getLogger(__name__)
 
-#: Advice is given if there are more executors than this for each one that can compute at the same time.
+#: Advice is given if, on average, more than this many executors share a core or a worker.
 _EXECUTORS_PER_CORE = 16
-#: Advice says so if one worker has more executors with threads than this. Up to here, switching between them costs little.
+#: Advice is given if one worker has more than this many executors with threads of their own. With fewer, switching between
+#: threads costs little.
 _THREADS_PER_WORKER = 500
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
-    """Return one sentence for each thing that the user should know. Where something can be done, the sentence says what.
+    """Return one sentence for each thing that the user should know. If the user can do something, the sentence says what.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology
@@ -57,7 +58,7 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on Storm's keys that have no effect here, in one sentence per reason."""
+    """Yield advice on Storm's keys that have no effect in stormspark: one sentence per reason."""
     keys: dict[str, list[str]] = {}
     for key in merged(plan.conf, *(c.own_conf for c in plan.components.values())):
         if _is_useless(key):
@@ -158,7 +159,7 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not here (F5, F7, X51)."""
+    """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not in stormspark (F5, F7, X51)."""
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (
@@ -180,7 +181,7 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice if there are many more executors than can compute at the same time: at most one per worker, and per core.
+    """Yield advice if there are many more executors than can compute at once (one per worker, and at most one per core).
 
     Executors whose code may wait don't count, because any number of them can wait at the same time.
     """

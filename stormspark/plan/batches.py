@@ -1,9 +1,9 @@
-"""Planning in which superstep of which round each batch bolt is told of the end of a batch (G5-G7).
+"""Plans when each batch bolt is told of the end of a batch: in which round, and in which superstep of that round (G5-G7).
 
-A *batch bolt* is a bolt that is told when a batch ends. For such a bolt, a batch has ended when it has ended for all senders of
-the bolt and none of their tuples is still on its way. Within a round, a bolt is told in its **stage**: the superstep by which all
-that other workers have sent to the bolt has arrived. Committers (`stormspark.spi.COMMIT`), and all bolts after them, are told one
-round after all other bolts.
+A *batch bolt* is a bolt that is told when a batch ends. A batch has ended for such a bolt when two things are true: it has ended
+for all components that send to the bolt, and none of their tuples is still on its way. Within a round, a bolt is told in its
+**stage**: the superstep by which the bolt has received all tuples of other workers. Committers (`stormspark.spi.COMMIT`), and all
+bolts after them, are told one round after all other bolts.
 
 Tuples in a loop have no last superstep. So no batch bolt may be inside a loop, or come after a loop that another batch bolt
 feeds.
@@ -26,7 +26,7 @@ __all__ = ["check_batches", "knows_batches", "schedule_ends"]
 
 
 def knows_batches(topology: Topology) -> bool:
-    """Whether any component is told of batches. If so, the batches of the topology are transactions."""
+    """Return whether any component is told of batches. If so, the batches of the topology are transactions."""
     return any(component.kind_of_batch for component in topology.components.values())
 
 
@@ -75,7 +75,7 @@ def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
-    """Return, for each batch bolt, the number of the round that tells it of the end, among the rounds that end a batch.
+    """Return the round in which each batch bolt is told of the end. Rounds are counted from 1 among those that end a batch.
 
     Committers, and all bolts after them, are told in round 2, and all other bolts in round 1. If there are no other batch
     bolts, committers are told in round 1 too, because nothing has to end before them.

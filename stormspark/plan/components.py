@@ -1,6 +1,6 @@
-"""Entering the declared components and edges into the plan, with the settings that hold for each component.
+"""Enters the declared components and edges into the plan, with the settings that hold for each component.
 
-Settings are read here, once per configuration, and kept in the plan.
+This module reads the settings once per configuration and keeps them in the plan.
 """
 
 from __future__ import annotations
@@ -75,13 +75,14 @@ def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
 def _settings(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
 ) -> Settings:
-    """Return the settings of the component's tasks: the topology's, overridden where the component may (A20, A21).
+    """Return the settings of the component's tasks: the topology's, with the overrides that a component is allowed (A20, A21).
 
-    A component without a configuration of its own shares the topology's settings object, so a pickled plan holds it once.
+    A component without its own configuration gets the topology's `Settings` object, so a pickled plan holds this object only
+    once.
     """
     if not component.conf:
         return of_topology
-    # A component's keys must not contradict the topology's, even those that a component can't set for itself.
+    # No key of a component may contradict the topology's keys. This includes keys that a component can't set for itself.
     with_all_keys = Settings.read(merged(topology_conf, component.conf))
     conf = for_component(component.conf)
     if len(conf) == len(component.conf):

@@ -12,7 +12,7 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The declared topology, for all phases. The plan has the final configuration, with a command line's overrides.
+    """The declared topology, which all phases may read. The plan has the final configuration, with a command line's overrides.
 
     ``cores`` is the number of cores that the engine offers to workers; None if it is not known.
     """

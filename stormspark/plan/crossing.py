@@ -1,4 +1,4 @@
-"""Finding the edges (subscriptions) whose tuples may go to another worker. All other edges need no exchange."""
+"""Finds the edges (subscriptions) whose tuples may go to another worker. All other edges need no exchange."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["find_crossings"]
 
 
 def find_crossings(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Mark each subscription for which some sender may choose a task of another worker.
+    """Mark each subscription in which some sender may choose a task of another worker.
 
     A local-or-shuffle edge does not cross if each worker with a sender has a target too. A global edge does not cross
     if all senders live in the worker of the lowest target. With one worker no edge crosses.

@@ -1,4 +1,4 @@
-"""Assigning executors to workers, as Storm's even scheduler does (J23)."""
+"""Assigns executors to workers, as Storm's even scheduler does (J23)."""
 
 from __future__ import annotations
 

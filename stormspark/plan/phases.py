@@ -1,9 +1,9 @@
 """The phases of planning. `PHASES` lists them in order.
 
-Each phase is one function ``(plan, context) -> plan``, in the module of its subject. It decides one thing and enters
-the decision into the plan, or raises `InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until
-tasks are packed, all of them are in worker 0, so no edge crosses workers and a round has one superstep. So each phase
-returns a valid plan in which only later decisions are missing.
+Each phase is one function ``(plan, context) -> plan``. It decides one thing and enters the decision into the plan, or raises
+`InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until tasks are packed, all of them are in worker 0, so
+no edge crosses workers and a round has one superstep. So each phase returns a valid plan in which only later decisions are
+missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ __all__ = ["PHASES", "Phase", "plan_by_phases", "plan_topology"]
 
 @dataclass(frozen=True)
 class Phase:
-    """A step of planning. ``decision`` describes its decision in one line, for ``stormspark explain --phases``."""
+    """A step of planning. ``decision`` is a function that describes the step's decision in one line, for ``stormspark explain
+    --phases``.
+    """
 
     name: str
     run: Callable[[PhysicalPlan, PlanningContext], PhysicalPlan]
@@ -62,7 +64,7 @@ PHASES = (
 def plan_topology(
     topology: Topology, conf: Mapping[str, Any] | None = None, *, cores: int | None = None
 ) -> PhysicalPlan:
-    """Plan ``topology``; ``conf`` overrides its own configuration, as a command line does (A20).
+    """Plan ``topology``. ``conf``, such as that of a command line, overrides the topology's own configuration (A20).
 
     ``cores`` is the number of cores that the engine offers to workers. If ``topology.workers`` is not set, this number decides
     how many workers there are (`stormspark.plan.workers`). If neither is set, there is one worker.

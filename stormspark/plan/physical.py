@@ -1,6 +1,6 @@
-"""The physical plan: frozen data that say where each task runs, and how many supersteps a round has.
+"""The physical plan. It is frozen data, and says where each task runs and how many supersteps a round has.
 
-`stormspark.plan.explain` prints it.
+`stormspark.plan.explain` turns the plan into text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class EdgePlan:
-    """One subscription. ``crosses`` is true if a tuple on it may have to go to another worker."""
+    """One subscription. ``crosses`` is true if its tuples may have to go to another worker."""
 
     source: str
     stream: str
@@ -89,14 +89,15 @@ class ComponentPlan:
     #: Why each executor of the component has a thread of its own: the component's code may wait, or the configuration says so.
     #: Empty if the component's tasks run on the worker's thread.
     threads_reason: str = ""
-    #: The use of something that waits, in code that says that it only computes (``waits = False``); empty if there is none.
+    #: If the component declares that its code only computes (``waits = False``): a use of something that waits in this code.
+    #: Otherwise, or if there is no such use, empty.
     waits_all_the_same: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 
     @property
     def place(self) -> str:
-        """The component with the user's line, for the beginning of a message."""
+        """The beginning of a message: the user's line and the component."""
         return f"{self.declared_at}: {self.kind} {self.id!r}"
 
     @property
@@ -110,7 +111,7 @@ class PhysicalPlan:
     """Everything that a worker or an engine needs to know about a topology.
 
     ``supersteps`` is S: the number of exchanges that a tuple tree may need to reach its leaves. A round runs supersteps
-    0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks come home.
+    0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks reach the workers of their spouts.
     """
 
     topology: str
@@ -124,11 +125,11 @@ class PhysicalPlan:
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
     #: Whether a batch is one transaction: its state, outputs and offsets take effect once, or not at all.
     exactly_once: bool = False
-    #: When ``end_batch`` of a bolt is called: the number of the round among those that end a batch, and the superstep.
+    #: When ``end_batch`` of a bolt is called: in which of the rounds that end a batch, counted from 1, and in which superstep.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     #: How many cores the engine offers to workers; None if it is not known.
     cores: int | None = None
-    #: Why the plan has so many workers, in one clause.
+    #: Why the plan has this number of workers, in one clause.
     workers_reason: str = ""
 
     @property
@@ -140,8 +141,8 @@ class PhysicalPlan:
     def last_superstep(self) -> int:
         """The superstep whose replies end the round.
 
-        It is S + 1 if a subscription leads to another worker, or if there is a source spout, because then acks need one more
-        superstep to reach the workers of their spouts. Otherwise it is 0.
+        If a subscription leads to another worker, or if there is a source spout, acks need one more superstep to reach the
+        workers of their spouts. Then it is S + 1. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 
@@ -152,7 +153,8 @@ class PhysicalPlan:
 
     @property
     def announces(self) -> bool:
-        """Whether there are committers (`stormspark.spi.COMMIT`), which act outside before the batch is committed.
+        """Whether there are committers (`stormspark.spi.COMMIT`), which act outside of the topology before the batch is
+        committed.
 
         Only then are announcements (`stormspark.spi.BatchAware`) stored, and repeated by each later attempt at the batch.
         """
@@ -166,8 +168,8 @@ class PhysicalPlan:
     def sources(self) -> tuple[ComponentPlan, ...]:
         """The source spouts, sorted by id. Spark reads their rows.
 
-        A worker receives the rows in requests of their own, and may report only after all of these requests. Therefore a round
-        with rows has an exchange, which waits for them.
+        A worker receives the rows in separate requests, and may report only after all of these requests. Therefore a round with
+        rows has an exchange, which waits for these requests.
         """
         return tuple(
             sorted((c for c in self.components.values() if c.source), key=lambda component: component.id)

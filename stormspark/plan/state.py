@@ -1,4 +1,4 @@
-"""Deciding which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
+"""Decides which components have state, and whether a batch of the topology is one transaction (C35, C42, C43)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["decide_transactions"]
 def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Decide whether a batch is one transaction, and how each component receives its state.
 
-    Raises `InvalidTopologyError` for impossible combinations: state without transactions, and transactions in which
-    tuples may be dropped or are not tracked.
+    Raises `InvalidTopologyError` for state without transactions, and for transactions if tuples may be dropped or are not
+    tracked.
     """
     _check_without_transactions(plan, context.topology)
     for component in context.topology.components.values():
@@ -49,7 +49,7 @@ def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exact
 
 
 def _is_exactly_once(plan: PhysicalPlan, topology: Topology) -> bool:
-    """Whether a batch is one transaction.
+    """Return whether a batch is one transaction.
 
     ``stormspark.exactly.once`` decides, if it is set. Otherwise a batch is a transaction if Heron's reliability mode is
     EFFECTIVELY_ONCE, or if any component has state or is told of batches.
@@ -97,7 +97,8 @@ def _check_transactions(settings: Settings) -> None:
 
 
 def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None:
-    """Check ``stormspark.state.keys``, the setting that distributes a bolt's state by the keys of the bolt's groupings.
+    """Check ``stormspark.state.keys``. This setting distributes a bolt's state among its tasks by the keys of the bolt's
+    groupings.
 
     Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are fields groupings
     with the same number of fields.

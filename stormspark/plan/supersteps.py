@@ -1,13 +1,12 @@
-"""Cutting a topology into supersteps.
+"""Cuts a topology into supersteps.
 
-A superstep is one exchange, after which every worker works until it has no work left, or until its deadline. In this module an
-*edge* is an arrow of the topology, which is a subscription. An edge *crosses* if its tuples may go to another worker. So a tuple
-tree needs as many exchanges as there are crossing edges on the longest path of its tuples.
+A superstep is one exchange between the workers. After it, each worker works until it has no work left, or until the deadline. In
+this module an *edge* is a subscription: an arrow of the topology. An edge *crosses* if its tuples may go to another worker. So a
+tuple tree needs as many exchanges as there are crossing edges on the longest path of its tuples.
 
-The graph may have loops (A15), for which no number of exchanges is enough. Therefore each edge of a loop counts once: each
-strongly connected component is one node, and the number of its crossing edges is the weight of the node. Tuples that go round a
-loop again wait for the next round. If a tuple has to cross more edges than were counted, it arrives one round later. No tuple is
-lost.
+The graph may have loops (A15), for which no number of exchanges is enough. Therefore each edge of a loop counts once. For that,
+the whole loop is treated as one node. The weight of this node is the number of its crossing edges. Tuples that go round a loop
+again wait for the next round. If a tuple has to cross more edges than were counted, it arrives one round later. No tuple is lost.
 
 Storm needs no supersteps, because it sends messages at any time. In Spark each exchange costs one more stage of the batch. Edges
 that do not cross avoid that cost, because they need no exchange.
@@ -37,7 +36,7 @@ def count_supersteps(edges: Iterable[EdgePlan]) -> int:
 
 
 def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """Return, for each component, the superstep of a round by which all its input has arrived. Edges of a loop count once."""
+    """Return, for each component, the superstep in which the last of its input arrives. Edges of a loop count once."""
     edges = list(edges)
     successors: dict[str, set[str]] = {component: set() for component in components}
     for edge in edges:
@@ -62,9 +61,9 @@ def stages(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, in
 
 
 def forward_order(components: Iterable[str], edges: Iterable[EdgePlan]) -> dict[str, int]:
-    """Return a position for each component, such that every edge outside of loops leads to a higher position.
+    """Return a position for each component. Every edge that is not in a loop leads to a higher position.
 
-    Inside a loop, components come in the order in which tuples from outside reach them.
+    Inside a loop, components come in the order in which tuples from outside of the loop reach them.
     """
     edges = list(edges)
     successors: dict[str, list[str]] = {component: [] for component in components}

@@ -1,4 +1,4 @@
-"""Deciding how many tasks and executors each component has, and their ids (A16-A18)."""
+"""Decides how many tasks and executors each component has, and which ids the tasks get (A16-A18)."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def create_tasks(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def wanted_tasks(component: ComponentDeclaration, settings: Settings) -> int:
-    """Return the number of tasks by Storm's rule (A16): set_num_tasks, else ``topology.tasks``, else the parallelism."""
+    """Return the number of tasks by Storm's rule (A16): by set_num_tasks, else by ``topology.tasks``, else the parallelism."""
     return component.num_tasks or settings.tasks or component.parallelism
 
 
 def size_component(component: ComponentDeclaration, own_settings: Settings, settings: Settings) -> Size:
-    """Return the number of tasks, capped by ``topology.max.task.parallelism``, and of executors: at most one per task (A16).
+    """Return the number of tasks, at most ``topology.max.task.parallelism``, and of executors, at most one per task (A16).
 
     A cap among the component's ``own_settings`` overrides the topology's.
     """
@@ -78,7 +78,7 @@ def size_component(component: ComponentDeclaration, own_settings: Settings, sett
 
 
 def executor_runs(tasks: int, executors: int) -> list[int]:
-    """Cut tasks into contiguous runs, one per executor, larger runs first (A17). Return the lengths of the runs.
+    """Cut tasks into contiguous runs, one run per executor, and the larger runs first (A17). Return the lengths of the runs.
 
     >>> executor_runs(10, 3)
     [4, 3, 3]
@@ -88,7 +88,7 @@ def executor_runs(tasks: int, executors: int) -> list[int]:
 
 
 def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of tasks of Storm's own components: ackers, event loggers, metrics consumers (A13, A18).
+    """Return how many tasks each of Storm's own components has: ackers, event loggers, metrics consumers (A13, A18).
 
     ``__system`` has task -1 and does not count. If a consumer's class is registered twice, the second id ends with ``#2``.
 
@@ -106,10 +106,10 @@ def system_tasks(settings: Settings, conf: Mapping[str, Any]) -> dict[str, int]:
 
 
 def number_tasks(sizes: Mapping[str, Size], system: Mapping[str, int]) -> list[NumberedTask]:
-    """Assign task ids from 1 over all components, including Storm's own, in byte order of the components' ids (A18).
+    """Number all tasks from 1, including those of Storm's own components. Components come in the byte order of their ids (A18).
 
-    ``system`` are the numbers of tasks of Storm's own components, see `system_tasks`. These components have no tasks here, so
-    their ids stay unused. Thus the user's tasks have the ids that Storm would assign to them.
+    ``system`` says how many tasks each of Storm's own components has (see `system_tasks`). These components have no tasks in
+    stormspark, so their ids stay unused. Thus the user's tasks have the ids that Storm would assign.
 
     >>> number_tasks({"words": Size(1, 1), "Upper": Size(1, 1)}, {"__acker": 2})
     [NumberedTask(id=1, component='Upper', index=0, executor=0), NumberedTask(id=4, component='words', index=0, executor=0)]

@@ -148,7 +148,9 @@ def _of_input(
 
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
-    """Yield violations of a cluster's limits on workers and executors, and of its strict validator, which forbids dots (J5)."""
+    """Yield violations of a cluster's limits on workers and executors. Also yield what its strict validator forbids: dots in
+    names (J5).
+    """
     wanted, allowed = settings.workers or 1, settings.workers_allowed
     if allowed is not None and wanted > allowed:
         yield (

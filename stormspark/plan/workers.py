@@ -1,12 +1,12 @@
 """Decides how many workers a topology gets (A16).
 
-``topology.workers`` decides, if it is set. Otherwise there is one worker per core, because Python code that computes uses one
-core per process, but at most one worker per executor. One worker is enough if more of them would have nothing to do in parallel,
-or would mostly wait for exchanges. That is so in three cases, which the plan alone shows:
+``topology.workers`` decides, if it is set. Otherwise there is one worker per core, because a Python process computes on one core
+at a time. But there are never more workers than executors. One worker is enough if several workers would have nothing to do in
+parallel, or would mostly wait for exchanges. The plan alone shows that in three cases:
 
 - Every component has one executor. Then a second worker would only make tuples travel between the two workers.
 - Spouts may have fewer than `SMALL_LIMIT` open trees altogether (``topology.max.spout.pending``). A tree that crosses workers
-  ends with its round.
+  stays open until its round ends.
 - The topology has a loop. A tuple that returns to its component in another worker waits for the next batch.
 """
 
@@ -22,9 +22,9 @@ from stormspark.plan.reachability import strong_components
 
 __all__ = ["SMALL_LIMIT", "choose_workers", "follows_cores", "reason_for_one_worker"]
 
-#: A number of open trees, of all tasks of all spouts. With several workers, a round of 0.1 s ends at most as many trees as may be
-#: open. With this many, that is 10,000 trees per second. One worker is as fast if a tree costs less than 0.1 ms
-#: (docs/decisions.md).
+#: A number of open trees, summed over all tasks of all spouts. With several workers, a round of 0.1 s ends at most as many trees
+#: as may be open. If 1000 trees may be open, that is 10,000 trees per second. One worker is as fast if a tree costs less than 0.1
+#: ms (docs/decisions.md).
 SMALL_LIMIT = 1000
 
 
@@ -75,7 +75,7 @@ def _workers(plan: PhysicalPlan, cores: int | None) -> tuple[int, str]:
             else f"one per core, and the engine offers {cores}",
         ),
     ]
-    # Of equal bounds the last one gives the reason, so a plan that has one worker per core says that.
+    # If bounds are equal, the last one in the list gives the reason. So a plan with one worker per core names the cores.
     workers, reason = min(reversed(bounds), key=lambda bound: bound[0])
     return int(workers), f"topology.workers is not set: {reason}"
 

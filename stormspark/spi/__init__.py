@@ -1,7 +1,7 @@
 """The kinds of components that front-ends make and the engine runs, and that users never see.
 
-A front-end (streamparse, multilang, the transactional API, a connector) turns its user's code into components. It may
-choose from these kinds, and from those of `stormspark.api`:
+A front-end (streamparse, multilang, the transactional API, a connector) turns its user's code into components. These may be of
+the kinds of `stormspark.api`, or of the following kinds:
 
     automatic      bolts whose tuples are acked when ``execute`` returns
     outside        components that have work in progress outside of their worker

@@ -1,8 +1,8 @@
 """Bolts whose tuples are acked when ``execute`` returns. A front-end makes one of these from its user's bolt.
 
-`AutoAckBolt` is for front-ends what `BasicBolt` is for users, with more freedom. It may fail a tuple, ack it earlier
-or keep it. Its tuples are objects of the front-end's own class, so that one object per tuple is enough. Its emits may go
-straight to a stream.
+`AutoAckBolt` is for front-ends what `BasicBolt` is for users, with more freedom. It may fail a tuple, ack it before ``execute``
+returns, or keep it. Its tuples are objects of the front-end's own class, so the front-end need not wrap each tuple in a second
+object. It may emit directly on a `Line`, which saves the search for the stream.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ __all__ = ["ACK", "AutoAckBolt", "Line", "Send", "Sender"]
 
 #: ``execute`` returns this to have its tuple acked, unless the tuple is already acked or failed.
 ACK: Final = object()
-#: A function that emits a tuple from its values, one per field of the stream, and its trees. It returns the task ids.
+#: A function that takes a tuple's values, one per field of the stream, and the tuple's trees. It emits the tuple and returns the
+#: ids of the receiving tasks.
 Send: TypeAlias = Callable[[tuple[Any, ...], Any], list[int]]
-#: A function that returns the `Send` of one of the task's streams. It returns None for an unknown stream, and while threads of
-#: the user may emit.
+#: A function that returns the `Send` of one of the task's streams. It returns None for an unknown stream, and as long as the
+#: user's own threads may emit.
 Sender: TypeAlias = Callable[[str], Send | None]
 
 
@@ -33,7 +34,7 @@ class Line(Protocol):
 
 
 class AutoAckBolt(Bolt):
-    """A `Bolt` whose ``execute`` returns what becomes of the tuple: `ACK` acks it, and None leaves it to the bolt.
+    """A `Bolt` whose ``execute`` returns `ACK` to have the tuple acked, or None if the bolt itself acks or fails the tuple.
 
     >>> class Counting(AutoAckBolt):
     ...     seen = 0
@@ -44,7 +45,8 @@ class AutoAckBolt(Bolt):
     ...         self.line = line("default")
     """
 
-    #: Makes the tuples that ``execute`` receives. A tuple is reused if nothing but the engine still refers to it.
+    #: The function that makes the tuples that ``execute`` receives. A tuple is reused if nothing but the engine still refers to
+    #: it.
     new_tuple: Callable[[tuple[Any, ...], TupleSource, Any], Tuple] = Tuple
     #: The object whose ``execute`` is called for each tuple; None for the bolt itself.
     executor: Executor | None = None
@@ -55,7 +57,7 @@ class AutoAckBolt(Bolt):
 
     @abstractmethod
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Called with a function that finds the task's streams: when the bolt is prepared, and when the streams change.
+        """Called when the bolt is prepared, and when the task's streams change, with a function that finds these streams.
 
         ``line`` returns the `Line` of a stream, or None where a `Sender` returns None. Lines are valid until the next call of
         this method.

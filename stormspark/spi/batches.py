@@ -1,7 +1,7 @@
-"""Components that know the current batch. Front-ends with batches of their own build on them (G2, G6, G7).
+"""Components that know the current batch. Front-ends that have batches of their own build on these components (G2, G6, G7).
 
 The worker tells such a component when an attempt at a batch begins. The worker also tells bolts when all tuples of the batch have
-come. Storm counts the tuples between tasks to find out when that is (G7). Here a batch is over when no tuple waits any more.
+come. To find that out, Storm counts the tuples between tasks (G7). In stormspark a batch is over when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, for a *committer*: once
-#: ``end_batch`` of all FINISH bolts has ended well on all workers.
+#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, which makes the bolt a
+#: *committer*: once ``end_batch`` of all FINISH bolts has ended well on all workers.
 FINISH, COMMIT = "finish", "commit"
 
 
 class TransactionAttempt(NamedTuple):
-    """An attempt at a batch. Later attempts at the same batch have the same ``txid``, from 1, and other ``attempt_id``s (G2).
+    """An attempt at a batch. All attempts at a batch have the same ``txid``, which counts from 1. Each has its own ``attempt_id``
+    (G2).
 
     >>> first, again = TransactionAttempt(7, 0), TransactionAttempt(7, 1)
     >>> first.txid == again.txid, first == again
@@ -33,7 +34,7 @@ class TransactionAttempt(NamedTuple):
 class BatchAware(KnowsBatches):
     """A mixin for a `Spout` or a `BasicBolt` that knows the current batch.
 
-    The thread that runs the tasks calls its methods, between tuples.
+    The thread that runs the tasks calls the mixin's methods, between tuples.
     """
 
     #: Whether the component makes an `announcement`, which later attempts at the batch have to repeat.
@@ -48,7 +49,7 @@ class BatchAware(KnowsBatches):
 
     @property
     def takes_part(self) -> bool:
-        """Whether the component has got or emitted tuples of this batch. If any has, bolts are told of the end of the batch."""
+        """Whether the component has got or emitted tuples of this batch. If any has, bolts are told when the batch ends."""
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
@@ -58,7 +59,7 @@ class BatchAware(KnowsBatches):
         """
 
     def announcement(self) -> Any:
-        """Return what a later attempt at the batch has to repeat, as any object that can be pickled; None for nothing.
+        """Return what a later attempt at the batch has to repeat, as an object that can be pickled. None means nothing.
 
         The object is stored durably before ``end_batch`` of any committer is called.
         """

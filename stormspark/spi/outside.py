@@ -1,9 +1,10 @@
 """Components with work outside of their worker: in a child process, a device, or a service that answers later.
 
 A batch ends when no worker has anything left to do. Without these classes a worker would overlook tuples that are processed
-outside. Their results would wait for the next batch, and nothing would hold back later tuples. So such a bolt tells the worker
-about its work outside. The worker gives the bolt only as many tuples as the bolt has room for, and waits for the bolt at the end
-of a superstep. Backpressure, transactions and the end of a run treat the bolt's unfinished tuples as tuples that wait.
+outside. The results of these tuples would wait for the next batch, and nothing would hold back later tuples. A bolt of these
+classes tells the worker about its work outside. The worker gives the bolt only as many tuples as the bolt has room for, and waits
+for the bolt at the end of a superstep. Backpressure, transactions and the end of a run treat the bolt's unfinished tuples as
+tuples that wait.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ Given: TypeAlias = tuple[tuple[Any, ...], TupleSource, Any]
 
 
 class LivesOutside(ABC):
-    """A mixin for a `Spout` or `Bolt` that owns something outside, such as a child process, which must not outlive it."""
+    """A mixin for a `Spout` or `Bolt` that owns something outside, such as a child process, and has to end it."""
 
     @abstractmethod
     def let_go(self) -> None:
-        """Release what is outside. Called when the instance ends without ``close`` or ``cleanup``.
+        """Release the things outside that the component owns. Called when the instance ends without ``close`` or ``cleanup``.
 
-        That is so when a new instance replaces this one, or when the engine is killed. This method may be called twice, and after
-        ``close`` or ``cleanup``.
+        This happens when a new instance replaces this one, or when the engine is killed. This method may be called twice, and
+        after ``close`` or ``cleanup``.
         """
 
 
 class WorksOutside(LivesOutside):
     """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
 
-    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. A bolt that
-    is an `AutoAckBolt` or a `BasicBolt` does not work outside, whatever it inherits.
+    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. An
+    `AutoAckBolt` or a `BasicBolt` is run as such, even if it also has this mixin.
 
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
 
-    #: What an error message names as the place of an exception in `take_in`, like the name of a method.
+    #: If `take_in` raises, the error message has these words instead of the name of a method.
     works_in = "what it has outside"
     #: The worker waits for such a bolt by `fileno`, so its executors never have threads of their own
     #: (`stormspark.worker.executors`).
@@ -56,23 +57,23 @@ class WorksOutside(LivesOutside):
     @property
     @abstractmethod
     def outside(self) -> int:
-        """The number of tuples in progress, for which a batch should wait. Tuples held on purpose do not count."""
+        """The number of tuples in progress, for which a batch should wait. Tuples that the bolt keeps on purpose do not count."""
 
     @abstractmethod
     def fileno(self) -> int:
-        """Return the descriptor that is readable when `take_in` has something to do, as for ``select.poll``; -1 if none."""
+        """Return a file descriptor that becomes readable when `take_in` has something to do; -1 if there is none."""
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether somebody outside may be waiting for an answer from this bolt. If so, the worker takes its input in at once.
+        """Whether somebody outside may be waiting for an answer from this bolt. If so, the worker does not delay `take_in`.
 
-        For the other bolts, the worker may then let input gather for some milliseconds.
+        If not, the worker may let input gather for some milliseconds.
         """
         return True
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once. If so, time that the worker waits counts as work of the bolt."""
+        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as its work."""
         return True
 
     @abstractmethod
@@ -83,20 +84,20 @@ class WorksOutside(LivesOutside):
     def take_in(self) -> int:
         """Process the answers that have come from outside, without waiting. Return how many tuples they finished.
 
-        Called when `fileno` is readable, and when the worker has waited for that in vain.
+        Called when `fileno` is readable, and also when the worker has waited for it in vain.
         """
 
 
 class KeepsOutside(WorksOutside):
     """A `WorksOutside` that keeps track of its unsettled tuples itself, and receives many tuples per call.
 
-    So its task does not keep track of them as well. The bolt receives the parts of each tuple (`Given`). It makes a `Tuple` only
-    for a user who sees the tuple, with ``Tuple(*given)``.
+    So its task does not keep track of these tuples. The bolt receives the parts of each tuple (`Given`). It makes a `Tuple` only
+    if user code sees the tuple, with ``Tuple(*given)``.
     """
 
     @property
     def keeps(self) -> bool:
-        """Whether the bolt gets its tuples by `execute_all`; if not, it gets them one by one, by ``execute``.
+        """Whether the engine calls `execute_all` with many tuples. If not, it calls ``execute`` with one tuple at a time.
 
         The task reads this once, before ``prepare``.
         """
@@ -111,7 +112,7 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Execute the first of these tuples, at most `room`. Return how many. An exception is attributed to the first tuple."""
+        """Execute the first of these tuples, at most `room`; return how many. An exception is attributed to the first tuple."""
 
     @abstractmethod
     def kept(self) -> list[tuple[Given, float]]:

@@ -21,10 +21,11 @@ class RangeSpout(SourceSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Return the first rows of a range and the rest of it: at most ``limit`` rows, each as (message id, columns).
+        """Return the first rows of a range, and the rest of the range. There are at most ``limit`` rows, each as (message id,
+        columns).
 
-        The rest is None if nothing is left. No rows and the same range mean that nothing was available now; the task
-        tries again later. Returns within some 50 ms if no data comes.
+        The rest is None if nothing is left. If no rows are available now, the result is no rows and the same range, and the task
+        tries again later. The method returns within some 50 ms even if no data comes.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """Reuses objects of the tuple path (`stormspark.tuple_path`) that no user code has kept.
 
 Users can't distinguish a reused object from a new one. The reference count shows whether anybody kept the object. Compiled
-modules use the C code of recycling.pxd in place of these functions; this module itself is never compiled.
+modules use the C code of recycling.pxd instead of this module, which itself is never compiled.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def refilled(
 ) -> tuple[Any, ...]:
     """Return an object of the tuple class ``kind`` with these values.
 
-    Before Python 3.14, the C code may put the values into ``last`` and return it. It does so if ``last`` is of this class and
-    has as many values, and only an attribute and a local variable of the caller refer to it.
+    Before Python 3.14, the C code may put the values into ``last`` and return it. It does so only if ``last`` is of this class
+    and has the same number of values, and if nothing but an attribute and a local variable of the caller refers to it.
 
     >>> refilled(tuple, None, ("storm", 3))
     ('storm', 3)

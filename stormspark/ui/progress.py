@@ -28,8 +28,8 @@ class Progress:
     topology: str
     seconds: float
     batches: int
-    #: The mean duration of the batches that ended in the last few seconds, or else of all batches. None before the first one
-    #: ends.
+    #: The mean duration of the batches that ended in the last few seconds. If none has ended, the mean of all batches; None
+    #: before the first batch ends.
     batch_ms: float | None
     #: ``execute`` calls of all bolts.
     executed_per_s: float
@@ -47,7 +47,7 @@ class Progress:
     paused: str | None = None
 
     def __str__(self) -> str:
-        """The progress line.
+        """Return the progress line.
 
         >>> print(Progress("words", 12.3, 14, 980.0, 412_300.4, 1000, 12_000, 1, 1000, 0))
         words 12 s  412,300 tuples/s  acked 12,000 (1,000/s)  failed 1  pending 1,000  batch 14: 980 ms
@@ -57,7 +57,7 @@ class Progress:
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
-        # This explains the rate, so it stands beside the rate. A narrow terminal cuts off the end of the line.
+        # The reason for a low rate stands beside the rate. A narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         paused = f"  paused {self.paused}" if self.paused else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
@@ -148,7 +148,7 @@ def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> st
     if bolt is None or pressure is None:
         return None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
-    if executed == executed_before:  # the first snapshot, or one very slow tuple: take the whole run
+    if executed == executed_before:  # the first snapshot, or a very slow tuple: use the mean of the run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None

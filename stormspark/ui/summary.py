@@ -42,7 +42,9 @@ def _latency(name: str) -> Callable[[ComponentStatistics], str]:
 
 
 def _failed(component: ComponentStatistics) -> str:
-    """Format how many tuples failed. For a spout, add how many were failed by a bolt, timed out, or were lost with a worker."""
+    """Format how many tuples failed. For a spout, add in brackets how many were failed by a bolt, timed out, or were lost with a
+    worker.
+    """
     if component.kind != "spout" or not component.failed:
         return f"{component.failed:,}"
     reasons = (component.failed_by_bolt, component.timed_out, component.worker_lost)

@@ -34,7 +34,7 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
 
 
 def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
-    """Return why a bolt slows spouts down: its queue is above its mark, or else the time per tuple and the waiting work.
+    """Return why a bolt slows spouts down: its queue if that is above its mark, else its time per tuple and its waiting work.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 98 MB of 100

@@ -1,7 +1,7 @@
 """Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C.
 
-`watch` has no clock of its own. It reads from the statistics how long the topology has run, and the topology itself does the
-waiting. So the tests need no sleep.
+`watch` has no clock of its own. It reads from the statistics how long the topology has run, and leaves the waiting to the
+topology. So the tests need no sleep.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Interrupts:
 
 
 class Idleness:
-    """Finds out when a topology has been idle for ``seconds``: nothing emitted, nothing pending, nothing queued.
+    """Finds out when a topology has been idle for ``seconds``, which means that nothing was emitted, pending or queued.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. So the time of the first batch does not
     count, and at least one batch must end within the idle time.

@@ -1,4 +1,4 @@
-"""What a component says itself about its code: the attribute ``waits`` of its class or of the instance (A16)."""
+"""Reads what a component declares about its own code: the attribute ``waits`` of its class or of the instance (A16)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class WaitsValueError(ValueError):
 
 
 def declared_waits(cls: type, own: object = None) -> bool | None:
-    """Return what a component says by ``waits``: True if it may wait, False if it only computes, None if it does not say.
+    """Return what a component declares by ``waits``: True if it may wait, False if it only computes, None if it declares nothing.
 
-    ``own`` is the attribute ``waits`` of the instance. It counts before that of the class if it is True or False; an instance may
-    keep something else under this name. A method or a property of this name says nothing. Any other value in a class is a
-    mistake. Raises `WaitsValueError`.
+    ``own`` is the attribute ``waits`` of the instance. If it is True or False, it overrides the attribute of the class. Any other
+    value is ignored, because an instance may keep something else under this name. In a class, a method or a property of this name
+    is ignored, too. Raises `WaitsValueError` for any other value in a class.
 
     >>> from stormspark import BasicBolt
     >>> class Slow(BasicBolt):
@@ -45,7 +45,7 @@ def declared_waits(cls: type, own: object = None) -> bool | None:
 
 
 def _is_code(value: object) -> bool:
-    """Whether a value of a class is a method, a property, or another descriptor."""
+    """Return whether a value of a class is a method, a property, or another descriptor."""
     return any("__get__" in namespace(one) for one in mro(type(value)))
 
 
@@ -61,7 +61,7 @@ def _message(cls: type, value: Any) -> str:
 
 
 def _line_of(cls: type) -> str:
-    """Return FILE:LINE of the class's line that sets ``waits``, or what is known of that."""
+    """Return FILE:LINE of the line in which the class sets ``waits``, or its module if the line can't be found."""
     with suppress(Exception):
         lines, first = inspect.getsourcelines(cls)
         at = next((n for n, line in enumerate(lines) if re.match(r"\s+waits\s*[:=]", line)), 0)

@@ -1,4 +1,4 @@
-"""Lists what is known of modules that are not the user's: which only compute, and which names and attributes may wait.
+"""Lists what is known of modules that the user has not written: which only compute, and which names and attributes may wait.
 
 The lists can't be complete. A module of Python itself that is on no list counts as one that may wait. All other modules
 that are on no list are unknown: the search follows their code, if it is written in Python.
@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 
 #: Modules in which all names only compute. Writing a line of a log counts as computing. Modules in C have a leading underscore,
-#: which is left out here.
+#: which this list leaves out.
 _COMPUTE = frozenset(
     """
     __future__ abc array ast base64 binascii bisect blake2 calendar cmath collections collections_abc colorsys
@@ -95,7 +95,7 @@ _ALIASES = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.pat
 #: Instances of classes in these packages hold no functions of users. Some hold locks or files, which do not count as waiting.
 _HOLD_NO_CODE = frozenset("io logging numpy os pandas pyarrow".split())
 
-#: Attributes of which the names alone show that code waits. Code that uses one of them may wait, whatever the object is.
+#: Attributes whose names alone show that code waits. Code that uses one of them may wait, whatever the object is.
 WAITING_NAMES = frozenset(
     """
     acquire as_completed blpop brpop call_soon_threadsafe communicate create_connection executemany executescript fetchall
@@ -112,12 +112,12 @@ _PYTHONS_FOLDER = os.path.dirname(os.__file__) + os.sep
 
 
 def is_stormspark(module: str) -> bool:
-    """Whether a module is one of this package."""
+    """Return whether a module belongs to this package."""
     return module == "stormspark" or module.startswith("stormspark.")
 
 
 def _is_pythons(top: str) -> bool:
-    """Whether a module is one of Python itself, and not a user's file of the same name."""
+    """Return whether a module is one of Python itself, and not a user's file of the same name."""
     if top not in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(top), "__file__", None)
@@ -125,7 +125,7 @@ def _is_pythons(top: str) -> bool:
 
 
 def _listed(module: str) -> str | None:
-    """Return the name under which a module is listed: its own name, or that of its package. None if it is on no list."""
+    """Return the name under which a module is listed, which is its own name or its package's name. None if it is on no list."""
     top, dot, rest = module.partition(".")
     if top in sys.stdlib_module_names:
         if not _is_pythons(top):
@@ -158,7 +158,7 @@ def verdict(module: str, name: str) -> Verdict:
 
 
 def module_verdict(module: str) -> Verdict:
-    """Return what is known of a module as a whole: it computes if all its names do.
+    """Return what is known of a module as a whole. The module only computes if all its names do.
 
     >>> module_verdict("math"), module_verdict("time")
     (<Verdict.COMPUTES: 'computes'>, <Verdict.WAITS: 'waits'>)
@@ -169,6 +169,6 @@ def module_verdict(module: str) -> Verdict:
 
 
 def holds_no_code(module: str) -> bool:
-    """Whether instances of a module's classes hold no code of users."""
+    """Return whether instances of a module's classes hold no code of users."""
     listed = _listed(module)
     return listed is not None and listed.partition(".")[0] in _HOLD_NO_CODE

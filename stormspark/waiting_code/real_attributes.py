@@ -1,4 +1,4 @@
-"""What an object and its class really have, whatever the class and its metaclass say. Nothing of the user's is called."""
+"""Reads what an object and its class really have, even if the class or its metaclass shows something else. No user code runs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def ids(*types: type) -> frozenset[int]:
     return frozenset(map(id, types))
 
 
-#: A descriptor of one of these types reads what an object really has.
+#: A descriptor of one of these types reads an object's real attribute, without user code.
 _READS = ids(GetSetDescriptorType, MemberDescriptorType)
 
 
 def mro(cls: type) -> tuple[type, ...]:
-    """Return the classes in which attributes of a class are looked up."""
+    """Return the classes in which Python looks up the attributes of a class, in order."""
     return cast("tuple[type, ...]", type.__dict__["__mro__"].__get__(cls))
 
 
@@ -72,7 +72,7 @@ def text(value: object) -> str:
 
 
 def attributes_of(value: object) -> dict[str, Any] | None:
-    """Return the attributes of an object that are in its ``__dict__``; None if that can't be read without calling its class."""
+    """Return the attributes of an object that are in its ``__dict__``; None if reading them would run code of its class."""
     for cls in mro(type(value)):
         reader = namespace(cls).get("__dict__")
         if reader is not None:

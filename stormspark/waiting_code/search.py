@@ -2,8 +2,8 @@
 
 The search reads bytecode and values. It calls none of the user's code: no function, no property, no ``__getattr__``. It follows
 everything that the component's methods name, and everything in the component's attributes. Whatever it does not understand counts
-as code that may wait. So if the search finds no reason, the code only computes. There is one exception: of an object that arrives
-in a tuple or in the configuration, the search knows only the names of the methods that are called.
+as code that may wait. So if the search finds no reason, the code only computes. There is one exception: if an object arrives in a
+tuple or in the configuration, the search knows only which of its methods are called.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use,
 
 __all__ = ["Findings", "look_through", "why_it_may_wait"]
 
-#: The most functions, and the most values of all kinds, that one search looks through. A component with more may wait.
+#: One search looks through at most this many functions, and at most this many values of all kinds. A component with more may
+#: wait.
 _MOST_FUNCTIONS = 5_000
 _MOST_VALUES = 100_000
 
@@ -59,9 +60,9 @@ _PLAIN = ids(
 )
 #: The types of members of a class that is written in C.
 _IN_C = ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-#: Names in a class's namespace that are about annotations. No method uses them.
+#: Names in a class's namespace that belong to annotations. No method uses them.
 _NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__"})
-#: Methods that are not called for each tuple. A component that says that it only computes may wait in them.
+#: Methods that are not called for each tuple. A component that declares that it only computes may still wait in them.
 _NOT_PER_TUPLE = frozenset(
     """
     __init__ __getstate__ __setstate__ __reduce__ activate cleanup close deactivate declare_output_fields
@@ -73,17 +74,17 @@ _NOT_PER_TUPLE = frozenset(
 class Findings(NamedTuple):
     """What the search has found out about a component's code."""
 
-    #: Why the code may wait; None if it only computes, or says so.
+    #: Why the code may wait; None if it only computes, or if the component declares that.
     reason: str | None
-    #: The use of something that is known to wait, in code that says that it only computes (``waits = False``); None if there is
-    #: none.
+    #: If the component declares that its code only computes (``waits = False``): a use of something that is known to wait.
+    #: Otherwise, or if there is no such use, None.
     contradiction: str | None = None
 
 
 def look_through(component: object) -> Findings:
     """Look through the code of a component.
 
-    Raises `WaitsValueError` if a class says something else by ``waits`` than True, False or None.
+    Raises `WaitsValueError` if a class sets ``waits`` to anything but True, False or None.
     """
     try:
         search = _Search(component)
@@ -124,9 +125,9 @@ class _MayWaitError(Exception):
 
 
 class _Place(NamedTuple):
-    """The place where a value is used, or the attribute that holds the value, for messages."""
+    """The place where a value is used, or the attribute that holds the value. Messages name the place."""
 
-    #: The method of the component that leads to the value; empty if an attribute of the component has it.
+    #: The method of the component that leads to the value; empty if an attribute of the component holds the value.
     method: str = ""
     #: The function that uses the value, if it is not the method itself.
     leads_to: str = ""
@@ -155,13 +156,13 @@ class _Place(NamedTuple):
 class _Search:
     """One search. It begins at a component, and looks at everything that the component uses.
 
-    ``only_known``: it believes no ``waits = False``, and stops only at what is known to wait, in methods that are called for each
-    tuple.
+    With ``only_known``, the search ignores ``waits = False``. It ends only at something that is known to wait, and only in
+    methods that are called for each tuple.
     """
 
     def __init__(self, component: object, *, only_known: bool = False) -> None:
         self._only_known = only_known
-        #: Whether the search has left something out because that says that it only computes.
+        #: Whether the search has skipped code because of ``waits = False``.
         self.believes = False
         self._to_do: deque[tuple[object, _Place]] = deque()
         #: All values found so far, by id. A value is kept here, so that no other value gets its id.
@@ -203,7 +204,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a user's function. Of a known one, follow only its defaults and closure, which may hold a user's function."""
+        """Follow a user's function. If it is a known function, follow only its defaults and closure."""
         module, name = text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
@@ -234,12 +235,12 @@ class _Search:
         self._check(module, function.__name__, place)
 
     def _unknown(self, place: _Place, what: str) -> None:
-        """End the search because nobody knows what is at this place, unless the search looks for what is known."""
+        """End the search, because the code at this place is unknown and may wait. With ``only_known``, go on."""
         if not self._only_known:
             place.stop(what)
 
     def _check(self, module: str, name: str, place: _Place) -> None:
-        """End the search unless this name of a module is known to compute, because its code can't be read."""
+        """Check a name of a module whose code can't be read. End the search unless the name is known to compute."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
@@ -318,7 +319,7 @@ class _Search:
         if holds_no_code(module_of(cls)):
             return
         if cls is cached_property:
-            self._add(attributes["func"], place)  # its lock does not count: nobody waits long for it
+            self._add(attributes["func"], place)  # its lock does not count, because nobody waits long for it
             return
         for name, one in dict.items(attributes):
             self._add(one, place.attribute(name))
@@ -327,7 +328,7 @@ class _Search:
                 self._add(one, place)
 
     def _says_that_it_computes(self, cls: type, own: object = None) -> bool:
-        """Whether a component says by ``waits`` that it only computes. Ends the search if it says that it may wait."""
+        """Return whether a component declares ``waits = False``. End the search if it declares ``waits = True``."""
         waits = declared_waits(cls, own)
         if waits is True and not self._only_known:
             msg = "its class says so (waits = True)"
@@ -337,7 +338,7 @@ class _Search:
 
 
 def _is_known(cls: type, place: _Place) -> bool:
-    """Whether a class is known to compute. Ends the search if it is known to wait."""
+    """Return whether a class is known to compute. End the search if it is known to wait."""
     known = verdict(module_of(cls), name_of(cls).partition(".")[0])
     if known is Verdict.WAITS:
         place.stop(f"{module_of(cls)}.{name_of(cls)}")

@@ -29,7 +29,7 @@ class NotImported(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One use of a value (``root``), of its attribute, of an attribute of that attribute, and so on."""
+    """One use of a value (``root``), or of ``root.a``, ``root.a.b`` and so on, where ``attributes`` has the names."""
 
     root: object
     #: The name of the value in the code; empty if it has none.
@@ -40,7 +40,7 @@ class Use(NamedTuple):
     line: int | None
 
 
-#: What a local name stands for: a value, and attributes of it.
+#: The meaning of a local name: a value, the value's name, and attributes of the value.
 _Meaning = tuple[object, str, tuple[str, ...]]
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}
@@ -62,7 +62,9 @@ _MOVES = {"SWAP", "POP_TOP", "COPY", "EXTENDED_ARG"}
 
 
 def module_dict(module: ModuleType) -> dict[str, Any]:
-    """Return the names of a module. Import nothing, even if the module is a lazy one, which is only imported when it is used."""
+    """Return the names of a module. This imports nothing, even if the module is a lazy one, which Python imports at its first
+    use.
+    """
     found: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
     return found
 
@@ -92,7 +94,7 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
     local = dict(around)
     constants: list[Any] = [None, None]
     importing: tuple[object, str] | None = None
-    #: The value that the last instruction has loaded, and attributes of it so far.
+    #: The value that the last instruction has loaded, and the attributes that were loaded from it so far.
     loaded: _Meaning | None = None
     called = False
     line: int | None = code.co_firstlineno
@@ -152,7 +154,7 @@ def _line(instruction: dis.Instruction) -> int | None:
 
 
 def _is_call(instruction: dis.Instruction) -> bool:
-    """Whether the attribute is loaded as a method that is called at once."""
+    """Return whether the attribute is loaded as a method that is called at once."""
     if instruction.opname == "LOAD_ATTR":
         return sys.version_info >= (3, 12) and bool((instruction.arg or 0) & 1)
     return instruction.opname == "LOAD_METHOD" or bool((instruction.arg or 0) & 1)

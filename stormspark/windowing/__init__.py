@@ -1,4 +1,5 @@
-"""Windows over tuples: which tuples they contain, when they fire, and when a tuple leaves its last window (C23-C34).
+"""Windows over tuples. This package decides which tuples a window has, when it fires, and when a tuple leaves its last window
+(C23-C34).
 
 Times are integers, in epoch milliseconds. The package is pure: it has no clock and no timers, and its *items* can be any objects.
 `ProcessingTimeWindows` receives the time with every item, and also at the end of every period. `EventTimeWindows` receives the

@@ -6,9 +6,9 @@ A watermark says that all tuples up to a time have come. Then the windows up to 
   rounded up to a multiple (C32). After a gap without tuples, the next timestamp is rounded up in the same way.
 - If the slide is n tuples, a window ends with every n-th tuple (C33).
 
-Tuples are counted by their timestamps, and are in this order in their window. So the contents of a window do not depend on when
-the watermarks came. Storm goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the
-window by more than the lag. If one stream is ahead of another, Storm may expire tuples that no window has had.
+Windows count and order tuples by their timestamps. So the contents of a window do not depend on when the watermarks came. Storm
+goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the window by more than the lag. If
+one stream is ahead of another, Storm may expire tuples that were in no window.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
 #: If the length is a count, no window is empty after the first item. Storm fires a window at every slide, even if it has no new
-#: item. Here at most this many windows in a row fire without a new item, because otherwise a timestamp far in the future would
+#: item. In stormspark at most this many windows in a row fire without a new item. Otherwise a timestamp far in the future would
 #: keep a task busy for ever.
 _MOST_REPEATS = 1000
 
@@ -59,7 +59,7 @@ class EventTimeWindows(Generic[_T]):
         self._next_end = 0
 
     def add(self, item: _T, timestamp: int) -> bool:
-        """Hold ``item``; return false if the item is late, which means older than the last watermark (C31).
+        """Hold ``item`` and return true. If the item is late (older than the last watermark), only return false (C31).
 
         If windows don't overlap, an item whose timestamp equals the watermark is also late, once its window has fired.
         Storm acks such an item, and puts it into no window.
@@ -82,7 +82,7 @@ class EventTimeWindows(Generic[_T]):
     def restore(self, progress: tuple[Any, ...]) -> None:
         """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        The new windows begin where the last old one ended, and have all items that no window has had.
+        The new windows begin where the last old one ended, and contain all items that were in no window so far.
         """
         self._watermark, self._next_end, *lengths = progress
         if not lengths or lengths[0] == self._lengths:
@@ -119,7 +119,7 @@ class EventTimeWindows(Generic[_T]):
                 self._next_end = end + slide
                 yield window
             elif (ahead := held.seen) < held.until(watermark):
-                # All items from here on are later than `end`. Continue with the end of the next window that has a new item.
+                # All remaining items are later than `end`. Continue with the end of the next window that has a new item.
                 self._next_end = -(-held.time(ahead) // slide) * slide
             else:
                 if window is not None:

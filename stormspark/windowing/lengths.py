@@ -92,7 +92,7 @@ def _milliseconds(n: float, unit: int) -> int:
 
 
 def as_length(value: object, name: str) -> Length:
-    """Return ``value`` as a length that a window can have. Raises `InvalidTopologyError`, whose message calls it ``name``.
+    """Return ``value`` as a length that a window can have. Raises `InvalidTopologyError`, whose message calls the value ``name``.
 
     >>> as_length(timedelta(seconds=2), "length")
     Duration(value=2000)

@@ -1,8 +1,8 @@
-"""Keeps the items of windows in pages, which the caller stores, so that a batch writes only the pages that it changed.
+"""Keeps the items of windows in pages, which the caller stores. So a batch writes only the pages that it changed.
 
 `PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
-leave in the order of their times. No new item is earlier than one that has left (in event time it would be late). So one key, the
-``cut``, separates the items that have left from those that are held. A page is written again after new items went into it, and
+leave in the order of their times. No new item is earlier than an item that has left (in event time it would be late). So one key,
+the ``cut``, separates the items that have left from those that are held. A page is written again when new items went into it, or
 when only a quarter of its items is left.
 
 A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
@@ -25,7 +25,7 @@ from stormspark.windowing.window import Window
 __all__ = ["ItemsOfPages", "PagedItems", "Rows"]
 
 _T = TypeVar("_T")
-#: The time and the number of an item. Items of the same time are in the order of their numbers, which is that of arrival.
+#: The time and the number of an item. Items of the same time are in the order of their numbers, which is the order of arrival.
 Key: TypeAlias = tuple[int, int]
 #: The number of items per page.
 _PAGE = 256
@@ -33,7 +33,7 @@ _BEFORE_ALL: Key = (-1, -1)
 
 
 class Rows(NamedTuple, Generic[_T]):
-    """Items of a page, in order: their times, their numbers in the order of arrival, and the items themselves."""
+    """Items of a page, in the order of their keys: the items' times, their numbers, and the items themselves."""
 
     times: list[int]
     numbers: list[int]
@@ -59,9 +59,9 @@ class _Page(Generic[_T]):
 class PagedItems(Generic[_T]):
     """Items for windows of ``length``, in pages of ``page`` items.
 
-    ``load`` returns the rows of a page that was written. About ``most`` items of written pages are kept in memory, or all if
-    ``most`` is None. Pages that changed since the last call of `changes` are always in memory. If ``most`` is given, windows
-    hold `ItemsOfPages`, and do not know which items are new or expired.
+    ``load`` is a function that returns the rows of a written page, given the page's number. About ``most`` items of written pages
+    are kept in memory, or all if ``most`` is None. Pages that changed since the last call of `changes` are always in memory. If
+    ``most`` is given, windows hold `ItemsOfPages`, and do not know which items are new or expired.
 
     >>> from stormspark.windowing import Count, ProcessingTimeWindows
     >>> written = {}
@@ -129,7 +129,7 @@ class PagedItems(Generic[_T]):
         return count
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
         for times, _, _ in self._runs():
             if position < len(times):
                 return times[position]
@@ -164,7 +164,9 @@ class PagedItems(Generic[_T]):
     # -- storing the pages -----------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:
-        """Return the pages to write, with their numbers, and the numbers of the pages that became empty since the last call."""
+        """Return the pages to write, with their numbers. Also return the numbers of the pages that became empty since the last
+        call.
+        """
         changed = []
         for page in self._pages:
             if page.left * 4 >= page.size * 3:
@@ -181,7 +183,7 @@ class PagedItems(Generic[_T]):
         return changed, gone
 
     def close(self, number: int) -> None:
-        """Add no more items to page ``number``, because it is large already."""
+        """Put no more items into page ``number``, because the page is large already."""
         if self._open is not None and self._open.number == number:
             self._open = None
 
@@ -195,7 +197,7 @@ class PagedItems(Generic[_T]):
         self.seen, self._cut, self._next_number, self._next_page = progress
 
     def hold(self, number: int, rows: Rows[_T]) -> None:
-        """Hold a page that was written. Call this in the order of the pages' numbers."""
+        """Add a page that was written earlier. Call this in the order of the pages' numbers."""
         keys = list(zip(rows.times, rows.numbers, strict=True))
         left = bisect_right(keys, self._cut)
         page = _Page(number, rows, len(keys), left, keys[min(left, len(keys) - 1)], keys[-1])
@@ -244,7 +246,7 @@ class PagedItems(Generic[_T]):
         return expired
 
     def _stays(self, page: _Page[_T]) -> bool:
-        """Whether any item of a page is left after the cut has moved."""
+        """Return whether any item of a page is left after the cut has moved."""
         if page.last > self._cut:
             times, numbers, _ = self._ordered(page)
             page.left = bisect_right(range(page.size), self._cut, key=lambda at: (times[at], numbers[at]))
@@ -259,7 +261,7 @@ class PagedItems(Generic[_T]):
         return False
 
     def _runs(self) -> Iterator[Rows[_T]]:
-        """Yield all held items in order, some at a time."""
+        """Yield all held items in order, in blocks."""
         pages = sorted(self._pages, key=attrgetter("first"))
         # (Time, number, item) of pages that overlap. No two numbers are equal, so a comparison never reaches the items.
         merged: list[tuple[int, int, _T]] = []
@@ -295,7 +297,9 @@ class PagedItems(Generic[_T]):
         return rows
 
     def _remember(self, page: _Page[_T]) -> None:
-        """Note that a page is in memory and may be unloaded. If too many are, unload those that were not used for longest."""
+        """Note that a page is in memory and may be unloaded. If too many pages are in memory, unload those whose last use was
+        longest ago.
+        """
         self._loaded[page.number] = page
         self._in_memory += page.size
         while self._most is not None and self._in_memory > self._most and len(self._loaded) > 1:
@@ -311,7 +315,7 @@ class PagedItems(Generic[_T]):
 class ItemsOfPages(Sequence[_T]):
     """The items of a window, which are read page by page while that window is executed.
 
-    Once another item is held, or an item has left, reading raises RuntimeError.
+    Once an item has been added to the held items, or has left them, reading raises RuntimeError.
     """
 
     def __init__(self, held: PagedItems[_T], count: int) -> None:
@@ -331,7 +335,7 @@ class ItemsOfPages(Sequence[_T]):
     def __getitem__(self, position: slice) -> tuple[_T, ...]: ...
 
     def __getitem__(self, position: int | slice) -> _T | tuple[_T, ...]:
-        """Return one item, or for a slice a tuple of items. This also reads all earlier items of the window."""
+        """Return one item, or a tuple of items for a slice. This also reads all earlier items of the window."""
         self._check()
         if isinstance(position, slice):
             wanted = range(self._count)[position]

@@ -42,7 +42,7 @@ class ProcessingTimeWindows(Generic[_T]):
         self._length = length.value
         self._lengths = (length, slide)
         self._tumbling = type(length) is type(slide) and slide.value >= length.value
-        # If a timer is late, its window is longer. So it is not known beforehand which item is the window's oldest.
+        # If a timer is late, its window is longer. So the oldest item of a window is not known beforehand.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
         self._uncompacted = 0
@@ -63,16 +63,16 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ends one millisecond ago, because more items may come in the present millisecond. If the length
-        is a duration, the window begins at the end of the last window, plus the slide, minus the length, even if the timer is
-        late or early. So a tumbling window begins where the last one ended, and no item is omitted or repeated. The first window
-        takes all items (C29).
+        With a timer, the window ended one millisecond ago, because more items may come in the present millisecond. If the length
+        is a duration, the window begins at the last window's end + slide - length, even if the timer is late or early. So a
+        tumbling window begins where the last one ended, and no item is omitted or repeated. The first window takes all items
+        (C29).
         """
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # More items than the slide were added only if the slide was longer before a restart. Then each further item makes
-            # another window due.
+            # More items than the slide were added only if the slide was longer before a restart. In that case each further item
+            # makes another window due.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
         self._added = 0
@@ -91,7 +91,7 @@ class ProcessingTimeWindows(Generic[_T]):
     def restore(self, progress: tuple[Any, ...]) -> None:
         """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        The new windows have all items that no window has had.
+        The new windows contain all items that were in no window so far.
         """
         self._added, self._last_end, *lengths = progress
         if lengths and lengths[0] != self._lengths:

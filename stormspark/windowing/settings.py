@@ -73,9 +73,9 @@ class WindowSettings:
     ) -> None:
         """Raise `InvalidTopologyError` for settings that can't work (C26).
 
-        A tuple is acked when it leaves its last window, so its tree is open for length + slide. If these are durations, their sum
-        must not exceed the message timeout (None: no timeout). If they are counts, their sum must not exceed the number of trees
-        that may be open (None or 0: no limit).
+        A tuple is acked when it leaves its last window, so its tree may be open for length + slide. If these are durations, their
+        sum must not exceed the message timeout (None: no timeout). If they are counts, their sum must not exceed the number of
+        trees that may be open (None or 0: no limit).
         """
         if self.late_stream is not None and not event_time:
             msg = (

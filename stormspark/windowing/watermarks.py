@@ -48,7 +48,9 @@ class Watermarks:
         return self._last, {stream: time for stream, time in self._greatest.items() if time is not None}
 
     def restore(self, progress: tuple[Any, ...]) -> None:
-        """Continue from `progress`. A new stream has to deliver a tuple before there is a watermark. Old streams don't count."""
+        """Continue from `progress`. A new stream must deliver a tuple before there is a watermark. Streams that are no longer
+        read are dropped.
+        """
         self._last, greatest = progress
         for stream in self._greatest:
             self._greatest[stream] = greatest.get(stream)

@@ -18,9 +18,9 @@ _T = TypeVar("_T")
 class Window(Generic[_T]):
     """A window as it fires (C24).
 
-    ``new`` are the items that no window had before. ``expired`` are the items that have left since the last evaluation.
-    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a
-    timer ends the window and is late or early, the first item may be earlier or later than ``start`` by as much.
+    ``new`` are the items that were in no window before. ``expired`` are the items that have left since the last evaluation.
+    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a timer
+    ends the window, it may be late or early. Then the first item may be earlier or later than ``start``.
     """
 
     items: Sequence[_T]
@@ -33,7 +33,7 @@ class Window(Generic[_T]):
 class Items(Protocol[_T]):
     """Items held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
 
-    #: How many of the first items a window has had.
+    #: How many items, counted from the first, have been in a window.
     seen: int
 
     def __len__(self) -> int: ...
@@ -45,13 +45,13 @@ class Items(Protocol[_T]):
         """Return how many items have this time or an earlier one."""
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
         """Expire items that are too old at ``end``, and return the window of the first ``reach`` items."""
 
     def compact(self, end: int) -> None:
-        """Expire items that no window from ``end`` on can have, if that is worth the effort."""
+        """Expire items that can be in no window that ends at ``end`` or later, if that is worth the effort."""
 
     def drop(self) -> None:
         """Remove the items of the last window."""
@@ -60,7 +60,7 @@ class Items(Protocol[_T]):
 class Held(Generic[_T]):
     """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each leaving item once.
 
-    Invariant: the first ``seen`` items are exactly those that a window has had and that the next window may have again.
+    Invariant: the first ``seen`` items are exactly those that were in a window and may be in the next window, too.
 
     All work is linear in the number of added items and in the sizes of windows. Items out of order are sorted only when
     their order matters, all at once. The memory of items that have left is freed when they are half of all items.
@@ -95,7 +95,7 @@ class Held(Generic[_T]):
         return bisect_right(self._times, time, self._first) - self._first
 
     def time(self, position: int) -> int:
-        """Return the time of an item."""
+        """Return the time of the item at ``position``."""
         self._put_in_order()
         return self._times[self._first + position]
 
@@ -108,7 +108,7 @@ class Held(Generic[_T]):
         before = max(0, self.seen - gone)
         self._leave(gone)
         self.seen = left = reach - gone
-        # Like Storm, forget what expired before a window that turns out to be empty (C28).
+        # Like Storm, forget the items that expired before an empty window (C28).
         expired, self._expired = tuple(self._expired), []
         if not left:
             return None
@@ -117,7 +117,7 @@ class Held(Generic[_T]):
         return Window(items, items[before:], expired, start, end)
 
     def compact(self, end: int) -> None:
-        """Expire items that no window from ``end`` on can have (C33)."""
+        """Expire items that can be in no window that ends at ``end`` or later (C33)."""
         gone = self._too_old(end, len(self), None)
         self.seen = max(0, self.seen - gone)
         self._leave(gone)
