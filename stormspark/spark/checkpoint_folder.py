@@ -53,8 +53,8 @@ class CheckpointFolder:
     def acker_journal(self, spool: Path) -> JournalFiles:
         """The files of the durable acker's journal. Raises OSError.
 
-        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the acker query reads copies in this
-        folder.
+        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the files are copied to this folder, and
+        the acker query reads the copies.
         """
         folder = f"{self._location}/stormspark/acker/journal"
         return (
@@ -65,7 +65,7 @@ class CheckpointFolder:
 
     @property
     def old_acker_table(self) -> str:
-        """The location of an earlier stormspark's acker table, for delta-rs."""
+        """The location of an earlier stormspark's acker table, in the form that delta-rs needs."""
         return f"{self._location}/stormspark/acker/log"
 
     @property
@@ -75,12 +75,12 @@ class CheckpointFolder:
 
     @property
     def state_table(self) -> str:
-        """The location of the state table, for delta-rs."""
+        """The location of the state table, in the form that delta-rs needs."""
         return f"{self._location}/stormspark/state"
 
     @property
     def state_table_for_spark(self) -> str:
-        """The location of the state table, for Spark."""
+        """The location of the state table, in the form that Spark needs."""
         return self._for_spark("stormspark/state")
 
     @property
@@ -102,7 +102,10 @@ class CheckpointFolder:
         return 0 if found is None else int(found[COMMIT])
 
     def last_offset(self, checkpoint: str) -> Any:
-        """The end offset of the last committed batch of a query with one source; None if there is no such batch."""
+        """Return the offset at which a query's last committed batch ended; None if there is no such batch.
+
+        The query has one source.
+        """
         batch = self._last_commit(checkpoint)
         if batch < 0:
             return None
@@ -110,7 +113,7 @@ class CheckpointFolder:
         return json.loads(text.splitlines()[-1])
 
     def has_old_acker(self) -> bool:
-        """Whether an earlier stormspark has kept open rows here."""
+        """Whether an earlier stormspark has kept open rows in this folder."""
         return "_delta_log" in HadoopFolder(self._session, self._for_spark("stormspark/acker/log")).names()
 
     def forget_old_acker(self) -> None:
@@ -138,7 +141,7 @@ class CheckpointFolder:
 
 
 class _HadoopControlFile:
-    """The control file behind a URL."""
+    """A control file at a URL."""
 
     _NAME = "control.json"
 

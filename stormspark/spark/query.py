@@ -55,8 +55,8 @@ def data_query(
 ) -> DataFrame:
     """Make the streaming DataFrame whose every micro-batch is one batch of the topology.
 
-    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. Superstep 0 has their
-    partitions, beside the partitions of the tick rows.
+    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. The partitions of superstep 0
+    are those of these streams and those of the tick rows.
     """
     if available_now:
         ticks = endless_ticks(session, plan.workers)
