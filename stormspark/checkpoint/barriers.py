@@ -1,4 +1,4 @@
-"""Barriers: named steps of the commit protocol at which tests kill or hold a process.
+"""Barriers: named steps of the commit protocol at which a test can kill a process or make it wait.
 
 A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named after a barrier. The first process that
 reaches this barrier renames the file to ``BARRIER.PID.here`` and kills itself, as ``kill -9`` would. If the file is not
