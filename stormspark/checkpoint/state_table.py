@@ -1,8 +1,8 @@
 """The state table: an append-only Delta table with a topology's state. Each batch is one commit.
 
-    workers: write_changes(...)    each writes one file to disk; the file is not part of the table yet driver:  commit(txid,
-    files)   writes one entry of Delta's log, so it has all of the batch, or nothing tasks:   restore(...)          reads the
-    newest value of each key as of a batch
+    workers: write_changes(...)    each writes one file to disk; the file is not part of the table yet
+    driver:  commit(txid, files)   writes one entry of Delta's log, with all of the batch or nothing
+    tasks:   restore(...)          reads the newest value of each key as of a batch
 
 **The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. One log entry has both
 the files and the number of a batch, so a crash leaves both or neither. The driver commits a batch only on top of the

@@ -153,7 +153,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Set up the outbox, from which rows are delivered after their batch's commit. Called only if batches are transactions."""
+        """Set up the outbox, which delivers rows after their batch's commit. Called only if batches are transactions."""
         self._outbox = Outbox(state, self._deliver, most_bytes=_MOST_WAITING)
 
     def pre_save(self, checkpoint_id: int) -> None:

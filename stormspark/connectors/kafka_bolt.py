@@ -254,7 +254,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Keep the task's state, which exists only if batches are transactions. After `with_transactions`, make the outbox, too."""
+        """Keep the task's state, which exists only if batches are transactions. After `with_transactions`, make the outbox."""
         self._state = state
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
