@@ -41,13 +41,13 @@ class ControlFile(Protocol):
     """The storage of the control file: a local folder, or any place to which Spark can write a checkpoint."""
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
 
     def write(self, data: bytes) -> None:
         """Replace the file, so that a reader sees either the whole old file or the whole new one."""
 
     def __str__(self) -> str:
-        """The checkpoint folder, for messages."""
+        """Return the name of the checkpoint folder, for messages."""
 
 
 class LocalControlFile:
@@ -58,7 +58,7 @@ class LocalControlFile:
         self._path = checkpoint / "stormspark" / "control.json"
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:

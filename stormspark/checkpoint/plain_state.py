@@ -173,7 +173,7 @@ def find_state(
 
 
 def state_in(table: ReadableTable, component: str, txid: int | None = None) -> StateOfComponent:
-    """Like `find_state`, but from a table that is open already."""
+    """Do the same as `find_state`, for a table that is already open."""
     location = table.location
     as_of = table.last_txid if txid is None else txid
     if as_of < 0:

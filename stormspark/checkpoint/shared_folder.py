@@ -58,7 +58,7 @@ class SharedFolder:
         return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
-        """Whether the driver itself can't read its token, because the storage can't be reached."""
+        """Whether the driver itself can't read its own token now, because the storage can't be reached."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:

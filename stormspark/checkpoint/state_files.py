@@ -376,7 +376,7 @@ def write_rows(
     txid: int,
     storage_options: Mapping[str, str] | None = None,
 ) -> FileDescription:
-    """Like `write_changes`, for changes that are rows already (`rows_of`)."""
+    """Do the same as `write_changes`, for changes that are already rows (`rows_of`)."""
     path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
     try:
         writer = _FileWriter(Folder(location, storage_options), path)
@@ -393,7 +393,7 @@ def write_rows(
 
 
 def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) -> ChangedRows | None:
-    """Like `write_changes`, but return the changes for the driver to write. Return None if nothing changed.
+    """Return the changes of a worker's tasks in a batch, for the driver to write. Return None if nothing changed.
 
     >>> found = changed_rows([TaskChanges("count", 3, [(b"storm", b"1")])], generation=0, txid=7)
     >>> found.table().to_pylist()

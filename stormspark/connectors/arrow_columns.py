@@ -28,7 +28,7 @@ def columns_of(
     ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', but the column's type is int64"])
     """
     reasons: dict[int, str] = {}
-    known: set[Fields] = set()  # lists of fields that were checked: all of them are columns
+    known: set[Fields] = set()  # the fields of earlier tuples, if columns exist for all of them
     for position, tup in enumerate(tuples):
         if tup.fields not in known:
             reason = _unknown(tup, schema)

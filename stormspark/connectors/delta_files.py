@@ -39,7 +39,7 @@ class StagedFile(NamedTuple):
 
 
 class StagedRows(NamedTuple):
-    """The files with a batch's rows for the table: plain data that can be kept in a state."""
+    """Describes the files with a batch's rows for the table. It is plain data that can be stored in a state."""
 
     files: tuple[StagedFile, ...]
     #: The schema of the rows, including the partition columns.

@@ -129,7 +129,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def with_max_open_files(self, count: int) -> Self:
         """Set how many files a task keeps open, 50 by default.
 
-        When a task needs another file, it finishes the file that has gone longest without a tuple.
+        When a task needs one more file, it finishes the file that got no tuple for the longest time.
         """
         if count < 1:
             msg = f"FileBolt needs at least one open file, got {count!r} (K10)"

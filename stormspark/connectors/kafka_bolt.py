@@ -52,7 +52,7 @@ class FieldNameTopicSelector:
     default: str | None = None
 
     def __call__(self, tup: Tuple) -> str | None:
-        """The topic of a tuple."""
+        """Return the topic of a tuple."""
         topic = tup.get(self.field, self.default)
         return None if topic is None else str(topic)
 
@@ -65,7 +65,7 @@ class FieldIndexTopicSelector:
     default: str | None = None
 
     def __call__(self, tup: Tuple) -> str | None:
-        """The topic of a tuple."""
+        """Return the topic of a tuple."""
         topic = tup[self.index] if self.index < len(tup) else self.default
         return None if topic is None else str(topic)
 
@@ -356,7 +356,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait some seconds for messages that are not delivered yet. Messages in an outbox stay there for the next start."""
+        """Wait some seconds for messages that are not delivered yet. Messages in the outbox stay in it until the next start."""
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):

@@ -54,7 +54,7 @@ class TransactionalProducer:
         self.name, self._logger = name, logger
         self._properties = {
             "transaction.timeout.ms": _TRANSACTION_MS,
-            # Otherwise some calls wait a minute for a broker that is gone, whatever their timeout.
+            # Otherwise some calls wait a minute for a broker that does not answer, even if they have a shorter timeout.
             "socket.timeout.ms": max(1000, int(block_secs * 1000)),
             # When a transaction begins, the coordinator may need some ms more to end the last one. So retry soon.
             "retry.backoff.ms": 20,

@@ -148,7 +148,7 @@ class TopologyStatistics:
 
 
 def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
-    """Return which bolts held back which spouts, the waiting tuples and the marks, and the last changes of limits."""
+    """Return which bolts hold back which spouts, how many tuples wait, the water marks, and the last changes of limits."""
     return {
         "limit_changes": pressure.limit_changes,
         "spouts": {

@@ -90,7 +90,8 @@ def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterat
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query has read this whole version: its first batch reads up to a thousand files, and the table never has more.
+            # The query has read all files of this version, because its first batch reads up to a thousand files, and the table
+            # never has more.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

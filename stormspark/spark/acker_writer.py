@@ -24,7 +24,7 @@ __all__ = ["AckerWriter"]
 class AckerWriter:
     """The writer of one driver.
 
-    Any thread may use `close` and `tried`. The rest is for the thread of the data query, the query that runs the topology.
+    Any thread may use `close` and `tried`. The other methods are for the thread of the data query, which runs the topology.
 
     If a commit raises an error, it may be written or not. The writer finds that out as soon as it can read the journal again.
     Until then the workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer

@@ -159,7 +159,7 @@ class Assignments:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """Record that the forwarder that was to start a worker is gone.
+        """Record that the forwarder that had the order to start a worker has ended.
 
         If the worker's process has not started, another forwarder may start it.
         """

@@ -1,7 +1,7 @@
 """Decides whether network traffic has to be encrypted, and makes the certificate for it.
 
-If Spark is configured to encrypt the traffic between its processes, stormspark encrypts its own network traffic, too. If it
-can't, it rejects the topology.
+If Spark is configured to encrypt the traffic between its processes, stormspark encrypts its own network traffic, too. If
+stormspark can't encrypt, it rejects the topology.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class CheckpointFolder:
         return self._for_spark("spark")
 
     def acker_journal(self, spool: Path) -> JournalFiles:
-        """The files of the durable acker's journal. Raises OSError.
+        """Return the files of the durable acker's journal. Raises OSError.
 
         ``spool`` is a local folder of this driver. If only Spark can reach the journal, the files are copied to this folder, and
         the acker query reads the copies.
@@ -89,7 +89,7 @@ class CheckpointFolder:
         return self._for_spark("stormspark/acker/records")
 
     def last_committed_batch(self) -> int:
-        """The last batch of the data query that Spark has committed; -1 if there is none."""
+        """Return the last batch of the data query that Spark has committed; -1 if there is none."""
         return self._last_commit(self.spark)
 
     def has_acker_state(self) -> bool:
@@ -97,7 +97,7 @@ class CheckpointFolder:
         return self._last_commit(self.acker_query) >= 0
 
     def acker_position(self) -> int:
-        """The last commit of the journal that is in the acker query's state; 0 if there is none."""
+        """Return the number of the last commit of the journal that is in the acker query's state; 0 if there is none."""
         found = self.last_offset(self.acker_query)
         return 0 if found is None else int(found[COMMIT])
 
@@ -128,11 +128,11 @@ class CheckpointFolder:
 
     def _for_spark(self, name: str) -> str:
         folder = f"{self._location}/{name}"
-        # Spark would look for a local path without a scheme in the cluster's default file system.
+        # If a local path has no scheme, Spark looks for it in the cluster's default file system.
         return Path(folder).as_uri() if self._local else folder
 
     def control_file(self) -> ControlFile:
-        """The control file of this folder."""
+        """Return the control file of this folder."""
         return (
             LocalControlFile(Path(self._location))
             if self._local
@@ -150,7 +150,7 @@ class _HadoopControlFile:
         self._folder = HadoopFolder(session, f"{location}/stormspark")
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
         return self._folder.read(self._NAME) if self._NAME in self._folder.names() else None
 
     def write(self, data: bytes) -> None:

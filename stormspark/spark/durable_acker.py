@@ -159,7 +159,7 @@ class DurableAcker:
         return self._query
 
     def pending(self) -> DataFrame | None:
-        """The open records as of the acker query's last batch; None if it has had no batch."""
+        """Return the open records as of the acker query's last batch; None if this query has had no batch."""
         if self._query is None or not self._folder.has_acker_state():
             return None
         return open_records(self._session, self._folder.acker_query)
@@ -199,7 +199,7 @@ class DurableAcker:
         except (PySparkException, Py4JError) as error:
             msg = f"the acker query of {self._plan.topology} can't run: {str(error)[:1000]}"
             raise CheckpointError(msg) from error
-        # In the progress of a query that begins, the offset is the string "null".
+        # While a query has no offset yet, its progress has the string "null" in place of the offset.
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
             # The query's last batch starts where the previous batch ended. So everything before this start is committed.
@@ -331,7 +331,8 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
         "spark.sql.streaming.metricsEnabled": False,
-        # RocksDB keeps a million open records off the heap, and writes only what changed in a batch.
+        # RocksDB keeps open records, which may be a million, off the JVM's heap. After a batch it writes only the changed
+        # records.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

@@ -32,7 +32,7 @@ class Executor(NamedTuple):
 
 
 class Executors:
-    """The Spark executors of the application of ``spark``, a classic session."""
+    """The Spark executors of one application. ``spark`` is a classic session of this application."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext
@@ -48,7 +48,7 @@ class Executors:
         self.dynamic = self._conf.get(f"{_DYNAMIC}.enabled") == "true"
 
     def active(self) -> list[Executor]:
-        """The executors that have registered and were not lost since."""
+        """Return the executors that have registered and were not lost since."""
         return [
             Executor(
                 one.id(),
@@ -105,7 +105,7 @@ class Executors:
     def requested_slots(self) -> int | None:
         """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
 
-        A standalone cluster may have fewer cores than an application requests, and then gives it fewer.
+        If a standalone cluster has fewer cores than an application requests, the application gets fewer.
         """
         now = [one.slots for one in self.active()]
         requested = self.to_come()
@@ -115,7 +115,7 @@ class Executors:
         if now:
             each = max(now)
         elif cores is not None or self._master.startswith(("yarn", "k8s:")):
-            each = slots(cores or 1, self._conf)  # one core is Spark's default there
+            each = slots(cores or 1, self._conf)  # one core is the default on such a cluster
         else:
             return None
         count = max(requested or 0, len(now), 1)

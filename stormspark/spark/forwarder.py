@@ -419,10 +419,10 @@ def _lost(
 
 
 def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
-    """Offer this Spark executor to nimbus, and wait until tasks on the other Spark executors have made offers, too.
+    """Offer this Spark executor to nimbus. Wait until tasks on the other Spark executors have made offers, too.
 
-    Return the workers that are to live here, each with a function that starts it. Raises `WorkerLostError` if the attempt
-    is over.
+    Return the workers that nimbus has given to this Spark executor, each with a function that starts it. Raises `WorkerLostError`
+    if the attempt is over.
     """
     jvm = executor_jvm()
     if jvm is None:

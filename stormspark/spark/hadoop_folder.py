@@ -67,7 +67,7 @@ class HadoopFolder:
                 raise
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a folder with everything in it, if it is there."""
+        """Delete a file, or a folder with everything in it, if it exists."""
         with _os_errors():
             self._files.delete(self._path(name))
 

@@ -1,9 +1,9 @@
 """Nimbus: the small server in the driver that knows where the workers are, and gives them their orders.
 
-It does for one topology what Storm's nimbus and supervisors do for a cluster; Spark does the rest. A forwarder asks
-nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is
-ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a
-worker in a wrong state.
+It does for one topology what Storm's nimbus and supervisors do for a cluster, except for the work that Spark does. A forwarder
+asks nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is ready,
+and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a worker in a wrong
+state.
 
 Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. A
 connection's first message shows whether a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's
@@ -472,7 +472,7 @@ class Nimbus:
             state,
             "" if self._shared is None else self._shared.place,
         )
-        # If the worker is gone already, the caller's next `recv` finds that out.
+        # If the worker's process has already ended, the caller's next `recv` finds that out.
         with contextlib.suppress(OSError):
             for message in (welcome, *adoptions):
                 link.connection.send(message)

@@ -1,8 +1,8 @@
 """Placement: starts workers evenly over the Spark executors, in a Spark job of its own before the query runs.
 
 In this module, "executor" means a Spark executor. A forwarder may run anywhere, but a worker stays where it was started. If
-forwarders started the workers, each worker would live where Spark happened to run its partition's first task: often all of
-them on the executor that registered first. So this happens before an attempt in which workers are missing:
+forwarders started the workers, each worker would live where Spark happened to run its partition's first task. Often all workers
+would live on the executor that registered first. So the driver does the following before an attempt in which workers are missing:
 
     the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
     -> a job has one task per executor; each task offers its executor to nimbus, and waits
@@ -205,7 +205,7 @@ class Placement:
 
 
 def _starts(attempt: Attempt) -> Callable[[Iterable[int]], Iterator[tuple[int, list[int]]]]:
-    """Make the function of the job's tasks: it offers its executor, and starts the workers that belong there."""
+    """Make the function of the job's tasks. A task offers its executor to nimbus, and starts the workers that nimbus returns."""
 
     def run(rows: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
         context = TaskContext.get()

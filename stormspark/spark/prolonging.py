@@ -53,7 +53,7 @@ class Prolonging:
 
     @property
     def stalled(self) -> bool:
-        """Whether the batch's waiting rows don't become fewer, because spouts are deactivated or nothing is acked."""
+        """Whether the batch has waiting rows that don't become fewer, because spouts are deactivated or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
     def observe(self, reports: Sequence[WorkerReport]) -> None:

@@ -195,7 +195,7 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # There is no acker here: a topology with an acker has sources, and with sources workers don't emit between
+            # This topology has no acker: a topology with an acker has sources, and with sources workers don't emit between
             # supersteps.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports

@@ -41,7 +41,7 @@ class RangePlanner(Protocol):
         """Return the end that the next batch could reach, for people who look at the lag."""
 
     def ranges(self, start: _Positions, end: _Positions) -> Sequence[tuple[Any, ...]]:
-        """Return the rows of a batch. Each row is a range, and the number in its last column decides which task gets it."""
+        """Return the rows of a batch. Each row is a range. The number in its last column decides which task gets the range."""
 
     def prepare_available_now(self) -> None:
         """Read nothing that appears from now on."""

@@ -3,7 +3,7 @@
 Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
 (``stormspark.max.attempts``) the topology stops. But things *outside* of the topology come back: storage, a broker, a Spark
 executor that the cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A
-committed batch ends such a series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
+committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def local_session(
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
     for side in ("driver", "executor") if master.startswith("local") else ():
-        # Keep our class path beside the user's.
+        # Keep our jar on the class path, beside the user's own entries.
         path = settings.get(f"spark.{side}.extraClassPath", "")
         if path and str(jar) not in path.split(os.pathsep):
             settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])

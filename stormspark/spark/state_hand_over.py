@@ -1,7 +1,7 @@
 """Hands state to starting workers if only the driver can reach the state table. The driver reads the state between two attempts.
 
-The driver can't wait with the reading until a worker asks for the state. The worker starts during a round, and the round may hold
-the cores that a query of Spark would need. So the state waits in the driver's folder, in one file per worker.
+When a worker asks for its state, it is too late to read it: the round that starts the worker may hold the cores that a query of
+Spark would need. So the state waits in the driver's folder, in one file per worker.
 """
 
 from __future__ import annotations

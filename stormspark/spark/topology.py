@@ -269,10 +269,10 @@ class SparkTopology:
         return self._acker
 
     def pending(self) -> DataFrame:
-        """The source rows whose trees are open beyond their batch, as the durable acker knows them.
+        """Return the source rows whose trees are open beyond their batch, as the durable acker knows them.
 
         The columns are root, created, value, component, task, batch, message_id and row. The data is some seconds old. A row
-        whose tree ends within its batch never appears here.
+        whose tree ends within its batch never appears in the result.
         """
         if self._acker is None or (records := self._acker.pending()) is None:
             return self._session.createDataFrame([], OPEN_RECORDS_DDL)
@@ -353,7 +353,7 @@ class SparkTopology:
             )
 
     def _held(self) -> int:
-        """The number of tuples that bolts still held when the last committed batch had ended."""
+        """Return the number of tuples that bolts still held when the last committed batch had ended."""
         run = self._run
         return 0 if run is None else run.held
 

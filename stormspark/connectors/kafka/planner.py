@@ -141,7 +141,7 @@ class KafkaPlanner:
             end = self._after(start)
             until = time.monotonic() + _SETTLE_SECS
             while self._doubts and self._target is not None and end == start and time.monotonic() < until:
-                time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop here
+                time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop now
                 end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
                 self._commit(as_positions(end), wait_secs=_COMMIT_SECS)
@@ -183,8 +183,7 @@ class KafkaPlanner:
     def _missing(self, first: Positions) -> bool:
         """Whether Kafka has not yet answered for one of the existing partitions.
 
-        If reading began without such a partition, the planner would later take the partition for one that was added after the
-        start.
+        If reading began without such a partition, the planner would later believe that the partition was added after the start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target

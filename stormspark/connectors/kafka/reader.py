@@ -58,7 +58,7 @@ class _Feed:
         self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
-        #: Whether the consumer's position is outside the log.
+        #: Whether the consumer's position is before or after the log's messages.
         self.lost = False
 
     def add(self, message: Any) -> None:
@@ -249,7 +249,7 @@ class RangeReader:
     # -- trouble ---------------------------------------------------------------------------------------------
 
     def _look_for_the_rest(self, key: _Key, start: int, end: int) -> int:
-        """Skip messages that are gone, after the consumer's position left the log (K5). Return the offset at which to read on."""
+        """Skip messages that Kafka no longer has (K5). Return the offset at which to read on."""
         marks = self._watermarks(key)
         if marks is None:
             self._warn_if_dry(key, start, end)
