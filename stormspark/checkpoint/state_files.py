@@ -2,8 +2,8 @@
 
 A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was
 deleted) and the batch. All rows of a batch go into one commit: a task's state, the position of a spout, the outbox of a sink
-and the driver's own rows. The column **kind** keeps them apart. Rows of different kinds may have equal keys, and are not read
-together.
+and the driver's own rows. The column **kind** distinguishes these changes. Rows of different kinds may have equal keys, and are
+not read together.
 
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
@@ -359,7 +359,7 @@ def write_changes(
 ) -> FileDescription | None:
     """Write the changes of a worker's tasks in a batch to a file beside the table, for the driver to commit.
 
-    The file is on disk when this returns, and no part of the table yet. Return None if nothing changed. Raises
+    When this returns, the file is on disk, but not yet part of the table. Return None if nothing changed. Raises
     `CheckpointError` if the file can't be written, and ValueError if a task's changes of one kind come in two parts.
     """
     rows = rows_of(changes, txid)
@@ -529,7 +529,7 @@ class Wanted:
         )
 
     def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the wanted ones of these rows."""
+        """Return those of the rows that are wanted."""
         for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
             column = rows[name]
             if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():

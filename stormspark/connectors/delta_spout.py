@@ -23,8 +23,8 @@ class DeltaSpout(SourceSpout):
     """A spout that emits the rows of a Delta table, existing and new ones. It runs on the Spark engine only.
 
     If ``table`` has a slash, it is a path or a URL; otherwise it is the name of a table. ``fields`` are the columns to read. The
-    columns are read by name, so columns that are added later do no harm. With a ``translator``, ``columns`` are the columns that
-    it receives, and ``fields`` name the values that it returns.
+    columns are read by name, so columns that are added later do no harm. If there is a ``translator``, ``columns`` are the
+    columns that it receives, and ``fields`` name the values that it returns.
 
     ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. The options ``maxFilesPerTrigger`` and
     ``maxBytesPerTrigger`` limit how much one batch reads. Up to that limit, each batch reads as much as the bolts can take (F10).

@@ -115,7 +115,7 @@ class SinkTable:
                 storage_options=self._options or None,
             )
         except Exception:
-            # Another task may have created it in the meantime.
+            # Another task may have created the table in the meantime.
             if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
                 raise
         self.open()

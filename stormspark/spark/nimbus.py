@@ -506,7 +506,7 @@ class Nimbus:
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
         """End the topology if a worker does not see the driver's folder, because the worker's files would be lost (W3).
 
-        If storage may just be away, only the attempt ends.
+        If the reason may be storage that can't be reached now, only the attempt ends.
         """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)

@@ -267,7 +267,7 @@ class QueryRun:
         )
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep the announcement in the state table."""
+        """Store the announcement in the state table."""
         assert self.commits is not None
         with self._on_the_table():
             self.commits.announce(batch, announcement)
@@ -341,7 +341,7 @@ class QueryRun:
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.
 
-        A source that has more rows hands some out in every batch.
+        If a source had more rows, it would have handed some out in one of these batches.
         """
         if self._prolonging.came.total():
             self._quiet = Quiet()

@@ -18,10 +18,10 @@ entry of the log.
 **The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. It
-takes longer the more state there is. So compaction is due only when the rows that were added since the last compaction are at
-least as many as that compaction left. On average, compaction then writes about one more row per change. The replaced files stay
-until somebody runs a ``VACUUM``, which is allowed at any time.
+**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. The
+more state there is, the longer compaction takes. So compaction is due only when the rows that were added since the last
+compaction are at least as many as that compaction left. On average, compaction then writes about one more row per change. The
+replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class SparkStateTable:
     # -- what is in the table --------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what is committed. The driver that writes does not need this. Raises `CheckpointError`."""
+        """Read from the log what is committed. The driver that writes need not call this. Raises `CheckpointError`."""
         self._stand = self._look()
 
     @property
@@ -247,8 +247,8 @@ class SparkStateTable:
         """Begin to write as this generation, and make the table if there is none. No earlier writer can write any more.
 
         ``first_txid`` is the first batch of a new table. After an error, the driver calls this again to continue. Raises
-        `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if
-        the table can't be read, or not by this version.
+        `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if the
+        table can't be read, or needs another version of stormspark.
         """
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -323,7 +323,7 @@ class SparkStateTable:
             self._committed.append((self._clock(), txid))
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
+        """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
         The announcement is in the table when this returns. This raises the same errors as `commit`.
         """

@@ -151,8 +151,9 @@ class SparkTopology:
         self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
         self._session = session_for_query(spark)
-        # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes it
-        # at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove it.
+        # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes the
+        # folder at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove the
+        # folder.
         self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
@@ -406,7 +407,7 @@ class SparkTopology:
             self._ended.set()
 
     def _run_attempts(self) -> None:
-        """Run one query after another until the topology is to end or a batch has failed too often."""
+        """Run one query after another until the topology has to end or a batch has failed too often."""
         attempt, reason = 0, ""
         settings = self._settings
         retries = self._retries = Retries(
@@ -482,8 +483,8 @@ class SparkTopology:
         """Start a query and watch it until it ends.
 
         If the very first query can't start, none ever will, so the error ends the topology. If a later query can't start,
-        storage may be away, and another attempt may help. But no attempt repairs a source that no longer fits its spout, such
-        as a table whose column was renamed.
+        the reason may be storage that can't be reached, and another attempt may help. But no attempt repairs a source that no
+        longer fits its spout, such as a table whose column was renamed.
         """
         try:
             run.start(self._folder.spark)

@@ -47,7 +47,7 @@ class Bite(NamedTuple):
     came: int
     #: The number of rounds until the topology had caught up with the batch's rows.
     rounds: int
-    #: Whether rows are left over or the spout has a limit, so that larger batches would not help.
+    #: Whether rows are left over or the spout is held back, so that larger batches would not help.
     held: bool
     #: The seconds that the busiest task of a bolt worked, over all rounds.
     busy: float
