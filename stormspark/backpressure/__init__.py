@@ -11,6 +11,8 @@ from stormspark.backpressure.controller import (
     Pressure,
     SpoutPressure,
 )
+from stormspark.backpressure.local_preference import LimitedSpout, LocalPreference
+from stormspark.backpressure.pending_cost import PendingCost
 from stormspark.backpressure.quantum import SpoutQuantum
 from stormspark.backpressure.signals import BoltLoad, Limits, SpoutLoad, TaskLoad
 from stormspark.backpressure.water_marks import WaterMarks
@@ -21,7 +23,10 @@ __all__ = [
     "BoltPressure",
     "Controller",
     "LimitChange",
+    "LimitedSpout",
     "Limits",
+    "LocalPreference",
+    "PendingCost",
     "Pressure",
     "SpoutLoad",
     "SpoutPressure",

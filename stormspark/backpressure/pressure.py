@@ -34,6 +34,10 @@ class SpoutPressure:
     limit: int | None
     throttled_by: str | None
     throttled_ms: Mapping[str, float]
+    #: Max spout pending: how many open trees each of its tasks may have; None if it has no such limit, or acking is off.
+    max_pending: int | None = None
+    #: The smallest such limit that the spout would not feel; see `PendingCost`. None if nothing is known.
+    unfelt_max_pending: int | None = None
 
 
 @dataclass(frozen=True)

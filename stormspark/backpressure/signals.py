@@ -27,6 +27,8 @@ class SpoutLoad(NamedTuple):
     rows_waiting: int = 0
     #: The number of the task's open trees.
     open_trees: int = 0
+    #: Whether max spout pending stopped it.
+    held: bool = False
 
 
 class BoltLoad(NamedTuple):

@@ -6,8 +6,17 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stormspark.backpressure import Controller, Limits, Pressure, SpoutPressure
+from stormspark.backpressure import (
+    Controller,
+    LimitedSpout,
+    Limits,
+    LocalPreference,
+    PendingCost,
+    Pressure,
+    SpoutPressure,
+)
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.plan.reachability import spouts_of
 from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Throttle", "upstream_spouts"]
@@ -31,6 +40,17 @@ class Throttle:
             byte_marks=settings.byte_marks,
             tree_marks=settings.tree_marks,
         )
+        self._limited = {
+            component.id: LimitedSpout(component.tasks, component.settings.max_spout_pending)
+            for component in components
+            if component.kind == "spout" and component.settings.max_spout_pending and settings.acking
+        }
+        self._cost = PendingCost(self._limited, {task.id: task.worker for task in plan.tasks.values()})
+        self._local = LocalPreference(
+            self._limited,
+            lower=settings.locality_lower_bound,
+            higher=settings.locality_higher_bound,
+        )
 
     def begin(self) -> None:
         """Begin with new workers, whose speed is not known yet."""
@@ -51,12 +71,26 @@ class Throttle:
                 self._controller.observe(loads, worked, pause=seconds - worked, whole=False)
             else:
                 self._controller.observe(loads, seconds, filled=filled)
+                self._cost.observe(loads)
+                self._local.observe(loads, seconds, worked=[report.worked for report in reports])
 
     @property
     def limits(self) -> Limits | None:
         """The limits of the spouts in the next round; None if the topology does not slow down spouts."""
         with self._lock:
             return self._controller.limits if self._slows else None
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The spouts that max spout pending held in the last round."""
+        with self._lock:
+            return self._local.held
+
+    @property
+    def staying_local(self) -> frozenset[str]:
+        """The spouts whose tuples stay in their workers in the next round, where the grouping allows it."""
+        with self._lock:
+            return self._local.staying
 
     @property
     def round_target(self) -> float:
@@ -75,29 +109,28 @@ class Throttle:
             return self._slows and any(self._controller.is_behind(spout) for spout in spouts)
 
     def pressure(self) -> Pressure:
-        """Return the controller's whole state, for people."""
+        """Return the controller's whole state, and what is known of max spout pending, for people."""
         with self._lock:
             pressure = self._controller.pressure()
-        if self._slows:
-            return pressure
-        spouts = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
-        return replace(pressure, spouts=spouts, limit_changes=0, history=())
+            if not self._slows:
+                unthrottled = dict.fromkeys(pressure.spouts, SpoutPressure(None, None, {}))
+                pressure = replace(pressure, spouts=unthrottled, limit_changes=0, history=())
+            # Without the limit, rounds would be as long as the controller wants them to be.
+            open_secs = self._controller.round_target
+            spouts = {
+                name: replace(
+                    spout,
+                    max_pending=self._limited[name].limit,
+                    unfelt_max_pending=self._cost.unfelt(name, open_secs),
+                )
+                if name in self._limited
+                else spout
+                for name, spout in pressure.spouts.items()
+            }
+            return replace(pressure, spouts=spouts)
 
 
 def upstream_spouts(plan: PhysicalPlan) -> Mapping[str, frozenset[str]]:
     """Return, for each bolt, the spouts from which tuples reach it, directly or through other bolts."""
-    reached: dict[str, set[str]] = {component: set() for component in plan.components}
-    for component in plan.components.values():
-        if component.kind == "spout":
-            reached[component.id].add(component.id)
-    changed = True
-    while changed:
-        changed = False
-        for edge in plan.edges:
-            new = reached[edge.source] - reached[edge.target]
-            if new:
-                reached[edge.target] |= new
-                changed = True
-    return {
-        name: frozenset(spouts) for name, spouts in reached.items() if plan.components[name].kind == "bolt"
-    }
+    spouts = spouts_of(plan.components, plan.edges)
+    return {name: spouts[name] for name, component in plan.components.items() if component.kind == "bolt"}

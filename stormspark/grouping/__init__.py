@@ -10,6 +10,7 @@ The package is pure: it knows no clock, no IO, and no randomness but the `random
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
     load_aware, local_first     one grouping each, which prefers targets with little load
+    local_while_held    an even grouping that stays local while max spout pending holds the spouts
     key             a chooser that looks up the key of a tuple, and checks of the key's fields
     key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values
@@ -33,6 +34,7 @@ from stormspark.grouping.hashing import fields_task_index
 from stormspark.grouping.load_aware import LoadAwareShuffleGrouping
 from stormspark.grouping.local_first import LocalFirstGrouping
 from stormspark.grouping.local_or_shuffle import LocalOrShuffleGrouping
+from stormspark.grouping.local_while_held import LocalWhileHeld, LocalWhileHeldGrouping
 from stormspark.grouping.none import NoneGrouping
 from stormspark.grouping.partial_key import PartialKeyGrouping, two_tasks
 from stormspark.grouping.repartitioning import (
@@ -67,6 +69,8 @@ __all__ = [
     "LoadFollower",
     "LocalFirstGrouping",
     "LocalOrShuffleGrouping",
+    "LocalWhileHeld",
+    "LocalWhileHeldGrouping",
     "NoneGrouping",
     "PartialKeyGrouping",
     "Repartitioning",

@@ -63,6 +63,8 @@ class InProcessWorkers:
         #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
+        #: Whether spouts emitted so late in the last round that the round may not have completed their trees.
+        self._emitted_late = False
         #: The source rows of the next or the running batch, as (task, partition, rows). The spouts get them again if the batch
         #: has to run again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
@@ -74,19 +76,39 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.open(active)
 
-    def run_batch(self, limits: Limits | None = None, target: float | None = None) -> Sequence[WorkerReport]:
+    def run_batch(
+        self,
+        limits: Limits | None = None,
+        target: float | None = None,
+        staying_local: frozenset[str] = frozenset(),
+    ) -> Sequence[WorkerReport]:
         """Run one batch. Return the reports that the workers make at its end.
 
-        Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. If the batch is a transaction and fails,
-        it runs again until it is committed. Raises `ComponentError` if the batch has failed ``stormspark.max.attempts`` times.
-        Raises `BatchTakenBackError` if the topology stops meanwhile and a call does not return (`limit_waiting`).
+        Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
+        stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
+        committed. Raises `ComponentError` if the batch has failed ``stormspark.max.attempts`` times. Raises
+        `BatchTakenBackError` if the topology stops meanwhile and a call does not return (`limit_waiting`).
         """
-        self._plain_orders = RoundOrders(limits=limits, target_secs=target, committed=self._committed)
+        self._plain_orders = RoundOrders(
+            limits=limits, target_secs=target, committed=self._committed, staying_local=staying_local
+        )
         if not self.plan.exactly_once:
             reports: Sequence[WorkerReport] = self.run_round(self._plain_orders)
         else:
             while not (reports := self._transact()):
                 pass
+        self._batch += 1
+        return reports
+
+    def complete(self) -> Sequence[WorkerReport]:
+        """If spouts emitted after superstep 0 of the last batch, run one more batch, in which no spout is called.
+
+        This batch completes the trees of the last batch, so that none of them is open when the topology ends. Return the
+        batch's reports; none if there was nothing to complete.
+        """
+        if not self._emitted_late:
+            return ()
+        reports = self.run_round(replace(self._plain_orders, asks_spouts=False))
         self._batch += 1
         return reports
 
@@ -149,7 +171,9 @@ class InProcessWorkers:
                 )
                 for index in range(len(self.workers))
             ]
-        return [read_report(frame.payload) for frames in inbound for frame in frames]
+        reports = [read_report(frame.payload) for frames in inbound for frame in frames]
+        self._emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
+        return reports
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
         """Give rows of a source to a task of its spout. The next batch begins with them."""

@@ -228,7 +228,10 @@ class LocalTopology:
                 worker.look()
 
     def _close(self) -> None:
-        """Tell the sources how far the tasks have come since the last batch, and then end the topology gracefully."""
+        """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""
+        begun = time.monotonic()
+        if reports := self.workers.complete():
+            self._tally.add_batch(reports, time.monotonic() - begun)
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self.workers.close()
 
@@ -249,7 +252,7 @@ class LocalTopology:
             self._sources.feed(self.workers)
         throttle = self._throttle
         if self._thread is not None:
-            reports = self.workers.run_batch(throttle.limits, throttle.round_target)
+            reports = self.workers.run_batch(throttle.limits, throttle.round_target, throttle.staying_local)
             self._sources.observe((report.sources for report in reports), throttle.limit_of)
         else:  # Limits and targets come from real seconds, so they are not applied to a simulated batch.
             reports = self.workers.run_batch()

@@ -159,6 +159,8 @@ def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
                 "throttled_share": round(sum(spout.throttled_ms.values()) / 1000 / seconds, 4)
                 if seconds
                 else 0.0,
+                "max_pending": spout.max_pending,
+                "unfelt_max_pending": spout.unfelt_max_pending,
             }
             for name, spout in pressure.spouts.items()
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stormspark.grouping import LoadAwareShuffleGrouping
+from stormspark.grouping import LoadAwareShuffleGrouping, LocalWhileHeldGrouping
 from stormspark.plan.explain import counted, id_ranges
 from stormspark.plan.physical import EdgePlan, PhysicalPlan
 
@@ -14,6 +14,7 @@ __all__ = [
     "of_crossing",
     "of_ends",
     "of_load",
+    "of_local_preference",
     "of_packing",
     "of_rules",
     "of_supersteps",
@@ -81,6 +82,14 @@ def of_packing(plan: PhysicalPlan) -> str:
     least, most = min(hosted), max(hosted)
     each = counted(most, "task") if least == most else f"{least} to {most} tasks"
     return f"{counted(plan.workers, 'worker')} with {each} each"
+
+
+def of_local_preference(plan: PhysicalPlan) -> str:
+    """Describe the decision of `prefer_local`."""
+    staying = [edge for edge in plan.edges if isinstance(edge.grouping, LocalWhileHeldGrouping)]
+    return (
+        f"subscriptions that stay in a worker while max spout pending holds their spouts: {_edges(staying)}"
+    )
 
 
 def of_crossing(plan: PhysicalPlan) -> str:

@@ -20,6 +20,7 @@ from stormspark.plan.components import enter_components
 from stormspark.plan.context import PlanningContext
 from stormspark.plan.crossing import find_crossings
 from stormspark.plan.load_awareness import follow_load
+from stormspark.plan.local_preference import prefer_local
 from stormspark.plan.packing import pack_tasks
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.state import decide_transactions
@@ -51,6 +52,7 @@ PHASES = (
     Phase("tasks", create_tasks, decisions.of_tasks),  # A16-A18
     Phase("workers", choose_workers, decisions.of_workers),  # A16
     Phase("packing", pack_tasks, decisions.of_packing),  # J23
+    Phase("locality", prefer_local, decisions.of_local_preference),  # B4
     Phase("crossing", find_crossings, decisions.of_crossing),
     Phase("supersteps", cut_supersteps, decisions.of_supersteps),
     Phase("ends of batches", schedule_ends, decisions.of_ends),  # G5-G7

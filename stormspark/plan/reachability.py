@@ -4,7 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["reachable", "strong_components"]
+from stormspark.plan.physical import ComponentPlan, EdgePlan
+
+__all__ = ["reachable", "spouts_of", "strong_components"]
+
+
+def spouts_of(
+    components: Mapping[str, ComponentPlan], edges: Iterable[EdgePlan]
+) -> dict[str, frozenset[str]]:
+    """Return, for each component, the spouts whose tuples it emits or executes, directly or through other bolts.
+
+    >>> from stormspark import TopologyBuilder
+    >>> from stormspark.plan import plan_topology
+    >>> from stormspark.testing import TestWordCounter, TestWordSpout
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", TestWordSpout())
+    >>> _ = builder.set_bolt("count", TestWordCounter()).shuffle_grouping("words")
+    >>> plan = plan_topology(builder.create_topology("demo"))
+    >>> spouts_of(plan.components, plan.edges)
+    {'words': frozenset({'words'}), 'count': frozenset({'words'})}
+    """
+    successors: dict[str, set[str]] = {component: set() for component in components}
+    for edge in edges:
+        successors[edge.source].add(edge.target)
+    spouts: dict[str, set[str]] = {component: set() for component in components}
+    for component in components.values():
+        if component.kind == "spout":
+            for reached in reachable(component.id, successors) | {component.id}:
+                spouts[reached].add(component.id)
+    return {component: frozenset(names) for component, names in spouts.items()}
 
 
 def reachable(start: str, successors: Mapping[str, Iterable[str]]) -> set[str]:

@@ -100,8 +100,8 @@ class QueryRun:
         #: Whether storage, a broker or a Spark executor failed, and not user code. Then waiting may help.
         self.failed_outside = False
         self._running = False
-        #: Whether workers emitted tuples outside of the supersteps of the last round. That round has not completed those tuples,
-        #: so another round has to complete them before the end.
+        #: Whether spouts emitted tuples after superstep 0 of the last round: between its supersteps, or in a later superstep.
+        #: That round may not have completed those tuples, so another round has to complete them before the end.
         self._went_on = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
@@ -186,24 +186,43 @@ class QueryRun:
         # of these records again. So the workers report to the acker only in the last round.
         reported = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
+        began = time.monotonic()
         reports = self._plain_round(0, report_to_acker=reported)
         number = 0
         while prolonging.wanted and not self._ends_here():
             number += 1
             reported = False
             reports = self._plain_round(number, report_to_acker=False)
+        while self._goes_on_for_held_spouts(began, reports):
+            number += 1
+            reports = self._plain_round(number, report_to_acker=False)
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # This topology has no acker: a topology with an acker has sources, and with sources workers don't emit between
-            # supersteps.
+            # With an acker, the next batch completes these tuples (`is_between_batches`), because the journal has the rows that
+            # are open when a batch ends.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
+
+    def _goes_on_for_held_spouts(self, began: float, reports: Sequence[WorkerReport]) -> bool:
+        """Whether the batch gets another round, because a spout has reached its max spout pending and waits for acks.
+
+        Such a spout goes on after the end of a round, and a round costs less than a batch. If a batch reads no source, nothing
+        else waits for its end. But it should not last longer than other batches. If nothing happens in a round, because bolts
+        don't ack the trees yet, the batch ends, and a pause may follow.
+        """
+        settings = self.plan.settings
+        return (
+            bool(self.throttle.held)
+            and not all(report.idle for report in reports)
+            and not (self.plan.sources or settings.trigger_interval_ms or self.stop_wanted.is_set())
+            and time.monotonic() - began < settings.batch_target_ms / 1000
+        )
 
     def _plain_round(self, number: int, *, report_to_acker: bool) -> Sequence[WorkerReport]:
         """Run one round of a batch that is no transaction."""
         acker_time = self.acker.time_to_report() if self.acker is not None and report_to_acker else None
-        # If the topology has to end, this round only completes the tuples that workers emitted outside of supersteps.
+        # If the topology has to end, this round only completes the tuples that were emitted late, and spouts are not called.
         completes = self._went_on and self.stop_wanted.is_set()
         return self.run_round(
             replace(self.plain_orders(), round=number, acker_time=acker_time, asks_spouts=not completes)
@@ -263,6 +282,7 @@ class QueryRun:
         return RoundOrders(
             limits=self.throttle.limits,
             target_secs=self.throttle.round_target,
+            staying_local=self.throttle.staying_local,
             committed=-1 if self.commits is None else self.commits.last,
         )
 
@@ -331,7 +351,7 @@ class QueryRun:
         )
         self.tally.add_batch(reports, seconds)
         self.throttle.observe(reports, seconds, first=first)
-        self._went_on = orders.asks_spouts and any(report.filled for report in reports)
+        self._went_on = orders.asks_spouts and any(report.filled or report.emitted_late for report in reports)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()

@@ -13,9 +13,12 @@ from typing import NamedTuple
 
 from stormspark.backpressure import OPEN_TREES
 from stormspark.metrics import TopologyStatistics
-from stormspark.ui.throttling import throttled_by, why_throttled
+from stormspark.ui.throttling import max_pending, paused_share, throttled_by, why_throttled
 
 __all__ = ["Progress", "Speedometer"]
+
+#: Shares of the last few seconds below this are not mentioned.
+_LEAST_PAUSED = 0.05
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Progress:
     throttled: str | None = None
     #: Tuples that did not fit into a bolt's queue, and were dropped or failed (X51).
     shed: int = 0
+    #: The spout that max spout pending held for the largest share of the last few seconds, the share, and the limit; or None.
+    paused: str | None = None
 
     def __str__(self) -> str:
         """The progress line.
@@ -54,9 +59,10 @@ class Progress:
         queued = f"  queued {self.queued:,}" if self.queued else ""
         # This explains the rate, so it stands beside the rate. A narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
+        paused = f"  paused {self.paused}" if self.paused else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
-            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}  "
+            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}{paused}  "
             f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}{shed}  "
             f"pending {self.pending:,}{queued}  batch {batch}"
         )
@@ -70,6 +76,8 @@ class _Sample(NamedTuple):
     batch_ms_sum: float
     #: For each bolt: how many tuples it executed, in how many seconds.
     work: Mapping[str, tuple[int, float]]
+    #: For each spout: for how many milliseconds max spout pending has held its tasks.
+    held_ms: Mapping[str, float]
 
 
 class Speedometer:
@@ -102,6 +110,11 @@ class Speedometer:
                 for name, component in statistics.components.items()
                 if component.kind == "bolt"
             },
+            held_ms={
+                name: component.skipped_max_spout_ms
+                for name, component in statistics.components.items()
+                if component.kind == "spout"
+            },
         )
         self._samples.append(new)
         # Keep the last sample from before the window, so that the rates span the whole window.
@@ -123,6 +136,7 @@ class Speedometer:
             queued=statistics.total("queued"),
             throttled=_throttled(statistics, old, new),
             shed=statistics.total("shed"),
+            paused=_paused(statistics, old, new),
         )
 
 
@@ -139,3 +153,17 @@ def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> st
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None
     return f"{bolt} ({why_throttled(pressure.bolts[bolt], cost)})"
+
+
+def _paused(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
+    """Return which spout max spout pending held most in the last few seconds, for how much of them, and the limit."""
+    shares = {
+        name: paused_share(
+            held - old.held_ms.get(name, 0.0), statistics.components[name].tasks, new.at - old.at
+        )
+        for name, held in new.held_ms.items()
+    }
+    spout = max(shares, key=lambda name: shares[name], default=None)
+    if spout is None or shares[spout] < _LEAST_PAUSED:
+        return None
+    return f"{shares[spout]:.0%} at max pending of {spout} ({max_pending(spout, statistics) or 'no limit known'})"

@@ -8,7 +8,7 @@ from stormspark.backpressure import BoltPressure
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import level, three_digits
 
-__all__ = ["throttled_by", "throttling_lines", "why_throttled"]
+__all__ = ["max_pending", "paused_share", "throttled_by", "throttling_lines", "why_throttled"]
 
 #: Waiting work below this, in seconds, is not mentioned.
 _LEAST_WORK = 0.05
@@ -69,7 +69,7 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
             limit = pressure.spouts[name].limit
             now = "no limit now" if limit is None else f"limit now {limit:,} tuples per round"
             yield f"{name}: throttled {held:,.1f} of {seconds:,.1f} s ({held / seconds:.0%}): {shares}; {now}"
-        yield from _other_brakes(name, component, seconds)
+        yield from _other_brakes(name, component, statistics)
     if pressure is None:
         return
     for name, bolt in pressure.bolts.items():
@@ -81,10 +81,33 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
         yield f"limits changed {pressure.limit_changes:,} times"
 
 
-def _other_brakes(name: str, component: ComponentStatistics, seconds: float) -> Iterator[str]:
+def _other_brakes(name: str, component: ComponentStatistics, statistics: TopologyStatistics) -> Iterator[str]:
     """Yield a line if a spout was paused at max spout pending, and one if tuples did not fit into a bolt's queue."""
-    share = component.skipped_max_spout_ms / 1000 / (seconds * component.tasks) if seconds else 0.0
+    share = paused_share(component.skipped_max_spout_ms, component.tasks, statistics.seconds)
     if share >= _LEAST_SHARE:
-        yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending"
+        limit = max_pending(name, statistics)
+        more = f" ({limit})" if limit else ""
+        yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending{more}"
     if component.shed:
         yield f"{name}: {component.shed:,} tuples did not fit into its queue and were dropped or failed"
+
+
+def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
+    """Return for which share of ``seconds`` max spout pending held the tasks of a spout, on average.
+
+    >>> paused_share(5_000.0, tasks=2, seconds=10.0)
+    0.25
+    """
+    return min(skipped_ms / 1000 / (seconds * tasks), 1.0) if seconds and tasks else 0.0
+
+
+def max_pending(spout: str, statistics: TopologyStatistics) -> str | None:
+    """Return a spout's max spout pending, and the value that it would not feel; None if it has no such limit."""
+    pressure = statistics.pressure
+    here = pressure.spouts.get(spout) if pressure is not None else None
+    if here is None or here.max_pending is None:
+        return None
+    unfelt = here.unfelt_max_pending
+    if unfelt is None or unfelt <= here.max_pending:
+        return f"{here.max_pending:,} per task"
+    return f"{here.max_pending:,} per task; {unfelt:,} would not be felt"

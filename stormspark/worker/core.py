@@ -87,7 +87,8 @@ class Worker:
         self.tasks: Mapping[int, Task] = parts.wiring.tasks
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
         self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
-        self._executors = parts.executors
+        self._executors, self._local_choices = parts.executors, parts.local_choices
+        self._spare_time = parts.spare_time
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
         #: The batch, the attempt and the first superstep of the round that was begun last. Superstep 0 may come in several
@@ -268,12 +269,16 @@ class Worker:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
             spouts = self.wiring.spouts
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
+            began = self.clock()
             if plan.exactly_once:
                 # Spouts with threads of their own may emit only now. What they emit at other times belongs to later batches.
                 self._executors.let_emit(spouts, begin_turns=step.orders.asks_spouts)
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
             if plan.exactly_once:
                 self._executors.let_emit((), begin_turns=False)
+            clock.left_to_ask -= self.clock() - began
+        elif phase:
+            self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
         # 5. Execute all tuples that are left, at the latest until the deadline.
@@ -310,6 +315,7 @@ class Worker:
             was_limited=any(spout.allowance.limited for spout in spouts),
             unlimited=orders.asks_spouts and not limited,
         )
+        self._local_choices.begin_round(orders.staying_local)
         self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
         if self._first_round:
             if states.recording is not None:
@@ -360,43 +366,12 @@ class Worker:
                 reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:
-        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
-
-        The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
-        no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
-        the previous round took. Without this bound, a worker that waits for a slow worker would emit all the time, and flood the
-        slow worker with tuples.
-        """
-        now, clock = self.clock(), self.round_clock
-        if clock.left_to_fill <= 0 or not clock.quantum_used_up or self.wiring.fatal is not None:
-            return False
-        for spout in self.wiring.spouts:
-            spout.allowance.go_on(now)
-        until = now + min(_FILL_SECONDS, clock.left_to_fill)
-        used_up = self.turns.ask_spouts(until, self.wiring.spouts)
-        self.stories.end_superstep()
-        clock.gap_filled(self.clock() - now, used_up=used_up)
-        return used_up
+        """Call spouts for a moment between two supersteps; see `SpareTime.fill_gap`."""
+        return self._spare_time.fill_gap()
 
     def stirs(self) -> bool:
-        """Return whether there is something to do now, between two batches, for a worker that `was_idle`.
-
-        There is if a timer is due, if a user's thread has made a call, or if the topology has to stop. Otherwise the worker calls
-        each spout once, and there is something to do if one has emitted. Its tuple waits for the next batch, like any tuple that
-        a batch leaves over. If batches are transactions, spouts are not called, because their tuples belong to a batch.
-        """
-        now = self.clock()
-        if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():
-            return True
-        if self._executors.has_notes():
-            return True
-        stirs = False
-        for spout in () if self.plan.exactly_once else self.wiring.spouts:
-            if spout.may_emit and not spout.component.source:
-                self.call.enter(spout)
-                stirs |= spout.ask(1, now)
-        self.call.enter(None)
-        return stirs
+        """Return whether there is something to do between two batches; see `SpareTime.stirs`."""
+        return self._spare_time.stirs()
 
     def _hand_out(self) -> list[Frame]:
         """Return the frames for other workers. Loads come last, so that the receiver gets tuples to execute first."""

@@ -9,12 +9,14 @@ Each part knows only those above it in this list:
     refusals        tuples that can't reach their receiver                       refusals.py
     departures      lanes and frames for other workers                           departures.py
     loads           how many tuples wait, for choosers that follow load          loads.py
+    local choices   choosers that stay local while max spout pending holds       local_choices.py
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
     outside         waiting for tuples that bolts work on outside                outside.py
     executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
+    spare time      calls of spouts outside of superstep 0                       spare_time.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
     arrivals        the entry for frames of other workers                        arrivals.py
     reporter        the report to the driver at the end of a round               reporting.py
@@ -38,6 +40,7 @@ from stormspark.worker.departures import Departures
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
+from stormspark.worker.local_choices import LocalChoices
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import edge_ids
 from stormspark.worker.refusals import Refusals
@@ -45,6 +48,7 @@ from stormspark.worker.replays.recording_inputs import InputRecording
 from stormspark.worker.reporting import Reporter
 from stormspark.worker.round_clock import RoundClock
 from stormspark.worker.services import TaskServices
+from stormspark.worker.spare_time import SpareTime
 from stormspark.worker.state.batch_state import BatchState, StateAccess
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.transactions import WorkerTransaction
@@ -65,12 +69,14 @@ class Parts:
     refusals: Refusals
     departures: Departures
     loads: Loads
+    local_choices: LocalChoices
     wiring: Wiring
     states: BatchState
     round_clock: RoundClock
     outside: OutsideWork
     executors: Executors
     turns: Turns
+    spare_time: SpareTime
     transaction: WorkerTransaction
     arrivals: Arrivals
     reporter: Reporter
@@ -106,6 +112,7 @@ def make_parts(
     refusals = Refusals(ledger)
     departures = Departures(plan, index, ledger, stories, refusals.unsent)
     loads = Loads(plan, index)
+    local_choices = LocalChoices()
 
     # The tasks.
     wiring = make_tasks(plan, index, services, refusals, side_by_side=side_by_side)
@@ -119,7 +126,7 @@ def make_parts(
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
-    connect(wiring, plan, index, departures, loads, stories, random)
+    connect(wiring, plan, index, departures, loads, local_choices, stories, random)
 
     # The parts that run the tasks.
     round_clock = RoundClock(plan, sheds=sheds)
@@ -148,12 +155,14 @@ def make_parts(
         refusals=refusals,
         departures=departures,
         loads=loads,
+        local_choices=local_choices,
         wiring=wiring,
         states=states,
         round_clock=round_clock,
         outside=outside,
         executors=executors,
         turns=turns,
+        spare_time=SpareTime(plan, clock, wiring, services, stories, call, round_clock, executors, turns),
         transaction=transaction,
         arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),
         reporter=Reporter(

@@ -86,6 +86,7 @@ class Reporter:
             loads=loads,
             worked=self._round.worked,
             filled=self._round.filled,
+            emitted_late=self._round.emitted_late,
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,

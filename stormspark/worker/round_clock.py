@@ -55,6 +55,10 @@ class RoundClock:
         #: Seconds of gaps: those filled since the last report (`filled`), those that this round may still fill (`left_to_fill`).
         self.filled = self.left_to_fill = 0.0
         self._gaps = 0.0
+        #: Whether spouts emitted after superstep 0 in this round, so that the round may end before their trees do.
+        self.emitted_late = False
+        #: How many seconds of the quantum spouts may still use in this round.
+        self.left_to_ask = 0.0
         self._round_began: float | None = None
         self._superstep_ended: float | None = None
 
@@ -91,6 +95,8 @@ class RoundClock:
         self._round_began = now
         self.quantum_used_up = False
         self.worked = 0.0
+        self.emitted_late = False
+        self.left_to_ask = self.quantum.seconds
         fills = self._may_fill and unlimited
         self.left_to_fill = min(self._gaps, self.quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0

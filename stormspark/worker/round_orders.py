@@ -43,6 +43,8 @@ class RoundOrders:
     round: int = 0
     #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None: there is no limit.
     limits: Limits | None = None
+    #: The spouts whose tuples stay in their workers, where the grouping allows it: max spout pending holds them.
+    staying_local: frozenset[str] = frozenset()
     #: How many seconds this round should take; None: ``stormspark.batch.target.ms`` holds.
     target_secs: float | None = None
     #: The durable acker's time; None: there is no such acker, or another round of this batch will report to it.

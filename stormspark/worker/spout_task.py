@@ -423,6 +423,11 @@ class SpoutTask(Task):
         self.allowance.go_on(now)
         self.allowance.begin(limit)
 
+    @property
+    def has_room_again(self) -> bool:
+        """Whether max spout pending stopped the spout, and acks have come since, so that it may emit again."""
+        return self.allowance.waits_for_acks and (self.has_verdicts or self.may_emit)
+
     def stopped_by_marks(self) -> None:
         """Remember that the spout has more to emit, if it has. It is not called now, because too much waits in this worker."""
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
@@ -443,5 +448,10 @@ class SpoutTask(Task):
         # Trees that have ended while next_tuple is suspended still wait for ack or fail, so they count as open (E26).
         trees = self.account.pending + len(self.verdicts)
         return SpoutLoad(
-            allowance.take_emitted(), allowance.hungry, allowance.limited, self.source.rows.waiting, trees
+            emitted=allowance.take_emitted(),
+            hungry=allowance.hungry,
+            limited=allowance.limited,
+            rows_waiting=self.source.rows.waiting,
+            open_trees=trees,
+            held=allowance.held,
         )

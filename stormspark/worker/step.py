@@ -105,6 +105,8 @@ class WorkerReport:
     worked: float = 0.0
     #: For how many seconds the worker filled gaps between supersteps since the last report.
     filled: float = 0.0
+    #: Whether spouts emitted after superstep 0 of this round. Then the trees of these tuples may need another round to end.
+    emitted_late: bool = False
     #: Whether nothing happened here in this round, and nothing waits.
     idle: bool = False
     #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work, so the

@@ -23,6 +23,7 @@ from stormspark.worker.departures import Departures
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
 from stormspark.worker.loads import Loads
+from stormspark.worker.local_choices import LocalChoices
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import ErrorReport
@@ -132,11 +133,12 @@ def connect(
     index: int,
     departures: Departures,
     loads: Loads,
+    local_choices: LocalChoices,
     stories: Stories,
     random: Random,
 ) -> None:
     """Give each task the outlets of its streams."""
-    connector = _Connector(wiring, plan, index, departures, loads, stories, random)
+    connector = _Connector(wiring, plan, index, departures, loads, local_choices, stories, random)
     for task in wiring.tasks.values():
         connector.connect(task)
 
@@ -150,6 +152,7 @@ class _Connector:
     index: int
     departures: Departures
     loads: Loads
+    local_choices: LocalChoices
     stories: Stories
     random: Random
 
@@ -252,4 +255,5 @@ class _Connector:
         )
         choose = edge.grouping.chooser(context)
         self.loads.follow(edge, choose)
+        self.local_choices.follow(edge, choose)
         return context, choose

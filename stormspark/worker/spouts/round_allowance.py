@@ -42,13 +42,15 @@ class RoundAllowance:
         self.emitted = 0
         #: `hungry`: the spout had more to emit when it was stopped in this round. `limited`: its limit has stopped it.
         self.hungry = self.limited = False
+        #: Whether max spout pending stopped it in this round.
+        self.held = False
         #: Why the spout is not called now, and since when; None while it is called.
         self._stopped: tuple[StopReason, float] | None = None
 
     def begin(self, limit: int | None) -> None:
         """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
         self.left = UNLIMITED if limit is None else limit
-        self.hungry = self.limited = False
+        self.hungry = self.limited = self.held = False
 
     def use(self, emitted: int) -> None:
         """Count tuples that the spout has emitted. A call that emits several may exceed the limit (B4)."""
@@ -61,7 +63,13 @@ class RoundAllowance:
             self.hungry = self.limited = True
         elif reason is StopReason.MAX_PENDING:
             self.hungry = False  # a higher limit would not let it emit more
+            self.held = True
         self._stopped = reason, now
+
+    @property
+    def waits_for_acks(self) -> bool:
+        """Whether max spout pending is why the spout is not called now."""
+        return self._stopped is not None and self._stopped[0] is StopReason.MAX_PENDING
 
     def go_on(self, now: float) -> None:
         """Count the time since `stop`, because the spout is called again."""

@@ -160,14 +160,15 @@ def test_the_phases_of_planning_are_printed_one_by_one():
     """`explain --phases` prints one line per phase of planning, in order (X41)."""
     lines = explain(WORD_COUNT, "--phases", "--workers", "2").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
-        "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "workers", "packing", "crossing",
-        "supersteps", "ends of batches",
+        "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "workers", "packing", "locality",
+        "crossing", "supersteps", "ends of batches",
     ]  # fmt: skip
     assert lines[7:9] == [
         "workers          2 workers, because topology.workers is 2",
         "packing          2 workers with 4 tasks each",
     ]
-    assert lines[10] == "supersteps       a tuple tree needs 2 exchanges to reach its leaves"
+    assert lines[9].endswith("while max spout pending holds their spouts: none")
+    assert lines[11] == "supersteps       a tuple tree needs 2 exchanges to reach its leaves"
 
 
 def test_phases_before_an_error_are_printed_and_the_error_is_the_same():

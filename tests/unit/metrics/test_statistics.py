@@ -84,12 +84,16 @@ def test_the_json_names_the_throttled_spouts_and_the_bolts_at_fault():
         "throttled_by": "split",
         "throttled_ms": {"split": 3000.0, "count": 1000.0},
         "throttled_share": 0.4,
+        "max_pending": None,
+        "unfelt_max_pending": None,
     }
     assert told["spouts"]["other"] == {
         "limit": None,
         "throttled_by": None,
         "throttled_ms": {},
         "throttled_share": 0.0,
+        "max_pending": None,
+        "unfelt_max_pending": None,
     }
     assert told["bolts"]["split"] == {
         "queued": 7,

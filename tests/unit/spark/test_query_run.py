@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -11,8 +12,10 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark.backpressure import SpoutLoad
 from stormspark.driver.throttle import Throttle
 from stormspark.plan import plan_topology
+from stormspark.spark import query_run
 from stormspark.spark.query_run import QueryRun
 from stormspark.worker.step import WorkerReport
 from tests.unit.worker.components import Collect, Script
@@ -63,3 +66,115 @@ def test_what_spark_has_read_is_not_held_between_two_batches() -> None:
     run.batch(frames, 0)
     frames.collect.assert_called_once()
     assert all(held is not frames for held in vars(run).values())
+
+
+class Rounds(Round):
+    """Whose rounds take 0.3 s each, and report what ``held``, ``late`` and ``idle`` say."""
+
+    now = 0.0
+    held = late = idle = False
+    asked: list[bool]
+
+    def run_round(self, orders: Any) -> Any:
+        self.asked.append(orders.asks_spouts)
+        return super().run_round(orders)
+
+    def _frames_of_round(self) -> Any:
+        return self.frames()
+
+    def frames(self) -> Any:
+        frames = MagicMock()
+        frames.collect.side_effect = self._collect
+        return frames
+
+    def _collect(self) -> Any:
+        Rounds.now += 0.3
+        loads = {task: SpoutLoad(7, False, False, held=self.held) for task in self.plan.components["a"].tasks}
+        late = self.late and self.asked[-1]
+        return [
+            MagicMock(
+                payload=pickle.dumps(
+                    WorkerReport(
+                        w,
+                        0,
+                        0,
+                        {},
+                        (),
+                        None,
+                        0,
+                        loads=loads if w == 0 else {},
+                        emitted_late=late,
+                        idle=self.idle,
+                    )
+                )
+            )
+            for w in range(self.plan.workers)
+        ]
+
+
+def rounds(monkeypatch: pytest.MonkeyPatch, **conf: Any) -> Rounds:
+    limits = MagicMock()
+    limits.observe.return_value = []
+    flags = threading.Event(), threading.Event(), threading.Event()
+    settings = {"topology.workers": 2, "topology.max.spout.pending": 7, **conf}
+    plan = plan_topology(two(Collect(), Script([])).create_topology("run"), settings)
+    run = Rounds(MagicMock(), plan, MagicMock(), MagicMock(), Throttle(plan), limits, *flags)
+    run.asked, Rounds.now = [], 0.0
+    monkeypatch.setattr(query_run, "time", SimpleNamespace(monotonic=lambda: Rounds.now))
+    run.batch(run.frames(), 0)  # the first round includes the start of workers, and shows nothing
+    run.asked.clear()
+    return run
+
+
+def test_a_batch_has_several_rounds_while_max_spout_pending_holds_a_spout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A round alone costs less than a batch. No batch gets longer than its target by more than a round (B4)."""
+    run = rounds(monkeypatch)
+    run.held = True
+    run.batch(run.frames(), 1)
+    assert len(run.asked) == 4, "4 x 0.3 s, with a target of 1 s"
+    run.asked.clear()
+    run.held = False
+    run.batch(run.frames(), 2)
+    assert len(run.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "conf", [{"stormspark.trigger.interval.ms": 500}, {"topology.max.spout.pending": None}]
+)
+def test_a_batch_has_one_round_if_batches_come_at_intervals_or_there_is_no_limit(
+    monkeypatch: pytest.MonkeyPatch, conf: dict[str, Any]
+) -> None:
+    run = rounds(monkeypatch, **conf)
+    run.held = True
+    run.batch(run.frames(), 1)
+    assert len(run.asked) == 1
+
+
+def test_a_batch_in_which_nothing_happens_ends_although_a_spout_is_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bolts keep its trees, perhaps for long. A pause can only follow a batch."""
+    run = rounds(monkeypatch)
+    run.held = run.idle = True
+    run.batch(run.frames(), 1)
+    assert len(run.asked) == 1
+
+
+def test_a_topology_that_is_to_stop_completes_what_spouts_emitted_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The batch gets no more rounds for held spouts, but one in which no spout is called."""
+    run = rounds(monkeypatch)
+    run.held = run.late = True
+    collect = run._collect
+
+    def stops() -> Any:
+        run.stop_wanted.set()
+        return collect()
+
+    monkeypatch.setattr(run, "_collect", stops)
+    run.batch(run.frames(), 1)
+    assert run.asked == [True, False]
+    assert not run._went_on

@@ -123,3 +123,40 @@ def test_the_other_brake_is_shown_too():
     assert list(throttling_lines(look)) == [
         "count: 1,234 tuples did not fit into its queue and were dropped or failed"
     ]
+
+
+def limited(unfelt: int | None) -> SpoutPressure:
+    return SpoutPressure(None, None, {}, max_pending=200, unfelt_max_pending=unfelt)
+
+
+def test_below_the_table_stands_which_limit_would_not_be_felt() -> None:
+    """What the limit cost, and which value would cost nothing (B4)."""
+    look = at(10.0, {"words": limited(34_000)}, {}, skipped_max_spout_ms=19_000.0)
+    assert list(throttling_lines(look)) == [
+        "words: paused for 95% of the time at topology.max.spout.pending (200 per task; 34,000 would not be felt)"
+    ]
+
+
+def test_no_value_is_named_that_is_unknown_or_not_larger() -> None:
+    for unfelt in (None, 150):
+        (line,) = throttling_lines(at(10.0, {"words": limited(unfelt)}, {}, skipped_max_spout_ms=19_000.0))
+        assert line.endswith("topology.max.spout.pending (200 per task)")
+
+
+def test_a_spout_is_never_paused_for_more_than_all_of_the_time() -> None:
+    """The time of a pause counts when it ends, so a moment may have more of it than it is long."""
+    (line,) = throttling_lines(at(10.0, {"words": limited(None)}, {}, skipped_max_spout_ms=29_000.0))
+    assert "paused for 100% of the time" in line
+
+
+def test_the_progress_line_says_how_much_the_limit_holds_a_spout_now() -> None:
+    """It is the share of the last few seconds, of the spout that is held most."""
+    speedometer, spouts = Speedometer(), {"words": limited(34_000)}
+    now = speedometer.read(at(10.0, spouts, {}))
+    assert now.paused is None
+    now = speedometer.read(at(12.0, spouts, {}, skipped_max_spout_ms=3_000.0))
+    assert now.paused == "75% at max pending of words (200 per task; 34,000 would not be felt)"
+    assert "tuples/s  paused 75% at max pending of words" in str(now)
+    speedometer.read(at(28.0, spouts, {}, skipped_max_spout_ms=3_000.0))
+    now = speedometer.read(at(34.0, spouts, {}, skipped_max_spout_ms=3_000.0))
+    assert now.paused is None

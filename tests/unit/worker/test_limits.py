@@ -60,7 +60,9 @@ def test_max_spout_pending_is_the_other_brake() -> None:
     assert load_of(report, spout).limited
     rig.clock.advance(1)
     (report,) = rig.cluster.run_batch({spout.id: 5})
-    assert report.loads[spout.id] == SpoutLoad(emitted=2, hungry=False, limited=False, open_trees=7)
+    assert report.loads[spout.id] == SpoutLoad(
+        emitted=2, hungry=False, limited=False, open_trees=7, held=True
+    )
     rig.clock.advance(3)
     (report,) = rig.cluster.run_batch({spout.id: 5})
     counters = report.counters[spout.id]

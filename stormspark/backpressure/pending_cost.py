@@ -1,0 +1,71 @@
+"""Computes which max spout pending would not be felt, from what rounds under a smaller one have shown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from math import ceil, log10
+
+from stormspark.backpressure.local_preference import LimitedSpout
+from stormspark.backpressure.signals import BoltLoad, SpoutLoad, TaskLoad
+
+__all__ = ["PendingCost"]
+
+#: How much an earlier round counts, compared with the one after it: about the last twenty rounds matter.
+_FADING = 0.95
+
+
+class PendingCost:
+    """What rounds have shown of ``spouts``, which have max spout pending. ``worker_of`` says where each task lives.
+
+    In a round each spout emitted so many tuples, and bolts worked on them for so many seconds. A worker does one thing at a
+    time, so the busiest worker bounds the throughput that the spout can have without its limit: at most the tuples per second of
+    its bolts' work. While a tree is open, for about a round, others come at that rate. So as many are open at once, and a limit
+    of as many is not felt. It is an estimate: the time of spouts does not count.
+
+    In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker: 100,000 per second. At rounds of
+    1 s each task has 50,000 of them open.
+
+    >>> cost = PendingCost({"words": LimitedSpout((5, 6), 200)}, {3: 0, 4: 1, 5: 0, 6: 1})
+    >>> emits, works = SpoutLoad(200, False, False, held=True), {3: BoltLoad(400, 0.004, 0, 0), 4: BoltLoad(9, 0.001, 0, 0)}
+    >>> cost.observe({5: emits, 6: emits, **works})
+    >>> cost.unfelt("words", open_secs=1.0)
+    50000
+    """
+
+    def __init__(self, spouts: Mapping[str, LimitedSpout], worker_of: Mapping[int, int]) -> None:
+        self._spouts, self._worker_of = spouts, worker_of
+        self._emitted = dict.fromkeys(spouts, 0.0)
+        self._busy = 0.0
+
+    def observe(self, loads: Mapping[int, TaskLoad]) -> None:
+        """Learn from a round."""
+        busy: defaultdict[int, float] = defaultdict(float)
+        for task, load in loads.items():
+            if isinstance(load, BoltLoad):
+                busy[self._worker_of[task]] += load.seconds
+        self._busy = self._busy * _FADING + max(busy.values(), default=0.0)
+        for name, spout in self._spouts.items():
+            mine = (loads.get(task) for task in spout.tasks)
+            emitted = sum(load.emitted for load in mine if isinstance(load, SpoutLoad))
+            self._emitted[name] = self._emitted[name] * _FADING + emitted
+
+    def unfelt(self, spout: str, open_secs: float) -> int | None:
+        """Return the limit per task that the spout would not feel if trees are open for ``open_secs``, to two digits, rounded up.
+
+        None if it has emitted nothing, or nothing that takes time.
+        """
+        emitted, busy = self._emitted.get(spout, 0.0), self._busy
+        if not emitted or not busy:
+            return None
+        return _two_digits(emitted / busy * open_secs / len(self._spouts[spout].tasks))
+
+
+def _two_digits(value: float) -> int:
+    """Round up to two digits.
+
+    >>> _two_digits(121_001), _two_digits(120_000), _two_digits(3.2)
+    (130000, 120000, 4)
+    """
+    unit = int(10 ** max(int(log10(max(value, 1))) - 1, 0))
+    return ceil(round(value / unit, 6)) * unit
