@@ -1,14 +1,14 @@
-"""The durable acker's journal: changes of records, in one numbered file per commit, beside the topology's checkpoint.
+"""The durable acker's journal: files with changes of records, one numbered file per commit, in the topology's checkpoint.
 
-    1.arrow, 2.arrow, 3.arrow ...    each an Arrow stream of changes, whole or not there at all
+    1.arrow, 2.arrow, 3.arrow ...    each is an Arrow stream of changes; a file is complete, or does not exist
 
 The journal has one writer, the topology's driver, and one reader, the acker query. The query needs nothing but these files
-(`spark/acker_stream.py`). The driver deletes a file once the query has taken it into its state. The newest file stays,
-because it says how far the acker's time has come.
+(`spark/acker_stream.py`). The driver deletes a file once the query has taken the file's changes into its state. The newest file
+stays, because it holds the acker's time.
 
-**The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has
-read. A commit that raised an error may have been written all the same; `settle` finds that out. A driver that meets the
-file of a later driver stops writing (`FencedError`).
+**The invariant.** Files get consecutive numbers, and each number is used once. So one number says how far the query has read. A
+commit that raised an error may have been written all the same; `settle` finds out whether it was. A driver that finds a file of a
+later driver stops writing (`FencedError`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMAT = 1
 _SUFFIX = ".arrow"
 _METADATA = b"stormspark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-#: The most rows of one Arrow message. The reader passes each message on as a whole.
+#: An Arrow message has at most this many rows. The reader passes each message on as a whole.
 _ROWS_AT_ONCE = 8192
 #: Error codes of a file system that has no hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -45,10 +45,10 @@ class JournalFiles(Protocol):
         """The folder in which a process on the driver's host can read the files as ``<number>.arrow``."""
 
     def numbers(self) -> list[int]:
-        """The numbers of the files that are there, sorted."""
+        """Return the numbers of the existing files, sorted."""
 
     def read(self, number: int) -> bytes:
-        """The contents of a file. Raises FileNotFoundError."""
+        """Return the contents of a file. Raises FileNotFoundError."""
 
     def add(self, number: int, data: bytes) -> None:
         """Write a file, whole or not at all. Raises FileExistsError if there is one already."""
@@ -62,7 +62,7 @@ class LocalJournalFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for left in folder.glob("*.new"):  # left by a driver that died while it wrote
+        for left in folder.glob("*.new"):  # a driver that died while it wrote has left this file
             left.unlink(missing_ok=True)
 
     def numbers(self) -> list[int]:
@@ -110,7 +110,7 @@ class LocalJournalFiles:
 
 
 class _Head(NamedTuple):
-    """The header of a file. The file's metadata has these fields as one string, in this order."""
+    """The header of a file. The metadata of the file's schema has these fields as one string, in this order."""
 
     format: int
     generation: int
@@ -137,7 +137,7 @@ class AckerJournal:
 
     def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:
         self.files, self.delay = files, delay
-        #: The acker's time at the last commit, in microseconds; None if there was none.
+        #: The acker's time at the last commit, in microseconds; None before the first commit.
         self.last_time: int | None = None
         self._schema, self._generation = schema, generation
         self._writer = ""  # identifies the last call of `append`; each call has an id of its own
@@ -165,7 +165,7 @@ class AckerJournal:
 
     @property
     def first(self) -> int:
-        """The number of the oldest commit that is there; 1 if there is none."""
+        """The number of the oldest commit whose file exists; 1 if there is none."""
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
@@ -200,7 +200,7 @@ class AckerJournal:
     def settle(self) -> bool:
         """Find out whether a call of `append` that raised an error has written its file all the same.
 
-        Raises OSError, and `CheckpointError` if the file that is there can't be read.
+        Raises OSError. Raises `CheckpointError` if the file exists and can't be read.
         """
         number = self.last + 1
         try:
@@ -214,9 +214,9 @@ class AckerJournal:
     def _look_at(self, number: int) -> bool:
         """Find out which call of `append` has written the file of this number. Return whether it was the current call.
 
-        A call finds its own file if the file system repeats the write by itself, as NFS does when an answer is lost. The file
-        may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has written
-        the file, or if an earlier call of `append` by this driver has.
+        The current call may meet its own file, if the file system has repeated the write, as NFS does when an answer is lost. The
+        file may also come from an earlier driver whose write was still under way. Raises `FencedError` if a later driver has
+        written the file, or if an earlier call of `append` by this driver has.
         """
         head = self._head(number)
         if head.writer == self._writer:

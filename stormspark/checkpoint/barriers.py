@@ -1,8 +1,8 @@
-"""Barriers: named steps of the commit protocol at which tests kill or hold a process.
+"""Barriers: named steps of the commit protocol at which a test can kill a process or make it wait.
 
 A test sets ``STORMSPARK_BARRIERS`` to a folder and puts an empty file there, named after a barrier. The first process that
-reaches this barrier renames the file to ``BARRIER.PID.here`` and kills itself, as ``kill -9`` would. If the file is not
-empty, the process waits instead, until the renamed file is gone. Without the variable, a barrier costs one comparison.
+reaches the barrier renames the file to ``BARRIER.PID.here`` and kills itself with SIGKILL. If the file is not empty, the process
+waits instead, until the renamed file is gone. Without the variable, a barrier costs one comparison.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BARRIERS = (
     "worker.rolled_back",
 )
 
-#: Barriers that only exist in topologies whose bolts take part in the end of a batch.
+#: The barriers that a batch reaches only if bolts take part in its end.
 BATCH_BARRIERS = ("worker.before_finish", "worker.finished", "driver.before_announcement", "driver.announced")
 
 _FOLDER = os.environ.get("STORMSPARK_BARRIERS")
 
 
 def reached(barrier: str) -> None:
-    """Pass a barrier. If a test has put a file for it, the process dies here, or waits."""
+    """Pass a barrier. If a test has put a file for this barrier, the process dies now, or waits."""
     if _FOLDER is None:
         return
     here = os.path.join(_FOLDER, f"{barrier}.{os.getpid()}.here")

@@ -1,4 +1,4 @@
-"""The driver's side of a transaction: the state table of one topology, committed batch by batch.
+"""The driver's side of transactions: it commits each batch to the state table of its topology.
 
     workers prepare -> commit(N) -> Spark commits the offsets of N
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 _TIDY_SHARE = 0.05
 #: One call of `BatchCommits.tidy` takes about this many seconds.
 _TIDY_SECS = 0.02
-#: Old recorded inputs are looked for once per this many batches.
+#: The driver looks for old recorded inputs once per this many batches.
 _FORGET_EVERY = 5
 
 
@@ -62,16 +62,16 @@ class BatchTable(Protocol):
         """Make a batch part of the table."""
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep the announcement of a batch: everything that another attempt at the batch has to know."""
+        """Store the announcement of a batch: everything that another attempt at the batch has to know."""
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch that was announced and is not committed, and its announcement."""
+        """Return the number of the batch that was announced and is not committed, and its announcement."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """The metadata that the driver committed with its batches."""
+        """Return the metadata that the driver committed with its batches."""
 
     def compact(self, budget_secs: float) -> bool:
-        """Continue merging for about ``budget_secs``."""
+        """Merge files for about ``budget_secs``."""
 
     def vacuum(self, budget_secs: float) -> int:
         """Delete files that nobody needs any more."""
@@ -98,7 +98,7 @@ class BatchCommits:
         settings = plan.settings
         self._plan, self.location, self.generation = plan, location, generation
         self.storage_options = storage_options
-        #: Whether workers hand their changes to the driver, and get their state from the driver.
+        #: Whether workers hand their changes to the driver and get their state from it.
         self.by_driver = table is not None
         self._table: BatchTable = table or StateTable(
             location,
@@ -111,7 +111,7 @@ class BatchCommits:
         self._forgot = -1
         self._tidied = time.monotonic()
         self._tidying = Tidying(f"the state table {location}")
-        self._describes_tasks = False  # whether the table has the current numbers of tasks
+        self._describes_tasks = False  # whether the table has the components' present numbers of tasks
 
     @property
     def last(self) -> int:
@@ -121,9 +121,9 @@ class BatchCommits:
     def open(self, last_offsets: int) -> None:
         """Take the table over, or create it. ``last_offsets`` is the last batch whose offsets Spark has committed.
 
-        Raises `CheckpointError` if the table and Spark's checkpoint don't belong together. Raises it, too, if the number of
-        tasks of a component with state has changed and its keys can't be dealt out anew (`redistribution`). Raises
-        `FencedError` if a later driver has the table.
+        Raises `CheckpointError` if the table and Spark's checkpoint don't belong together. Also raises `CheckpointError` if a
+        component with state has another number of tasks than before, and its keys can't be dealt out anew (`redistribution`).
+        Raises `FencedError` if a later driver has opened the table.
         """
         self._table.open(self.generation, last_offsets + 1)
         if not last_offsets <= self.last <= last_offsets + 1:
@@ -138,9 +138,9 @@ class BatchCommits:
             self._keep_plan()
 
     def reopen(self) -> None:
-        """Find out after an error what is committed, and continue from there.
+        """After an error, find out what is committed, and continue from there.
 
-        Raises `CheckpointError`, and `FencedError` if a later driver has the table.
+        Raises `CheckpointError`, and `FencedError` if a later driver has opened the table.
         """
         self._table.open(self.generation)
 
@@ -152,22 +152,22 @@ class BatchCommits:
         reached("driver.committed")
 
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep what the components announce for other attempts at batch ``txid``, by component and index of task.
+        """Store the announcements of tasks for other attempts at batch ``txid``.
 
-        Call this before the committers act (bolts that act once all other bolts have ended the batch). Raises `CheckpointError`
-        and `FencedError`. After such an error no committer may act.
+        Their keys name the component and the task's index. Call this before the committers act (bolts that act once all other
+        bolts have ended the batch). Raises `CheckpointError` and `FencedError`. After such an error no committer may act.
         """
         reached("driver.before_announcement")
         self._table.announce(txid, {place.encode(): pickled for place, pickled in announcement.items()})
         reached("driver.announced")
 
     def announced(self) -> tuple[int, Mapping[str, bytes]]:
-        """The number of the batch that was announced and is not committed, and its announcement; -1 and {} if there is none."""
+        """Return the announced batch that is not committed, as its number and its announcement; -1 and {} if there is none."""
         if not self._plan.announces:
             return -1, {}
         txid, stored = self._table.announced()
         announced = {place.decode(): pickled for place, pickled in stored.items()}
-        # Nobody can repeat the announcement of a component that the topology no longer has.
+        # Drop announcements of components that the topology no longer has, because nobody can repeat them.
         announced = {
             place: one
             for place, one in announced.items()
@@ -178,7 +178,7 @@ class BatchCommits:
     def tidy(self) -> None:
         """Merge and delete files for some milliseconds, if tidying is due.
 
-        A failure here is not raised. The next commit shows whether the table is in trouble, and `Tidying` logs a warning if
+        This raises no error of the table. If the table is in trouble, the next commit shows that. `Tidying` logs a warning if
         tidying fails again and again.
         """
         now = time.monotonic()
@@ -221,7 +221,7 @@ class BatchCommits:
 
     @property
     def _metadata(self) -> dict[bytes, bytes | None]:
-        """A description of the tasks that own the state, because state belongs to tasks (C36)."""
+        """Return a description of the tasks that own the state, because state belongs to tasks (C36)."""
         return described(states_of(self._plan.components.values()))
 
     def _check_tasks(self) -> None:

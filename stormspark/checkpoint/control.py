@@ -1,8 +1,8 @@
-"""The control file: it says which topology owns a checkpoint folder, and which generation the topology has reached.
+"""The control file says which topology owns a checkpoint folder, and which generation the topology has reached.
 
-``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes it
-atomically, before it uses the new generation. If the driver dies between the two, one generation is never used, which harms
-nothing. If a driver used a generation before writing it, its successor could get the same generation, and workers could not
+``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes the file
+atomically, and only then uses the new generation. If the driver dies in between, the generation is never used, which does no
+harm. If a driver used a generation before writing it, the next driver could get the same generation, and workers could not
 distinguish the two drivers.
 """
 
@@ -38,27 +38,27 @@ class Control:
 
 
 class ControlFile(Protocol):
-    """The storage of the control file: a local folder, or anything that Spark can write a checkpoint to."""
+    """The storage of the control file: a local folder, or any place to which Spark can write a checkpoint."""
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
 
     def write(self, data: bytes) -> None:
         """Replace the file, so that a reader sees either the whole old file or the whole new one."""
 
     def __str__(self) -> str:
-        """The checkpoint folder, for messages."""
+        """Return the name of the checkpoint folder, for messages."""
 
 
 class LocalControlFile:
-    """The control file of a checkpoint in a local folder. The folder is made if it is not there."""
+    """The control file of a checkpoint in a local folder. The folder is created if it does not exist."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._checkpoint = checkpoint
         self._path = checkpoint / "stormspark" / "control.json"
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
@@ -81,10 +81,10 @@ class LocalControlFile:
 def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
-    A topology counts as another one if its name is new, or if it shares no component with the topology that ran here. So an
-    upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark keeps their offsets by
-    position. Raises `CheckpointError` if the folder belongs to another topology, if the source spouts differ, or if the file
-    can't be read or written.
+    A topology counts as another one if its name differs from that of the topology that ran with this folder, or if the two share
+    no component. So an upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark's
+    checkpoint lists their offsets by position. Raises `CheckpointError` if the folder belongs to another topology, if the source
+    spouts differ, or if the file can't be read or written.
     """
     try:
         data = file.read()

@@ -4,7 +4,7 @@
     driver:  commit(txid, rows)    writes the rows as workers would have written them, and commits the files
     driver:  newest(...)           the state that workers get when they begin
 
-It is the same table as `StateTable` writes, so a topology may continue with either class.
+The table is the same as the one that `StateTable` writes, so a topology may continue with either class.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DriversStateTable(StateTable):
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component; None means all tasks of the component. Raises `CheckpointError`."""
+        """Yield the newest rows of each component's tasks; None means all tasks of a component. Raises `CheckpointError`."""
         for component, indices in tasks.items():
             for task in (None,) if indices is None else indices:
                 yield from self.plan_restore(component, task, kind=kind).rows()

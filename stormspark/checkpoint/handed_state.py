@@ -1,7 +1,7 @@
-"""State that the driver hands to a worker if only the driver can reach the table: a file with an Arrow stream.
+"""The file in which the driver hands state to a worker, if only the driver can reach the state table. It is an Arrow stream.
 
-The file holds the rows that were newest as of one batch: the rows of the worker's tasks, the rows of all tasks of each
-component whose state is dealt out anew, and the driver's metadata.
+The file holds the newest rows as of one batch. They are the rows of the worker's tasks, and the driver's metadata. If a
+component's state is dealt out anew, the rows of all its tasks are in the file.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of an Arrow stream, in a file or in bytes. The counterpart for a table is `Restore`."""
+    """The ``wanted`` rows of an Arrow stream, which is a file or bytes. `Restore` does the same for a table."""
 
     source: str | bytes
     wanted: Wanted
 
     def of_task(self, task: int) -> HandedRows:
-        """The rows of one task."""
+        """Return the rows of one task."""
         return replace(self, wanted=replace(self.wanted, task=task))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The rows with all columns, in the order of the stream. Raises `CheckpointError` if it can't be read."""
+        """Yield the rows with all columns, in the order of the stream. Raises `CheckpointError` if the stream can't be read."""
         try:
             source = pa.OSFile(self.source) if isinstance(self.source, str) else pa.BufferReader(self.source)
             with source, pa.ipc.open_stream(source) as stream:
@@ -44,7 +44,7 @@ class HandedRows:
             raise CheckpointError(msg) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The columns ``key`` and ``value``."""
+        """Yield the columns ``key`` and ``value`` of the rows."""
         for rows in self.rows():
             yield rows.select(["key", "value"])
 

@@ -1,7 +1,7 @@
-"""The store in which a worker keeps the state of a task: committed state on the local disk, the rest in memory (C35).
+"""The store in which a worker keeps the state of a task. Committed state is on the local disk, and the rest in memory (C35).
 
 Only the state table is authoritative. A store is a copy of one task's part of that table, and is made anew after every restart.
-So the store need not survive a crash: its SQLite database lies in the temporary directory, and vanishes with the process.
+So the store need not survive a crash. Its SQLite database lies in the temporary directory, and vanishes with the process.
 
 The store looks a key up in these places, one after the other. The first place that has the key, or a deletion of the key,
 decides:
@@ -16,12 +16,12 @@ decides:
 prepared. So the cost of a batch depends on the changes in it. Memory depends on changed, prepared, recent and the cache,
 however many keys there are.
 
-A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each of them costs the write
-of a page, and also a read from disk if the state is large. So committed changes wait in ``recent``. They go to the database
-together when they have become too many, or when somebody iterates or asks for the number of keys.
+A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each key costs the write of a
+page, and if the state is large, also a read from disk. So committed changes wait in ``recent``. They go to the database together,
+once there are too many of them, or when somebody iterates or asks for the number of keys.
 
-Values are pickled once per batch and not once per put: a counter that is put a thousand times in a batch is pickled once.
-In CPU time, a get or put of a key in memory takes about 0.5 us, and a get from a database of a million keys 5 us. A change
+Values are pickled once per batch, and not with each put. So a counter that is put a thousand times in a batch is pickled once. A
+get or put of a key in memory takes about 0.5 us of CPU time, and a get from a database of a million keys takes 5 us. A change
 takes 1 us more when it is prepared, 0.3 us when it is committed, and 5-8 us when it goes to the database.
 """
 
@@ -50,11 +50,11 @@ _UNKNOWN: Final = object()
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
-#: How many rows an iteration reads at once. The iteration holds nothing open in between, so the state may change meanwhile.
+#: An iteration reads this many rows at once. Between two reads it holds nothing open, so the state may change.
 _ROWS_AT_ONCE: Final = 1000
 
 _PRAGMAS: Final = (
-    "journal_mode = MEMORY",  # a write that fails, on a full disk, can be taken back
+    "journal_mode = MEMORY",  # a write that fails on a full disk can be taken back
     "synchronous = OFF",
     "locking_mode = EXCLUSIVE",
     "cache_size = -8192",  # KiB
@@ -105,7 +105,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._changed[encode_key(key)] = value
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of ``key``, or ``default`` if there is none."""
+        """Return the value of ``key``, or ``default`` if there is none."""
         value = self._lookup(encode_key(key))
         return default if value is _ABSENT else value
 
@@ -151,7 +151,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return (decode_key(data) for data, _ in self._between(b"", _BEHIND_ALL))
 
     def __len__(self) -> int:
-        """The number of keys. The database has to count them, which takes about 20 ms for a million keys."""
+        """Return the number of keys. The database has to count them, which takes about 20 ms for a million keys."""
         self._write_recent()
         (count,) = self._database.execute("SELECT count(*) FROM state").fetchone()
         overlay: dict[bytes, Any] = {
@@ -166,7 +166,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return f"KeyValueStore({self._owner!r}, {len(self._changed) + len(self._prepared)} changes)"
 
     def changes(self) -> list[tuple[bytes, bytes | None]]:
-        """The prepared changes in the order of keys: encoded keys and pickled values, with None for a deleted key."""
+        """Return the prepared changes in the order of keys: encoded keys and pickled values, with None for a deleted key."""
         return sorted(self._prepared.items())
 
     def prepare_commit(self, txid: int) -> None:
@@ -261,7 +261,8 @@ class KeyValueStore(KeyValueState[Any, Any]):
         self._recent_size = 0
 
     def _apply(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        # A key may come twice, so keep the order. Puts and deletes go in runs, because executemany is three times as fast.
+        # A key may come twice, so keep the order. Neighbouring puts, and neighbouring deletes, go into one executemany, which is
+        # three times as fast.
         put: list[tuple[bytes, bytes]] = []
         deleted: list[tuple[bytes]] = []
         for data, value in rows:
@@ -312,7 +313,10 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return None if row is None else row[0]
 
     def _between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes | tuple[Any]]]:
-        """Encoded keys in order, each with its pickled value, or its object in a tuple. Uncommitted changes override the rest."""
+        """Yield encoded keys in order. Each has its pickled value, or its object in a tuple.
+
+        Uncommitted changes override the rest.
+        """
         self._write_recent()
         changed: dict[bytes, Any] = {
             data: _ABSENT if value is None else value

@@ -1,4 +1,4 @@
-"""Encodes the keys of state as bytes that sort as the keys do, so that all keys with one prefix are one range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do. So all keys with one prefix lie in one range of bytes (C35).
 
 | keys | order |
 | --- | --- |
@@ -6,13 +6,13 @@
 | tuples of any keys | the order of their items; after the kinds above |
 | anything else that can be pickled | no particular order; after all others |
 
-Keys of different types are different keys. So 1, 1.0 and True are three keys, and an instance of a subclass (a named tuple,
-an enum's member) differs from the plain value that it equals. It is the same in Storm, where an Integer is no Long. Keys of
-the last kind differ by their pickled form. So equal objects must have equal fields, and every process that reads the state
+Keys of different types are different keys. So 1, 1.0 and True are three keys, and an instance of a subclass (a named tuple, an
+enum's member) differs from the plain value that it equals. It is the same in Storm, where an Integer is no Long. Two keys of the
+last kind are equal if their pickled forms are. So equal objects must have equal fields, and every process that reads the state
 must find their class in a module. Sets are rejected, because they may list equal contents in different orders.
 
-The first two kinds have the form of FoundationDB's tuple layer: a byte for the type, then the value in a form that marks its
-own end.
+The keys of the first two rows of the table have the form of FoundationDB's tuple layer: a byte for the type, then the value in a
+form that marks its own end.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _STR: Final = 0x31
 _TUPLE: Final = 0x40
 _PICKLED: Final = 0x50
 
-#: The end of bytes, strings and tuples. A zero inside them is written as zero and 0xff, which sorts behind the end.
+#: Marks the end of bytes, strings and tuples. A zero inside them is written as zero and 0xff, which sorts behind this mark.
 _END: Final = b"\x00"
 _ESCAPED_ZERO: Final = b"\x00\xff"
 
 
 def encode_key(key: Any) -> bytes:
-    r"""Encode ``key`` as bytes. The bytes of two keys of one kind compare as the keys do: two ints, two strings, two tuples.
+    r"""Encode ``key`` as bytes. The bytes of two keys of one kind (two ints, two strings, two tuples) compare as the keys do.
 
     Raises `SerializationError` for a key that can't be pickled, can't be hashed, or contains a set.
 
@@ -65,7 +65,7 @@ def encode_key(key: Any) -> bytes:
 
 
 def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any:
-    """Decode a key that `encode_key` has encoded. ``loads`` unpickles keys, or items of tuples, of the last kind.
+    """Decode a key that `encode_key` has encoded. ``loads`` unpickles keys, and items of tuples, that are encoded by pickling.
 
     >>> decode_key(encode_key((1, b"x", None, ("y", 2.5))))
     (1, b'x', None, ('y', 2.5))
@@ -78,9 +78,9 @@ def decode_key(data: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> Any
 
 
 def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
-    """The range of the keys that begin with ``prefix``: the lowest bytes in it, and the lowest bytes behind it.
+    """Return the range of the keys that begin with ``prefix``: the lowest bytes in the range, and the lowest bytes behind it.
 
-    A string is a prefix of strings, bytes of bytes, and a tuple of tuples, by whole items.
+    A string is a prefix of strings, and bytes are a prefix of bytes. A tuple is a prefix of tuples that begin with all its items.
 
     >>> low, high = prefix_range("st")
     >>> [low <= encode_key(key) < high for key in ("storm", "st", "spark", b"storm", ("st",))]
@@ -94,8 +94,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # In a key with this prefix, the next byte begins another item or is the end, and never 0xff. With 0xff, the prefix's last
-        # zero would begin an escaped zero, and the prefix's last item would not end there.
+        # In a key with this prefix, the next byte begins another item or is the end. It is never 0xff: with 0xff, the prefix's
+        # last zero would begin an escaped zero, and the prefix's last item would not end at this zero.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

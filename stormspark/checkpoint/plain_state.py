@@ -1,4 +1,4 @@
-"""State for people to look at: rows of task, key and value. Plain data is decoded, and all else stays bytes (C35, C36).
+"""Reads state for people to look at, as rows of task, key and value. Plain data is decoded, and all else stays bytes (C35, C36).
 
 A person who looks at a state may not have the classes of the topology, and should not run code that somebody pickled into a
 table. So only plain data is unpickled: None, bools, numbers, strings, bytes, containers of these, dates, decimals and UUIDs.
@@ -64,7 +64,7 @@ class _PlainData(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
     def persistent_load(self, name: str) -> Any:
-        """Replace a bolt's collector, context or configuration, which is no part of its state, by its name."""
+        """Return a name in place of a bolt's collector, context or configuration, which are no part of the bolt's state."""
         return f"<{name}>"
 
 
@@ -73,7 +73,7 @@ def _plain(data: bytes) -> Any:
 
 
 def plain_value(data: bytes) -> Any:
-    r"""A value as the component put it into the state, or its pickled bytes if it is not plain data.
+    r"""Return a value as the component put it into the state, or its pickled bytes if it is not plain data.
 
     >>> plain_value(pickle.dumps({"storm": (1, 2.5)})), plain_value(pickle.dumps(Entry))[:2]
     ({'storm': (1, 2.5)}, b'\x80\x04')
@@ -85,7 +85,7 @@ def plain_value(data: bytes) -> Any:
 
 
 def plain_key(data: bytes) -> Any:
-    """A key as the component put it into the state, or its bytes in the table if it is not plain data."""
+    """Return a key as the component put it into the state, or its bytes in the table if it is not plain data."""
     try:
         return decode_key(data, _plain)
     except Exception:
@@ -104,10 +104,10 @@ class ReadableTable(Protocol):
     def plan_restore(
         self, component: str | None = None, task: int | None = None, as_of: int | None = None
     ) -> Restore | HandedRows:
-        """An object from which the rows can be read."""
+        """Return an object from which the rows can be read."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """The metadata that the driver committed with its batches."""
+        """Return the metadata that the driver committed with its batches."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ class StateOfComponent:
     restore: Restore | HandedRows
 
     def of_task(self, task: int) -> StateOfComponent:
-        """The part of this state that belongs to one task."""
+        """Return the part of this state that belongs to one task."""
         return replace(self, restore=self.restore.of_task(task))
 
     def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
-        """Some thousand entries at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
+        """Yield entries, some thousand at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
 
         Raises `CheckpointError` if files are missing or damaged.
         """
@@ -159,10 +159,10 @@ def find_state(
     txid: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> StateOfComponent:
-    """The state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
+    """Return the state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
 
-    Raises `CheckpointError` if there is no table, if the table has no state of that component, or if the batch is not committed
-    yet or not kept any more.
+    Raises `CheckpointError` if there is no table, or if it has no state of that component. Raises it also if the batch is not
+    committed yet, or no longer in the table.
     """
     own = StateTable(location, storage_options=storage_options)
     try:
@@ -173,7 +173,7 @@ def find_state(
 
 
 def state_in(table: ReadableTable, component: str, txid: int | None = None) -> StateOfComponent:
-    """Like `find_state`, but from a table that is open already."""
+    """Do the same as `find_state`, for a table that is already open."""
     location = table.location
     as_of = table.last_txid if txid is None else txid
     if as_of < 0:

@@ -3,9 +3,9 @@
     inputs/<generation>-<txid>-<random>       written by a worker: one `Chunk` after another, pickled
     inputs/plan-<generation>                  the code that ran: `sys.path` and the plan, pickled
 
-A worker writes while it executes, in the order of execution. The commit of the batch decides which attempt at it counts: a row
-of kind ``inputs`` names the files of each worker. Files that no commit names come from attempts that were rolled back. They are
-deleted together with the files of batches that can't be restored any more.
+A worker writes chunks while it executes them, in the order of execution. The batch's commit decides which attempt at the batch
+counts: for each worker, it has a row of kind ``inputs`` that names the worker's files. Files that no commit names come from
+attempts that were rolled back. They are deleted together with the files of batches that can't be restored any more.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ _BUFFER = 1 << 18
 class Chunk(NamedTuple):
     """Tuples that a task executed one after the other, and the tuples that it emitted meanwhile.
 
-    ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of them were executed;
-    the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If nothing was
-    executed, the emits were made outside of ``execute``, and ``inputs`` may have an event: a batch begins or ends.
+    ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
+    executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If
+    ``executed`` is 0, the tuples were emitted outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins
+    or ends.
     """
 
     component: str
@@ -66,7 +67,7 @@ class Unpicklable(NamedTuple):
 
 
 def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
-    """Pickle values together with their origins or destinations, which are often the same for all values.
+    """Pickle values with their origins or destinations. If these are the same for all values, they are stored once.
 
     Classes of notebooks can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
     """
@@ -78,7 +79,7 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
     try:
         return pickle.dumps(pairs, 5)
     except Exception:
-        # A value that stays in its worker need not be picklable: a class of a notebook, a lock, a generator.
+        # A value that stays in its worker need not be picklable. It may be of a notebook's class, or a lock, or a generator.
         return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
 
 
@@ -141,7 +142,7 @@ class InputFile:
 
 
 def named(worker: int, paths: Iterable[str]) -> TaskChanges:
-    """The row with which the commit of a batch names a worker's files. It names no files if the worker has executed nothing."""
+    """Return the row by which a batch's commit names a worker's files. It names none if the worker has executed nothing."""
     return TaskChanges("", worker, [(_KEY, "\n".join(paths).encode())], _KIND)
 
 
@@ -154,7 +155,7 @@ class InputFiles:
         self._options = storage_options
 
     def keep_plan(self, generation: int, data: bytes) -> None:
-        """Keep the plan that runs as this generation. Raises OSError."""
+        """Store the plan that runs as this generation. Raises OSError."""
         path = f"inputs/plan-{generation}"
         self.folder.delete(path)
         sink = self.folder.create(path)
@@ -164,11 +165,11 @@ class InputFiles:
         self.folder.close(sink)
 
     def plan(self, generation: int) -> bytes:
-        """The plan that ran as this generation. Raises `CheckpointError` if it is not there."""
+        """Return the plan that ran as this generation. Raises `CheckpointError` if the plan is not stored."""
         return self._read(f"inputs/plan-{generation}", "the plan that ran")
 
     def of_batch(self, txid: int) -> list[str]:
-        """The files of a committed batch. Raises `CheckpointError` if it was not recorded."""
+        """Return the files of a committed batch. Raises `CheckpointError` if the batch was not recorded."""
         table = StateTable(self.location, storage_options=self._options)
         table.refresh()
         paths = []
@@ -185,7 +186,7 @@ class InputFiles:
         return paths
 
     def chunks(self, paths: list[str], component: str, task: int) -> Iterator[Chunk]:
-        """The chunks of a task, in order. Raises `CheckpointError` if a file is missing or damaged."""
+        """Yield the chunks of a task, in order. Raises `CheckpointError` if a file is missing or damaged."""
         for path in paths:
             data = memoryview(self._read(path, "the inputs"))
             source = pa.BufferReader(data)
@@ -199,7 +200,10 @@ class InputFiles:
                 raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> None:
-        """Delete the inputs of the batches up to this one, and old plans that no inputs belong to any more. Raises OSError."""
+        """Delete the inputs of the batches up to batch ``up_to``, and old plans to which no inputs belong any more.
+
+        Raises OSError.
+        """
         kept, plans = set(), {}
         for path in self.folder.list("inputs"):
             if found := _INPUTS.fullmatch(path):
@@ -224,7 +228,7 @@ class InputFiles:
 
 
 def generation_of_inputs(path: str) -> int:
-    """The generation in a file's name.
+    """Return the generation in a file's name.
 
     >>> generation_of_inputs("inputs/3-17-" + "0" * 32)
     3

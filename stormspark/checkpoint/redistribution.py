@@ -1,13 +1,13 @@
-"""Redistribution: deals the state of a bolt out anew, by its keys, when the bolt has another number of tasks (C36, D17).
+"""Redistribution: deals the state of a bolt out anew, key by key, when the bolt gets another number of tasks (C36, D17).
 
 A fields grouping sends a key to a task that depends on the key's hash and on the number of tasks. Users can declare that the keys
 of a bolt's state are the values by which its fields groupings group (``stormspark.state.keys: grouping``). Then each key can move
 to the task that will get its tuples.
 
 **When.** State is dealt out anew in the first batch that the new tasks commit. Each task loads the keys that belong to it now.
-Its worker writes one file for the batch: the task's own changes, the keys that came from another task, and the deletion of these
-keys there. The batch's one commit has all of that and the new number of tasks. So a crash before the commit leaves the whole old
-state, and a crash after it leaves the whole new state.
+The task's worker writes one file for the batch. The file has the task's own changes, the keys that came from other tasks, and the
+deletions of these keys at the other tasks. The batch's single commit has all these files and the new number of tasks. So a crash
+before the commit leaves the whole old state, and a crash after it leaves the whole new state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Moved", "as_batch", "deal", "keys_are_of_grouping", "moves", "task_i
 
 
 class Moved(NamedTuple):
-    """A key of the state with its value. ``before`` is the index of the task that had the key so far."""
+    """A key of the state with its value. ``before`` is the index of the task that has had the key so far."""
 
     before: int
     key: bytes
@@ -44,7 +44,7 @@ def keys_are_of_grouping(component: ComponentPlan) -> bool:
 
 
 def task_index_of(key: Any, width: int, tasks: int, ints: str = "long") -> int:
-    """The index of the task, among ``tasks`` tasks, to which a fields grouping of ``width`` fields sends ``key``.
+    """Return the index of the task, among ``tasks`` tasks, to which a fields grouping of ``width`` fields sends ``key``.
 
     Raises ValueError if ``key`` can't come from such a grouping.
 
@@ -66,9 +66,10 @@ def deal(
     as_of: int,
     mine: Collection[int],
 ) -> dict[int, list[Moved]]:
-    """The state of ``component`` as of a batch, for the tasks whose indices are ``mine``, each in the order of its keys.
+    """Return the state of ``component`` as of a batch, by task, in the order of keys.
 
-    Raises `CheckpointError` if a key can't come from the groupings, or if two tasks have the same key. The message names the key.
+    ``mine`` are the indices of the wanted tasks. Raises `CheckpointError` if a key can't come from the groupings, or if two tasks
+    have the same key. The message names the key.
     """
     width = next(
         len(edge.grouping.key_fields)
@@ -104,7 +105,7 @@ def deal(
 
 
 def as_batch(moved: Iterable[Moved]) -> pa.RecordBatch:
-    """The keys and values as a record batch, for a store to load."""
+    """Return the keys and values as a record batch, for a store to load."""
     pairs = list(moved)
     return pa.record_batch(
         {
@@ -117,9 +118,9 @@ def as_batch(moved: Iterable[Moved]) -> pa.RecordBatch:
 def moves(
     dealt: Mapping[int, Iterable[Moved]], changed: Mapping[int, Iterable[tuple[bytes, bytes | None]]]
 ) -> Iterator[tuple[int, dict[bytes, bytes | None]]]:
-    """The changes to write with the batch: for each task index, keys and values, with None for a deleted key.
+    """Yield the changes to write with the batch: for each task index, keys and values, with None for a deleted key.
 
-    ``changed`` are the tasks' own changes, which override the rest. The indices include tasks that no longer exist.
+    ``changed`` are the tasks' own changes. They override the keys that moved. The indices include tasks that no longer exist.
 
     >>> dict(moves({1: [Moved(0, b"k", b"1"), Moved(1, b"s", b"2")]}, {1: [(b"k", b"3")]}))
     {1: {b'k': b'3'}, 0: {b'k': None}}

@@ -1,8 +1,8 @@
-"""Checks that a worker sees the driver's folder. On hosts that do not share a folder, one path means several folders.
+"""Checks that a worker sees the driver's folder. If hosts don't share a folder, the same path is another folder on each host.
 
     driver   <folder>/seen-<random>/token           writes a random string
     worker   <folder>/seen-<random>/<random>        reads that string, and writes it here
-    driver   reads it, so each side has read a text that the other side wrote
+    driver   reads this copy, so each side has read a string that the other side wrote
 
 Without this check, a worker that does not see the folder would write its state where nobody looks for it, and all batches would
 seem to succeed.
@@ -26,7 +26,7 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` tells users what to do if they do not share the folder. Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users what to do if the hosts can't share a folder. Raises OSError.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
@@ -38,7 +38,7 @@ class SharedFolder:
     def __init__(self, folder: Path, otherwise: str) -> None:
         self._folder, self._otherwise = folder, otherwise
         self._token = secrets.token_hex(16)
-        for left in folder.glob("seen-*"):  # left by a driver that was killed
+        for left in folder.glob("seen-*"):  # a driver that was killed has left this folder
             shutil.rmtree(left, ignore_errors=True)
         self._place = folder / f"seen-{secrets.token_hex(8)}"
         self._place.mkdir(parents=True)
@@ -50,7 +50,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Return why a worker, whose `show_that_it_is_seen` returned ``shown``, does not see the folder; None if it does."""
+        """Return why a worker does not see the folder; None if it does. Its `show_that_it_is_seen` has returned ``shown``."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:
@@ -58,27 +58,27 @@ class SharedFolder:
         return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
-        """Whether the driver itself can't read its token, because the storage can't be reached."""
+        """Whether the driver itself can't read its own token now, because the storage can't be reached."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:
             return True
 
     def error(self, process: str, problem: str) -> UnsupportedEnvironmentError:
-        """The error about a process that does not see the folder. ``process`` names it."""
+        """Return the error about a process that does not see the folder. ``process`` names the process."""
         return UnsupportedEnvironmentError(
             f"{process} does not see the folder {self._folder} of the driver on {socket.gethostname()}, so its files there would "
             f"be lost: {problem}. Give a checkpoint folder that all hosts share, mounted or by a URL, or {self._otherwise}"
         )
 
     def close(self) -> None:
-        """Remove the token. No further worker can be checked."""
+        """Remove the token. After that, no worker can be checked."""
         with contextlib.suppress(OSError):
             shutil.rmtree(self._place)
 
 
 def show_that_it_is_seen(place: str) -> str:
-    """The worker's side of the check: prove that the folder is seen, and return the name of the proof for the driver.
+    """Do the worker's side of the check: write a copy of the token, and return the copy's name for the driver.
 
     Raises OSError if the worker does not see the folder, or can't write to it.
     """

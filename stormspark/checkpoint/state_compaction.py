@@ -1,10 +1,10 @@
-"""Compaction of a state table: it chooses runs to merge, and merges them in small steps.
+"""Compaction of a state table: chooses runs to merge, and merges them in small steps.
 
-The files of one batch are a run. A merge turns several neighbouring runs into one. It takes `FAN_IN` runs of about the same
-size. So a row is written again about log(keys / changes per batch) times, to the base ``FAN_IN``, and the number of runs stays
-bounded, however old the topology is. A merge writes its files over many steps, and smaller merges overtake it. Nobody sees these
-files until one commit replaces the merged files with them. So no step is recorded; if the driver dies in between, only some work
-is lost.
+The files of one batch are a run. A merge turns `FAN_IN` neighbouring runs of about the same size into one run. So a row is
+written again about log(keys / changes per batch) times, to the base `FAN_IN`. And the number of runs stays bounded, however old
+the topology is. A merge writes its files over many steps, and a smaller merge may begin and end meanwhile. Nobody sees the new
+files until one commit puts them in the place of the old ones. So steps are not recorded. If the driver dies in between, only some
+work is lost.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from stormspark.checkpoint.state_merge import merged
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 
 FAN_IN = 8
-#: If there are more runs than this, a merge is worth while as soon as its largest run is no larger than its other runs together.
+#: If there are more runs than this, a merge is worth while if its largest run is no larger than its other runs together.
 _MANY_RUNS = 4 * FAN_IN
 
 
 @dataclass(frozen=True)
 class Run:
-    """The files of one batch or of one merge. ``batches`` are the first and the last batch."""
+    """The files of one batch or of one merge. ``batches`` are the first and the last batch whose changes are in the files."""
 
     batches: tuple[int, int]
     files: tuple[FileDescription, ...]
@@ -40,7 +40,7 @@ class Run:
 
 
 def runs_of(files: Sequence[FileDescription]) -> list[Run]:
-    """The runs that files make up, oldest first.
+    """Sort files into runs, oldest first.
 
     A merge takes neighbouring runs and skips none between them, so the batches of two runs never overlap.
     """
@@ -49,9 +49,9 @@ def runs_of(files: Sequence[FileDescription]) -> list[Run]:
 
 
 def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
-    """The runs to merge next, as the index of the first and the index after the last; None if no merge is worth while.
+    """Return which runs to merge next: the index of the first run and the index after the last; None if no merge is worth while.
 
-    None among ``runs``, which are oldest first, stands for a run that is being merged.
+    ``runs`` are sorted, oldest first. None among them stands for a run that is already being merged.
     """
     best: tuple[int, int] | None = None
     least = 0
@@ -68,7 +68,7 @@ def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
 def streams(
     folder: Folder, files: Sequence[FileDescription], wanted: Wanted
 ) -> list[Iterator[pa.RecordBatch]]:
-    """The wanted rows of files as streams for `merged`, newest first. All files of a run are one stream."""
+    """Return streams of the wanted rows of files, for `merged`, newest first. All files of a run are one stream."""
     ordered = sorted(files, key=lambda file: (file.batches[1], file.path), reverse=True)
     found: list[Iterator[pa.RecordBatch]] = []
     for _, run in groupby(ordered, attrgetter("run")):
@@ -78,7 +78,7 @@ def streams(
 
 
 class Merge:
-    """A merge of runs that is under way. ``horizon`` is the oldest batch that can be restored afterwards."""
+    """A merge of runs that has begun. ``horizon`` is the oldest batch that can still be restored afterwards."""
 
     def __init__(
         self, folder: Folder, runs: Sequence[Run], horizon: int, nothing_older: bool, generation: int
@@ -92,7 +92,7 @@ class Merge:
 
     @property
     def name(self) -> str:
-        """The beginning of the names of its files."""
+        """The beginning of the names of the merge's files."""
         return self._writer.name
 
     def step(self) -> list[FileDescription] | None:

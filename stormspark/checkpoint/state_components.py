@@ -1,4 +1,4 @@
-"""The metadata in a state table about the components whose state it has: the number of tasks and the kind of state (C36)."""
+"""The metadata of a state table about components with state: each component's number of tasks and kind of state (C36)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ComponentState:
 
 
 def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
-    """The components of a plan that have state, by id."""
+    """Return the components of a plan that have state, by id."""
     return {
         component.id: ComponentState(len(component.tasks), component.kind_of_state)
         for component in components
@@ -40,7 +40,7 @@ def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]
 
 
 def component_states(metadata: Mapping[bytes, bytes]) -> dict[str, ComponentState]:
-    """Decode the result of `described` from all of the driver's keys."""
+    """Decode the keys that `described` has made. ``metadata`` may have other keys of the driver, too."""
     return {
         key.removeprefix(_PREFIX).decode(): ComponentState(**json.loads(value))
         for key, value in metadata.items()

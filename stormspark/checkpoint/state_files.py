@@ -2,16 +2,17 @@
 
 A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was
 deleted) and the batch. All rows of a batch go into one commit: a task's state, the position of a spout, the outbox of a sink
-and the driver's own rows. The column **kind** keeps them apart. Rows of different kinds may have equal keys, and are not read
-together.
+and the driver's own rows. The column **kind** distinguishes these changes. Rows of different kinds may have equal keys, and are
+not read together.
 
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
-- *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The name holds the
-  generation and the batch, which show, without a clock, whether the file can still be committed. It can't if its generation
-  is an older one, or if its batch is committed already. The random part keeps attempts apart.
+- *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The generation and the batch in
+  the name show, without a clock, whether the file can still be committed. It can't if its generation is an older one, or if its
+  batch is committed already. The random part makes the names of different attempts differ.
 - *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
-  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. The files of a run, by number, are one sorted sequence.
+  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. Read by number, the files of a run are one sorted sequence of
+  rows.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ SCHEMA = pa.schema(
 )
 #: A reader reads one row group at a time, so row groups are bounded in rows and in bytes.
 _GROUP_ROWS, _GROUP_BYTES = 8_192, 4 << 20
-#: A restore skips whole files of a run, and one fsync has to wait for a whole file. So files are bounded, too.
+#: Files are bounded, too, because a restore skips whole files of a run, and because one fsync writes a whole file.
 _FILE_ROWS, _FILE_BYTES = 262_144, 16 << 20
 _CHANGES = re.compile(r"changes/(\d+)-(\d+)-[0-9a-f]{32}\.parquet")
 _RUN = re.compile(r"(runs/(\d+)-(\d+)-(\d+)-[0-9a-f]{32})-\d+\.parquet")
@@ -96,9 +97,9 @@ class TaskChanges:
 class FileDescription:
     """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
 
-    ``size`` is in bytes. ``deletions`` is the number of the ``rows`` that delete a key. ``components``, ``tasks``, ``kinds`` and
-    ``txids`` are the smallest and the largest value of each column, by which restores skip files. ``time`` is the table's time
-    of the file's newest commit, in milliseconds; the commit sets it.
+    ``size`` is in bytes. ``rows`` is the number of rows, and ``deletions`` says how many of them delete a key. ``components``,
+    ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column, by which restores skip files.
+    ``time`` is the table's time at which the newest change in the file was committed, in milliseconds. The commit sets it.
     """
 
     path: str
@@ -113,7 +114,7 @@ class FileDescription:
 
     @property
     def run(self) -> str:
-        """The name that all files of a run share. A file of changes has only its own path."""
+        """The name that all files of a run share. For a file of changes, it is the file's path."""
         found = _RUN.fullmatch(self.path)
         return found[1] if found else self.path
 
@@ -127,11 +128,11 @@ class FileDescription:
 
     @property
     def generation(self) -> int:
-        """The generation of the driver that the file was written for."""
+        """The generation of the driver for which the file was written."""
         return generation_of(self.path) or 0
 
     def add_action(self, time: int, data_change: bool) -> AddAction:
-        """The file as an action of Delta's log."""
+        """Return the action of Delta's log that adds the file."""
         lows, highs = zip(self.components, self.tasks, self.kinds, self.txids, strict=True)
         names = ("component", "task", "kind", "txid")
         nulls = dict.fromkeys(SCHEMA.names, 0) | {"value": self.deletions}
@@ -145,7 +146,7 @@ class FileDescription:
 
     @classmethod
     def from_log(cls, actions: pa.Table, location: str) -> list[FileDescription]:
-        """The descriptions of a table's active files, from its flattened add actions."""
+        """Make the descriptions of a table's active files from its flattened add actions."""
         found = []
         for row in actions.to_pylist():
             try:
@@ -179,19 +180,19 @@ class FileDescription:
 
 @dataclass(frozen=True)
 class ChangedRows:
-    """The changes of a worker in a batch, for a table that only the driver can write to: rows of `SCHEMA` in an Arrow stream."""
+    """The changes of a worker in a batch, if only the driver can write to the table. ``data`` is an Arrow stream of `SCHEMA`."""
 
     generation: int
     txid: int
     data: bytes
 
     def table(self) -> pa.Table:
-        """The rows, as a table."""
+        """Return the rows as a table."""
         return pa.ipc.open_stream(self.data).read_all()
 
 
 def generation_of(path: str) -> int | None:
-    """The generation in a file's name; None if the file is not one of ours.
+    """Return the generation in a file's name; None if stormspark did not write the file.
 
     >>> generation_of("changes/3-17-" + "0" * 32 + ".parquet"), generation_of("part-0.parquet")
     (3, None)
@@ -203,7 +204,7 @@ def generation_of(path: str) -> int | None:
 
 
 def batch_of_changes(path: str) -> int | None:
-    """The batch in the name of a file of changes; None for every other file."""
+    """Return the batch in the name of a file of changes; None for every other file."""
     found = _CHANGES.fullmatch(path)
     return int(found[2]) if found else None
 
@@ -245,7 +246,7 @@ class Folder:
         return size
 
     def sync_log(self, version: int) -> None:
-        """Write a version of the log to disk for good. delta-rs leaves that to the operating system."""
+        """Wait until a version of the log is on disk. delta-rs does not wait for the disk."""
         if self.local is not None:
             entry = self.local / "_delta_log" / f"{version:020}.json"
             with entry.open("rb") as file:
@@ -260,7 +261,7 @@ class Folder:
         return self._remote.open_input_file(path)
 
     def size(self, path: str) -> int | None:
-        """The size of a file in bytes; None if there is no such file. Raises OSError."""
+        """Return the size of a file in bytes; None if there is no such file. Raises OSError."""
         if self.local is not None:
             with contextlib.suppress(FileNotFoundError):
                 return (self.local / path).stat().st_size
@@ -270,7 +271,7 @@ class Folder:
         return int(found.size) if found.is_file else None
 
     def list(self, *sorts: str) -> dict[str, int]:
-        """The files of these sorts with their sizes. The default is both sorts that are part of the table."""
+        """Return the files of these sorts with their sizes. The default is both sorts that are part of the table."""
         found: dict[str, int] = {}
         for sort in sorts or ("changes", "runs"):
             if self.local is not None:
@@ -301,14 +302,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _FileWriter:
-    """A writer of one file from sorted tables."""
+    """A writer of one file. It gets sorted tables."""
 
     def __init__(self, folder: Folder, path: str) -> None:
         self.path, self.rows, self.bytes = path, 0, 0
         self._folder, self._sink, self._deletions = folder, folder.create(path), 0
         self._lows: list[Any] = []
         self._highs: list[Any] = []
-        # With checksums, a bit that flips on disk causes an error, and not a wrong count.
+        # With checksums, a wrong bit on the disk causes an error, and not a wrong value.
         self._writer = pq.ParquetWriter(
             self._sink, SCHEMA, use_dictionary=["component", "task", "kind"], write_page_checksum=True
         )
@@ -358,7 +359,7 @@ def write_changes(
 ) -> FileDescription | None:
     """Write the changes of a worker's tasks in a batch to a file beside the table, for the driver to commit.
 
-    The file is on disk when this returns, and no part of the table yet. Return None if nothing changed. Raises
+    When this returns, the file is on disk, but not yet part of the table. Return None if nothing changed. Raises
     `CheckpointError` if the file can't be written, and ValueError if a task's changes of one kind come in two parts.
     """
     rows = rows_of(changes, txid)
@@ -375,7 +376,7 @@ def write_rows(
     txid: int,
     storage_options: Mapping[str, str] | None = None,
 ) -> FileDescription:
-    """Like `write_changes`, for changes that are rows already (`rows_of`)."""
+    """Do the same as `write_changes`, for changes that are already rows (`rows_of`)."""
     path = f"changes/{generation}-{txid}-{uuid.uuid4().hex}.parquet"
     try:
         writer = _FileWriter(Folder(location, storage_options), path)
@@ -392,7 +393,7 @@ def write_rows(
 
 
 def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) -> ChangedRows | None:
-    """Like `write_changes`, but return the changes for the driver to write. Return None if nothing changed.
+    """Return the changes of a worker's tasks in a batch, for the driver to write. Return None if nothing changed.
 
     >>> found = changed_rows([TaskChanges("count", 3, [(b"storm", b"1")])], generation=0, txid=7)
     >>> found.table().to_pylist()
@@ -408,7 +409,7 @@ def changed_rows(changes: Iterable[TaskChanges], *, generation: int, txid: int) 
 
 
 def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
-    """The changes as sorted rows of the table; None if there are none. Raises ValueError like `write_changes`."""
+    """Return the changes as sorted rows of the table; None if there are none. Raises ValueError as `write_changes` does."""
     tables = []
     seen = set()
     for one in sorted(changes, key=attrgetter("component", "task", "kind")):
@@ -433,7 +434,7 @@ def rows_of(changes: Iterable[TaskChanges], txid: int) -> pa.Table | None:
 
 
 class RunWriter:
-    """A writer of the files of one run from sorted tables. ``name`` is the name of its files without their number."""
+    """A writer of the files of one run. It gets sorted tables. ``name`` is the name of its files without their number."""
 
     def __init__(self, folder: Folder, batches: tuple[int, int], generation: int) -> None:
         self.name = f"runs/{batches[0]}-{batches[1]}-{generation}-{uuid.uuid4().hex}"
@@ -464,7 +465,10 @@ class RunWriter:
         self._waiting, self._rows, self._bytes = [], 0, 0
 
     def close(self, time: int) -> list[FileDescription]:
-        """End the run. Return its files, if it has any rows. ``time`` is the table's time of its newest batch."""
+        """End the run. Return its files, if it has any rows.
+
+        ``time`` is the table's time at which its newest batch was committed.
+        """
         self._flush()
         if self._writer is not None:
             self._done.append(self._writer.close())
@@ -525,7 +529,7 @@ class Wanted:
         )
 
     def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows among these that are wanted."""
+        """Return those of the rows that are wanted."""
         for name, value in (("component", self.component), ("task", self.task), ("kind", self.kind)):
             column = rows[name]
             if value is not None and rows.num_rows and pc.any(pc.not_equal(column, value)).as_py():
@@ -536,7 +540,7 @@ class Wanted:
 
 
 def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of a file, one row group at a time. Raises `CheckpointError` if the file is missing or damaged."""
+    """Yield the wanted rows of a file, one row group at a time. Raises `CheckpointError` if the file is missing or damaged."""
     try:
         with folder.read(file.path) as source:
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
@@ -561,7 +565,7 @@ def read_file(folder: Folder, file: FileDescription, wanted: Wanted) -> Iterator
 
 
 def missing(location: str, files: list[FileDescription]) -> str:
-    """The message about files that the table names and the folder does not have."""
+    """Return the message about files that the table's log names and the folder does not have."""
     names = ", ".join(file.path for file in files[:3]) + (
         f" and {len(files) - 3} more" if len(files) > 3 else ""
     )

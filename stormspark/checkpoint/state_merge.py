@@ -1,14 +1,14 @@
 """Merges sorted runs of changes into one, for restores and for compaction.
 
 The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
-newest first. All changes in a stream come from older batches than the changes in the streams before it in the list. So the rows
-of one key are newest first after a stable sort by key. The **horizon** is a batch, and decides which of these rows are needed:
-all rows that are newer than the horizon, and the newest of the others. Every batch from the horizon on can still be restored from
-these rows.
+newest first. The streams in the list are newest first: all changes in a stream come from older batches than the changes in the
+streams before it. So after a stable sort by key, the rows of one key are newest first. The **horizon** is a batch that decides
+which of these rows are needed: all rows that are newer than the horizon, and the newest one of the others. Every batch from the
+horizon on can still be restored from these rows.
 
-Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, these rows end
-at some key. The merge takes all keys before the smallest of these last keys. That key itself waits, because more of its rows may
-come.
+Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, the rows in
+memory end at some last key. The merge takes all keys that are smaller than all of these last keys. The smallest last key itself
+waits, because its stream may have more rows of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: How many rows are sorted at once: from all streams together, and at least from each stream. Sorting them takes some
-#: milliseconds.
+#: How many rows are sorted at once: the number from all streams together, and the least number from each stream. Sorting them
+#: takes some milliseconds.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 
@@ -33,7 +33,7 @@ _Group = tuple[str, int, str]
 def merged(
     streams: Sequence[Iterable[pa.RecordBatch]], horizon: int, drop_deleted: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of all streams, in order, without those that no restore as of the horizon or later needs.
+    """Yield the rows of all streams, in order, without the rows that no restore as of the horizon or a later batch needs.
 
     With ``drop_deleted``, deletions up to the horizon are left out, too. Use this only if there are no older rows.
     """
@@ -56,7 +56,7 @@ def merged(
 
 
 class _Stream:
-    """The part of a stream that is in memory: ``rows`` of one ``group`` (component, task, kind), and the part after them."""
+    """The part of a stream that is in memory: ``rows`` of one ``group`` (component, task, kind), and the rows after them."""
 
     group: _Group
     rows: pa.RecordBatch | None

@@ -1,36 +1,36 @@
 """The state table: an append-only Delta table with a topology's state. Each batch is one commit.
 
-    workers: write_changes(...)    each writes one file, on disk, no part of the table yet
-    driver:  commit(txid, files)   one entry of Delta's log: all of the batch, or nothing
-    tasks:   restore(...)          the newest value of each key as of a batch
+    workers: write_changes(...)    each writes one file to disk; the file is not part of the table yet
+    driver:  commit(txid, files)   writes one entry of Delta's log, with all of the batch or nothing
+    tasks:   restore(...)          reads the newest value of each key as of a batch
 
 **The invariant.** The table has exactly the changes of the batches up to ``last_txid``, each once. One log entry has both
 the files and the number of a batch, so a crash leaves both or neither. The driver commits a batch only on top of the
-previous one. The error of a failed commit does not say whether the commit is in the log. So this class reads the log entry
-that the commit would have made. If that entry is ours, all is well. If somebody else wrote it, this driver is fenced. If there is
-none, this object refuses to write until `open` begins again from what the log says.
+previous one. The error of a failed commit does not say whether the commit is in the log. So this class reads the log entry that
+the commit would have made. If this object wrote the entry, all is well. If somebody else wrote it, this driver is fenced. If
+there is no such entry, this object refuses to write until `open` has read the log again.
 
 **Announcements.** Committers are bolts that act on things outside of the topology at the end of a batch, before the batch is
-committed. A later attempt at the batch has to give them the same tuples again. The *announcement* is what a later attempt needs
-for that. `announce` stores it before committers act. Its rows belong to the batch, and only `announced` reads them.
+committed. A later attempt at the batch has to give them the same tuples again. The *announcement* has what a later attempt needs
+for that. `announce` stores the announcement before committers act. Its rows belong to the batch, and only `announced` reads them.
 
 **One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
-retry, so a commit fails if another driver has come between. The driver that commits first wins; the other driver
-gets a `FencedError` and can never write again. An older generation can't open the table.
+retry. So a commit fails if another driver has committed in between. The driver that commits first wins; the other driver gets a
+`FencedError` and can never write again. An older generation can't open the table.
 
 **No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
 Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
-(``time.monotonic``). The table keeps the reading of that clock as the files' time of modification. So no file is deleted too
-early if the system clock is set forward or back.
+(``time.monotonic``). The table keeps this time as the files' time of modification. So no file is deleted too early if the system
+clock is set forward or back.
 
-**Cost** follows the number of changes, not the size of the state. With 1,000 changes, it takes 9-10 ms until a worker's file
-and the commit are on disk, whether the state has ten thousand keys or ten million; with 10,000 changes, it takes 18 ms (two
-cores, `benchmarks/state_table.py`).
+**The cost** depends on the number of changes, and not on the size of the state. With 1,000 changes, it takes 9-10 ms until a
+worker's file and the commit are on disk, whether the state has ten thousand keys or ten million. With 10,000 changes, it takes 18
+ms (two cores, `benchmarks/state_table.py`).
 
-Two things would break the invariant: another writer (this class rejects its files by name), or a ``VACUUM`` by somebody else. A
-``VACUUM`` may delete merged files while a restore still reads them, or files that workers have just written. In a local
-folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the restore that
-needs it names the file.
+Two things would break the invariant: another writer, whose files this class recognises by their names and rejects, or a
+``VACUUM`` by somebody else. A ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have
+just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the
+restore that needs it names the file.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ __all__ = [
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
-#: The names under which Delta keeps numbers for us, as versions of applications.
+#: Delta keeps numbers for us, as versions of applications. These are the applications' names.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
-#: The component, task and kinds of the driver's own rows.
+#: The component, the task and the two kinds in the driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
 #: The driver checkpoints the log after this many versions. Delta's settings below keep old log entries for at least an hour.
 _LOG_EVERY = 100
@@ -93,7 +93,7 @@ _DELTA_SCHEMA = DeltaSchema.from_arrow(SCHEMA)
 
 @dataclass(frozen=True)
 class Restore:
-    """A planned restore: a description, as plain data, of everything to read, so that a worker can carry out the restore."""
+    """A planned restore. It describes, as plain data, all that has to be read, so that a worker can carry the restore out."""
 
     location: str
     files: tuple[FileDescription, ...]
@@ -102,25 +102,25 @@ class Restore:
     storage_options: Mapping[str, str] | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The newest row of each key, in order, with all columns, without deleted keys."""
+        """Yield the newest row of each key, in order, with all columns, without deleted keys."""
         folder = Folder(self.location, self.storage_options)
         return merged(streams(folder, self.files, self.wanted), self.as_of, drop_deleted=True)
 
     def of_task(self, task: int) -> Restore:
-        """The part of this restore that is for one task."""
+        """Return the part of this restore that is for one task."""
         wanted = replace(self.wanted, task=task)
         files = tuple(file for file in self.files if wanted.in_file(file))
         return replace(self, wanted=wanted, files=files)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The columns ``key`` and ``value``, a few thousand rows at a time, sorted by key."""
+        """Yield the columns ``key`` and ``value``, a few thousand rows at a time, sorted by key."""
         for rows in self.rows():
             yield rows.select(["key", "value"])
 
 
 @dataclass(frozen=True)
 class _Found:
-    """The contents of the table's log at the time it was read, with the driver's own commits since."""
+    """The contents of the table's log when it was read last, with the commits that this driver has made since."""
 
     table: DeltaTable
     files: dict[str, FileDescription]
@@ -131,15 +131,15 @@ class _Found:
 
 
 class WrittenBySparkError(CheckpointError):
-    """The table is one that Spark writes (``stormspark.state.table``), with the same rows, but other files."""
+    """Raised for a table that Spark writes (``stormspark.state.table``). It has the same rows, but other files."""
 
 
 class StateTable:
     """The state table at ``location``, which is a path or a URL that delta-rs knows.
 
-    The driver writes to it after `open`. Everybody can read it, as of the last `refresh`. At least ``retain_txids`` batches
-    before the last one, and all batches of the last ``retain_hours`` hours, can be restored. A file that is no longer
-    needed stays for ``vacuum_after_secs``, for readers that are just using it. ``clock`` gives seconds and never goes back.
+    The driver writes to the table after `open`. Everybody can read the table, as of the last `refresh`. At least ``retain_txids``
+    batches before the last one can be restored, and all batches of the last ``retain_hours`` hours. A file that is no longer
+    needed stays for ``vacuum_after_secs``, because readers may just be using it. ``clock`` gives seconds and never goes back.
 
     >>> import tempfile
     >>> table = StateTable(tempfile.mkdtemp())
@@ -173,17 +173,17 @@ class StateTable:
         self._refused: str | FencedError | None = "was not opened to be written to"
         self._generation: int | None = None
         self._merges: list[Merge] = []
-        self._unneeded: dict[str, float] = {}  # files, and since when they are not needed
+        self._unneeded: dict[str, float] = {}  # files that are not needed, and since when
         self._listed: float | None = None
         self._time_at_open, self._opened = 0, 0.0
         self._log_checkpoint = 0
-        # The files that were last searched for something to merge.
+        # The table's files when this object last looked for files to merge.
         self._seen: dict[str, FileDescription] | None = None
 
     # -- what is in the table --------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what is committed. The driver that writes does not need this.
+        """Read from the log what is committed. The driver that writes need not call this.
 
         Raises `CheckpointError` if the table is damaged, or was not written by this or an older version of stormspark.
         """
@@ -232,7 +232,7 @@ class StateTable:
     def restore(
         self, component: str, task: int, as_of: int | None = None, kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
+        """Yield the newest value of each key of a task as of a batch: columns ``key`` and ``value``, sorted by key.
 
         The restore holds a few thousand rows of each file at a time, which bounds its memory. Raises `CheckpointError` like
         `plan_restore`, and if a file is missing or damaged.
@@ -242,12 +242,12 @@ class StateTable:
     def as_arrow(
         self, component: str | None = None, as_of: int | None = None, kind: str | None = "state"
     ) -> pa.RecordBatchReader:
-        """The state of one component or of all, streamed as rows of the table, for people to look at."""
+        """Return a stream of the state of one component or of all, as rows of the table, for people to look at."""
         rows = self.plan_restore(component, None, as_of, kind).rows()
         return pa.RecordBatchReader.from_batches(SCHEMA, rows)
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """The newest values of the metadata that the driver committed with its batches."""
+        """Return the newest values of the metadata that the driver committed with its batches."""
         found = self.restore(_DRIVER, _NO_TASK, as_of, _METADATA)
         return {row["key"]: row["value"] for rows in found for row in rows.to_pylist()}
 
@@ -272,7 +272,8 @@ class StateTable:
         self._found, self._refused = found, None
         self._opened = self._clock()
         newest = max((file.time for file in found.files.values()), default=None)
-        # The wall clock only gives a new table its first time, so that people see real times in the log. Nothing depends on it.
+        # The wall clock gives only a new table's first time, so that people see real times in the log. Nothing depends on this
+        # time.
         self._time_at_open = round(time.time() * 1000) if newest is None else newest
         self._unneeded, self._listed = {}, None
         self._log_checkpoint = found.table.version()
@@ -329,13 +330,14 @@ class StateTable:
         now = self._time()
         new = [replace(file, time=now) for file in described]
         self._append([file.add_action(now, data_change=True) for file in new], {_TXID: txid})
-        # 4. Update what this object knows, without reading the table again.
+        # 4. Update this object's copy of the log, without reading the table again.
         self._update(files=found.files | {file.path: file for file in new}, last_txid=txid)
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
+        """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        The announcement is on disk when this returns, and no other driver took over before that. Raises like `commit`.
+        When this returns, the announcement is on disk, and no other driver took over before. This raises the same errors as
+        `commit`.
         """
         found = self._writing()
         generation = self._generation
@@ -357,9 +359,7 @@ class StateTable:
         self._update(files=found.files | {one.path: one for one in new}, announced_txid=txid)
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one, and this batch's announcement; -1 and {} if there is no
-        announcement.
-        """
+        """Return the number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         found = self._known()
         txid = found.announced_txid
         if txid <= found.last_txid:
@@ -367,7 +367,7 @@ class StateTable:
         wanted = Wanted(_DRIVER, _NO_TASK, _ANNOUNCED, txid)
         files = tuple(file for file in found.files.values() if wanted.in_file(file))
         rows = Restore(self.location, files, wanted, txid, self._folder.options).rows()
-        # A restore also gives keys that only earlier batches have announced.
+        # A restore also returns keys that only earlier batches have announced.
         now = [row for batch in rows for row in batch.to_pylist() if row["txid"] == txid]
         return txid, {row["key"]: row["value"] for row in now}
 
@@ -436,7 +436,7 @@ class StateTable:
             )
             actions = pa.table(table.get_add_actions(flatten=True))
         except TableNotFoundError:
-            # A log without entries is no table yet. An entry that is still being written has another name.
+            # If the log has no entries, there is no table yet. An entry that is still being written has another name.
             if self._folder.local is None or not any((self._folder.local / "_delta_log").glob("*.json")):
                 return None
             if not again:  # another process may have made the table in the meantime
@@ -482,8 +482,8 @@ class StateTable:
     def _check_written(self, files: Sequence[FileDescription], txid: int) -> None:
         """Check that the driver sees the files that workers reported.
 
-        A local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check would have
-        to go over the network, so files at a URL are not checked.
+        The path of a local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check
+        would have to go over the network. So files at a URL are not checked.
         """
         if self._folder.local is None:
             return
@@ -574,7 +574,7 @@ class StateTable:
             raise CheckpointError(msg)
 
     def _append(self, actions: list[AddAction | RemoveAction], transactions: Mapping[str, int]) -> None:
-        """Append one entry to the log, directly after the last one that we know (see the module's invariant)."""
+        """Append one entry to the log, directly after the last entry that this object knows (see the module's invariant)."""
         table = self._writing().table
         expected, token = table.version() + 1, uuid.uuid4().hex
         try:
@@ -609,7 +609,7 @@ class StateTable:
         raise self._fenced(why)
 
     def _token_of(self, version: int) -> str | None:
-        """The token in the log entry of a version; "" if the entry has none, and None if there is no such version."""
+        """Return the token in the log entry of a version; "" if the entry has none, and None if there is no such version."""
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             if table.version() < version:
@@ -624,7 +624,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _reload(self, version: int) -> None:
-        """Read the log again after a commit that raised but is in the log."""
+        """Read the log again after a commit that raised an error but is in the log."""
         try:
             table = DeltaTable(self.location, storage_options=self._folder.options)
             self._folder.sync_log(version)
@@ -659,11 +659,11 @@ class StateTable:
     # -- compaction and vacuum --------------------------------------------------------------------
 
     def _time(self) -> int:
-        """The table's own time in milliseconds. It advances while a driver is alive, and never goes back."""
+        """Return the table's own time in milliseconds. It advances while a driver is alive, and never goes back."""
         return self._time_at_open + round((self._clock() - self._opened) * 1000)
 
     def _horizon(self, found: _Found) -> int:
-        """The oldest batch that must stay restorable."""
+        """Return the oldest batch that must stay restorable."""
         horizon = found.last_txid - self._retain_txids
         if self._retain_hours:
             old = self._time() - round(self._retain_hours * 3_600_000)
@@ -701,10 +701,14 @@ class StateTable:
         return True
 
     def _begin_merge(self, found: _Found) -> None:
-        """Begin a merge that is worth while, if it is smaller than all merges under way, so that few are under way at once."""
+        """Begin a merge that is worth while, but only if it is smaller than all merges under way.
+
+        So few merges are under way at once.
+        """
         self._seen = found.files
         busy = {file.path for merge in self._merges for file in merge.inputs}
-        # The announcement of an uncommitted batch waits for the other files of its batch, because runs must never overlap.
+        # The file with the announcement of an uncommitted batch is not merged before the other files of its batch, because runs
+        # must never overlap.
         files = [file for file in found.files.values() if file.batches[1] <= found.last_txid]
         runs: list[Run | None] = [None if run.files[0].path in busy else run for run in runs_of(files)]
         chosen = neighbours(runs)
@@ -720,7 +724,7 @@ class StateTable:
 
     def _put_in_place(self, found: _Found, merge: Merge, files: list[FileDescription]) -> None:
         gone = {file.path for file in merge.inputs}
-        # The wall clock is for the VACUUM of other programs. `vacuum` does not read it.
+        # The time of deletion is the wall clock's, because the VACUUM of other programs uses it. `vacuum` does not.
         now = round(time.time() * 1000)
         oldest = max(found.oldest_txid, merge.horizon)
         self._append(
@@ -746,7 +750,7 @@ class StateTable:
             raise CheckpointError(msg) from error
 
     def _is_unneeded(self, path: str, found: _Found) -> bool:
-        """Whether a file is no part of the table and can't become part of it. The file's name shows whether it can."""
+        """Whether a file is not in the table and can't be committed any more. The file's name shows whether it can."""
         generation, batch = generation_of(path), batch_of_changes(path)
         if generation is None or path in found.files or generation > found.generation:
             return False

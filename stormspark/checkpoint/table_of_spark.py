@@ -1,4 +1,4 @@
-"""Reads, without Spark, a state table that Spark has written, for people who look at a state. delta-rs must reach the table."""
+"""Reads, without Spark, a state table that Spark has written. It is for people who look at a state, and uses delta-rs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = 1
 
 
 def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
-    """The metadata that a driver has put into an entry of the table's log; None for an entry of somebody else.
+    """Return the metadata that a driver has put into an entry of the table's log; None for an entry of somebody else.
 
     >>> stand_in('{"stormspark": {"txid": 7}}'), stand_in('{"job": "nightly"}'), stand_in(None)
     ({'txid': 7}, None, None)
@@ -34,7 +34,7 @@ def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
 
 
 class TableOfSpark:
-    """The part of `StateTable` that is needed to look at a state. Raises `CheckpointError` if the table can't be read."""
+    """A table with those methods of `StateTable` that only read. Raises `CheckpointError` if the table can't be read."""
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
@@ -44,8 +44,8 @@ class TableOfSpark:
             )
             found = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
             stands = [one for one in found if one is not None]
-            # An earlier driver may still have written right before a later one opened the table. So the entry with which a
-            # driver opens the table may have old metadata.
+            # An earlier driver may still have written right before a later driver opened the table. So the later driver's first
+            # entry may have old metadata.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
             msg = f"the state table {location} can't be read: {error}"

@@ -1,7 +1,7 @@
 """Tidying: merging files, and deleting those that are no longer needed.
 
-Tidying may fail now and then, because the next try makes up for that. If tidying never succeeds, the disk fills up. So failures
-in a row are counted, and logged as a warning.
+A failure now and then does no harm, because the next try makes up for it. But if tidying never succeeds, the disk fills up. So
+failures in a row are counted, and a warning is logged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """A counter of failures in a row to tidy one thing. ``name`` is what warnings call the thing.
+    """A counter of failures in a row to tidy one thing. Warnings call this thing ``name``.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():

@@ -1,4 +1,4 @@
-"""Spouts and bolts that read from and write to other systems: Kafka, files, Delta tables, Spark's streaming DataFrames."""
+"""Spouts that read from other systems, and bolts that write to them: Kafka, files, Delta tables, Spark's streaming DataFrames."""
 
 from stormspark.connectors.dataframe import DataFrameSpout
 from stormspark.connectors.delta_bolt import DeltaBolt

@@ -1,4 +1,4 @@
-"""Converts tuples to Arrow columns of a schema. For each tuple that does not fit, it gives the reason."""
+"""Converts tuples to Arrow columns of a schema. For each tuple that does not fit the schema, the result has the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def columns_of(
     ({'n': [1, 3], 'note': [None, None]}, ["field 'n' is 'x', but the column's type is int64"])
     """
     reasons: dict[int, str] = {}
-    known: set[Fields] = set()  # the fields of earlier tuples; all of them are columns
+    known: set[Fields] = set()  # the fields of earlier tuples, if columns exist for all of them
     for position, tup in enumerate(tuples):
         if tup.fields not in known:
             reason = _unknown(tup, schema)
@@ -50,7 +50,7 @@ def columns_of(
 def inferred_schema(tuples: Sequence[Tuple]) -> pa.Schema:
     """Return a schema of the tuples' fields.
 
-    Each field gets a type that all its values have; if there is none, the type of the first value. Raises ValueError for a
+    Each field gets a type that fits all its values or, if there is none, the type of its first value. Raises ValueError for a
     field that is None everywhere.
 
     >>> from stormspark.testing import make_tuple
@@ -103,7 +103,7 @@ class _Place:
         return None if why is None else f"field {self.name!r} is {_shown(value)}, {why}"
 
     def why_not_all(self, column: pa.Array | pa.ChunkedArray) -> str | None:
-        """Return why one of these values, which have the column's type, can't be in this column, or None if all can."""
+        """Return why one of these values can't be in this column, or None if all can. The values have the column's type."""
         if self._looks_inside and _has_null_inside(column):
             return f"which contains None where {self.field.type} allows none"
         if self.is_key and not is_in_years(column):
@@ -117,8 +117,8 @@ class _Place:
 class Fit:
     """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
-    Values in the columns ``keys`` may not be None. The table is partitioned by the columns ``partitions``, so readers must be
-    able to read a partition for each of their values.
+    Values in the columns ``keys`` may not be None. The table is partitioned by the columns ``partitions``. So their values must
+    be such that readers can read the partitions.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
@@ -161,7 +161,7 @@ _NO_NULL = "field {!r} is None, which the table does not allow"
 
 
 def _shown(value: Any) -> str:
-    """Return the value as a string for people, or its type if it can't be shown: a number can have too many digits."""
+    """Return the value as a string for people, or its type if it can't be shown, such as a number with too many digits."""
     try:
         return f"{value!r:.100}"
     except Exception as error:
@@ -185,7 +185,7 @@ def _has_null_inside(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether one of the values contains a null that its type forbids. Arrow makes such values, but can't write them."""
     if isinstance(column, pa.ChunkedArray):
         return any(map(_has_null_inside, column.chunks))
-    column = column.drop_null()  # a null has nothing inside
+    column = column.drop_null()  # drop nulls, because a null contains no values
     fields = _fields_in(column.type)
     if pa.types.is_struct(column.type):
         inside = [column.field(place) for place in range(len(fields))]
@@ -210,7 +210,7 @@ def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
 
 
 def _easy(type: pa.DataType) -> Callable[[Any], bool]:
-    """Return a quick check for values of this type. It accepts most values, and is never wrong when it accepts one."""
+    """Return a quick check for values of this type. If it accepts a value, the value fits. It accepts most values that fit."""
     if pa.types.is_string(type) or pa.types.is_large_string(type):
         return lambda value: value.__class__ is str and value.isascii()
     if pa.types.is_integer(type):

@@ -18,7 +18,8 @@ class DataFrameSpout(SourceSpout):
     returns a `Routed`, the values go to another stream. ``retry`` says when a failed row is emitted again.
 
     With ``per_trigger``, the spout calls ``stream(spark, limit)`` instead. ``per_trigger`` names an option of Spark, and the
-    function must set this option to ``limit``. So the topology can limit each batch to what its bolts can take (F10).
+    function must set this option to ``limit``. In this way the topology can limit each batch to as many rows as its bolts can
+    take (F10).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.testing import TestWordCounter

@@ -24,42 +24,42 @@ __all__ = ["DeltaBolt"]
 
 #: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: How many more tries a merge has. If several tasks merge at the same time, only one merge succeeds, and the others try again.
+#: A merge has this many more tries. If several tasks merge at the same time, only one merge succeeds, and the others try again.
 _MORE_TRIES_TO_MERGE = 10
 #: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000
-#: How many bytes of files may wait while the table can't be written to.
+#: Files of up to this many bytes may wait while the table can't be written to.
 _MOST_WAITING = 4 << 30
 
 
 class DeltaBolt(TransactionalSink, Bolt):
     """A bolt that appends tuples to the Delta table at ``table``, a path or a URL, and acks them after the commit.
 
-    Each task commits on its own: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
-    bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow), or without a schema
-    from the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have become
-    null.
+    Each task makes its own commits: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
+    bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow). Without a schema,
+    they come from the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have
+    become null.
 
     ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
     field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks
     write, group the tuples by the key.
 
-    A tuple that does not fit the table fails alone, with the reason. The bolt tries a commit up to ``retry_count`` times. With
-    ``merge_on`` there are ten more tries. If all of these fail, the commit's tuples fail. A commit may succeed although delta-rs
-    raised an error. The bolt recognises that commit by its number (Delta's ``txn``), and does not repeat it. If a worker dies
-    between a commit and its acks, the commit's tuples are written twice.
+    If a tuple does not fit the table, only this tuple fails, with the reason. The bolt tries a commit up to ``retry_count``
+    times. With ``merge_on`` there are ten more tries. If all tries fail, the commit's tuples fail. A commit may succeed although
+    delta-rs raised an error. The bolt recognises that commit by its number (Delta's ``txn``), and does not repeat it. If a worker
+    dies between a commit and its acks, the commit's tuples are written twice.
 
-    Where the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one
-    commit per batch, after the batch is committed. ``sync_policy`` and ``interval_secs`` have no effect.
+    If the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one commit
+    per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
 
     Raises `InvalidTopologyError` for arguments that can't work.
 
     >>> bolt = DeltaBolt("/data/counts", schema=pa.schema([("word", pa.string()), ("n", pa.int64())]), merge_on=["word"])
     """
 
-    #: The rows that are not delivered yet, where batches are transactions; otherwise None.
+    #: If batches are transactions, the rows that are not delivered yet; otherwise None.
     _outbox: Outbox[StagedRows] | None = None
-    #: Whether the storage of the table was away in this batch, where batches are transactions.
+    #: If batches are transactions, whether the table's storage could not be reached in this batch.
     _is_away = False
 
     def __init__(
@@ -100,7 +100,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             raise InvalidTopologyError(msg)
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Open the table, if it exists. Raises `InvalidTopologyError` if it contradicts the bolt's settings."""
+        """Open the table, if it exists. Raises `InvalidTopologyError` if the table contradicts the bolt's settings."""
         self._sink = SinkTable(
             self.table,
             schema=self.schema,
@@ -120,7 +120,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             self._sink.open()
             context.set_timer(self.interval_secs, self.flush)
         else:
-            # The name is different for each checkpoint folder, because in a new folder the batches begin at 0 again.
+            # The name is different for each checkpoint folder, because in a new folder the numbers of batches begin at 0 again.
             self._sink.application = (
                 f"{context.topology_name}/{context.this_component_id}/{self._outbox.name}"
             )
@@ -153,14 +153,14 @@ class DeltaBolt(TransactionalSink, Bolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Set up the outbox. This is called only where batches are transactions. Rows are delivered after the batch's commit."""
+        """Set up the outbox, which delivers rows after their batch's commit. Called only if batches are transactions."""
         self._outbox = Outbox(state, self._deliver, most_bytes=_MOST_WAITING)
 
     def pre_save(self, checkpoint_id: int) -> None:
         """Write the batch's rows to files, and record the files in the state.
 
-        Raises OSError if the files can't be written, ValueError if a tuple does not fit the table, and `UnavailableError` if
-        too much waits to be delivered.
+        Raises OSError if the files can't be written, ValueError if a tuple does not fit the table, and `UnavailableError` if too
+        many rows wait to be delivered.
         """
         assert self._outbox is not None
         rows = self._rows()
@@ -168,7 +168,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._outbox.save(checkpoint_id, staged, 0 if staged is None else staged.size)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Make the waiting files part of the table. If that raises, it is tried again at the end of a later batch."""
+        """Make the waiting files part of the table. If this raises an error, the bolt tries again at the end of a later batch."""
         assert self._outbox is not None
         self._outbox.deliver(checkpoint_id)
 
@@ -207,7 +207,8 @@ class DeltaBolt(TransactionalSink, Bolt):
         assert self._fit is not None
         rows, unfit = columns_of(waiting, self._fit.schema, self.merge_on, self._fit.partitions)
         if unfit:
-            # The tuple was acked before there was a table. When the batch runs again, there is one, and the tuple fails alone.
+            # The tuple was acked before there was a table. When the batch runs again, there is a table, and only this tuple
+            # fails.
             msg = f"{unfit[0][0]} does not fit the table {self.table}, whose columns come from the first tuples: {unfit[0][1]}"
             raise ValueError(msg)
         self._columns.append(self._newest(rows) if self.merge_on else rows)
@@ -237,7 +238,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         return self.retry_count + (_MORE_TRIES_TO_MERGE if self.merge_on else 0)
 
     def _commit_or_fail(self, tuples: Sequence[Tuple]) -> None:
-        """Commit the tuples and ack them, or fail them."""
+        """Commit the tuples and ack them. If the commit fails, fail them."""
         version = time.time_ns()  # identifies this commit
         for attempt in range(1, self._tries + 1):
             try:
@@ -302,7 +303,7 @@ class DeltaBolt(TransactionalSink, Bolt):
         self._commit_or_fail(tuples[middle:])
 
     def _is_committed(self, version: int) -> bool:
-        """Whether the table has the commit with that number, although an error was raised."""
+        """Whether the table has the commit with the number ``version``, although an error was raised."""
         self._sink.forget()
         try:
             return self._sink.open() and self._sink.last_commit() == version
@@ -311,9 +312,9 @@ class DeltaBolt(TransactionalSink, Bolt):
 
 
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a key's column, so that two are equal if a merge treats them as equal.
+    """Return the values of a key's column in a form in which two values are equal if a merge treats them as equal.
 
-    A merge treats all NaN as one value. Here they become None, and no other value of a key is None.
+    A merge treats all NaN as one value. In the result they are None, and no other value of a key is None.
     """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):

@@ -1,4 +1,4 @@
-"""Finds out, from an error of Delta's stream, which columns of the table have changed."""
+"""Finds out which columns of a table have changed, from an error of Delta's stream."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _COLUMN = re.compile(r"^[ |]*-- (?P<name>.+): (?P<type>\S+) \(nullable")
 
 
 class _Column(NamedTuple):
-    key: str  # if the table has column mapping, a name that stays the same when the column is renamed; otherwise ``name``
+    key: str  # with column mapping, a name that stays the same if the column is renamed; otherwise ``name``
     name: str
     type: str
 
 
 def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
-    """Return the columns of the table at ``path`` that the query knew when it failed, and how many there are in all.
+    """Return the columns of the table at ``path`` that the failed query knew, and the number of all columns that it knew.
 
-    The columns come from the query's plan, which is part of the error. Of a wide table, Spark shows the first columns only.
-    Returns None if the error has no such plan.
+    The columns come from the query's plan, which is part of the error. If a table has many columns, Spark shows only the first
+    ones. Returns None if the error has no such plan.
 
     >>> columns_read("+- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, the price#2], name=x", "/data/t")
     (['n', 'the price'], 2)

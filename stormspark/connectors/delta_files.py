@@ -18,14 +18,15 @@ from stormspark.checkpoint.state_files import Folder
 
 __all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 
-#: How many columns have statistics, and how many characters a string in them may have: both as in Delta's own writers.
+#: The statistics are about this many columns, and a string in them has at most this many characters. Delta's own writers have the
+#: same limits.
 _COLUMNS, _TEXT = 32, 32
-#: The reason for times that `is_in_years` rejects.
+#: The reason that is given for times that `is_in_years` rejects.
 BEYOND = "beyond the years 1 to 9999"
 
 
 class StagedFile(NamedTuple):
-    """One file, with rows of one partition.
+    """A file with rows of one partition.
 
     ``partition`` has the names and values of the partition's columns. The statistics are JSON.
     """
@@ -38,7 +39,7 @@ class StagedFile(NamedTuple):
 
 
 class StagedRows(NamedTuple):
-    """The files with a batch's rows for the table: plain data that can be kept in a state."""
+    """Describes the files with a batch's rows for the table. It is plain data that can be stored in a state."""
 
     files: tuple[StagedFile, ...]
     #: The schema of the rows, including the partition columns.
@@ -46,7 +47,7 @@ class StagedRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes in all files."""
+        """The number of bytes in all files."""
         return sum(file.size for file in self.files)
 
     def read(self, location: str, options: Mapping[str, str] | None) -> pa.Table:
@@ -63,7 +64,7 @@ class StagedRows(NamedTuple):
         return pa.concat_tables(tables)
 
     def missing(self, location: str, options: Mapping[str, str] | None) -> str | None:
-        """Return the first file that is gone or has another size than was written, or None. Raises OSError."""
+        """Return the first file that is gone, or whose size is not the written one; None if there is none. Raises OSError."""
         folder = Folder(location, options)
         return next((file.path for file in self.files if folder.size(file.path) != file.size), None)
 
@@ -80,7 +81,7 @@ def staged(
     """Write ``rows`` to one file per partition, in the table's own folder.
 
     The files are on disk when this returns. If no commit makes them part of the table, a ``VACUUM`` removes them, a week later
-    at the earliest. Raises OSError, and ValueError for the value of a partition that readers could not read.
+    at the earliest. Raises OSError. Raises ValueError if readers could not read a partition because of its value.
     """
     folder = Folder(location, options)
     files = []
@@ -115,7 +116,7 @@ def _parts(
 
 def _as_text(column: pa.ChunkedArray) -> list[str | None]:
     if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us"))  # Delta's strings are in UTC without a zone
+        column = column.cast(pa.timestamp("us"))  # in Delta's strings, times are in UTC and have no zone
     if (why := why_no_partition(column)) is not None:  # `Fit` has already rejected such values one by one
         msg = f"a {column.type} by which the table is partitioned is {why}"
         raise ValueError(msg)
@@ -129,7 +130,7 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
 
 
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
-    """Return why readers could not read a partition for one of these values, or None if they can read all such partitions.
+    """Return why readers could not read a partition with one of these values, or None if they can read them all.
 
     If a table has a single unreadable partition, delta-rs can't read the table at all.
 
@@ -176,7 +177,7 @@ def _statistics(rows: pa.Table) -> str:
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """Return the smallest and the greatest value for JSON, or None if they are of no use or too long."""
+    """Return the smallest and the greatest value as JSON can express them, or None if they are of no use or too long."""
     kind = pa.types
     type = column.type
     if not (kind.is_integer(type) or kind.is_floating(type) or kind.is_string(type) or kind.is_date(type)

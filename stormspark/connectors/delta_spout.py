@@ -1,4 +1,4 @@
-"""A spout that reads the rows that are added to a Delta table, commit by commit. Spark reads the table."""
+"""A spout for the rows that commits add to a Delta table. Spark reads the table."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ROWS_CHANGED = ("DELTA_SOURCE_IGNORE_DELETE", "DELTA_SOURCE_TABLE_IGNORE_CHANGE
 class DeltaSpout(SourceSpout):
     """A spout that emits the rows of a Delta table, existing and new ones. It runs on the Spark engine only.
 
-    ``table`` is a path or a URL if it has a slash, otherwise the name of a table. ``fields`` are the columns to read. They are
-    read by name, so columns that are added later do no harm. With a ``translator``, ``columns`` are the columns that it receives,
-    and ``fields`` name the values that it returns.
+    If ``table`` has a slash, it is a path or a URL; otherwise it is the name of a table. ``fields`` are the columns to read. The
+    columns are read by name, so columns that are added later do no harm. If there is a ``translator``, ``columns`` are the
+    columns that it receives, and ``fields`` name the values that it returns.
 
-    ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. Among them, ``maxFilesPerTrigger`` or
-    ``maxBytesPerTrigger`` is the most that one batch reads. Below that limit, each batch reads as much as the bolts can take
-    (F10). Spark records in the topology's checkpoint how far it has read.
+    ``options`` are Delta's, such as ``startingVersion`` and ``skipChangeCommits``. The options ``maxFilesPerTrigger`` and
+    ``maxBytesPerTrigger`` limit how much one batch reads. Up to that limit, each batch reads as much as the bolts can take (F10).
+    Spark records in the topology's checkpoint how far it has read.
 
-    Delta can't read on if a column was renamed, dropped or got another type, or if rows were changed. The topology then ends
-    with an error that names the table and the change. With ``over_column_changes``, Delta reads on after columns were renamed
-    or dropped, and reads all rows by today's names. This setting then holds for all Delta spouts of the topology.
+    Delta can't read on if a column was renamed or dropped, if it got another type, or if rows were changed. The topology then
+    ends with an error that names the table and the change. With ``over_column_changes``, Delta reads on after columns were
+    renamed or dropped, and uses the present names for all rows. This setting then holds for all Delta spouts of the topology.
 
     The Spark session needs Delta's jars and extension.
 
@@ -62,7 +62,7 @@ class DeltaSpout(SourceSpout):
         self.per_trigger = per_trigger_of(self.options)
 
     def stream(self, spark: Any) -> Any:
-        """Return Delta's stream of the columns.
+        """Return Delta's stream of the table, with the columns that the spout reads.
 
         Raises `InvalidTopologyError` if the table can't be read or lacks one of the columns, and `UnsupportedEnvironmentError`
         if the session has no Delta.
@@ -85,7 +85,7 @@ class DeltaSpout(SourceSpout):
         return rows.select(*(f"`{name.replace('`', '``')}`" for name in self.columns))
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Explain an error of Delta that comes back at every start of the query. Return None for any other error."""
+        """Explain an error of Delta that every new start of the query would raise again. Return None for any other error."""
         found = re.search(r"\[(DELTA_\w+)[\]._]", error)
         if found is None:
             return None
@@ -101,7 +101,7 @@ class DeltaSpout(SourceSpout):
             return None
         now = self._load(spark.read.format("delta")).columns
         read = columns_read(error, self._location(spark))
-        # If the query knew other columns than the table has now, another attempt begins with the present ones and may succeed.
+        # If the query knew other columns than the table has now, another attempt begins with the present columns and may succeed.
         if read is None or (now[: len(read[0])], len(now)) != read:
             return None
         change = schema_change(error, now)

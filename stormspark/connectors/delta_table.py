@@ -16,10 +16,11 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["SinkTable", "why_no_key"]
 
-#: Properties of columns that only an ordinary write enforces or fills in. A table with them could reject rows whose batch is
+#: Properties of columns that only an ordinary write enforces or fills in. A table that has them could reject rows whose batch is
 #: already committed.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-#: How many bytes at the beginning of a log entry identify it: they hold the commit's time, the table's id, or names of files.
+#: This many bytes at the beginning of a log entry identify the entry, because they hold the commit's time, the table's id, or
+#: names of files.
 _BEGINNING = 16 << 10
 
 
@@ -57,7 +58,7 @@ class SinkTable:
         self._partitions: list[str] = []  # the table's partition columns when it was last opened
         self._folder: Folder | None = None
         self._seen: tuple[int, bytes] | None = (
-            None  # the version that was last opened, and the first bytes of its log entry
+            None  # the version that was opened last, and the first bytes of its log entry
         )
 
     # -- what is there ---------------------------------------------------------------------------------------
@@ -84,13 +85,13 @@ class SinkTable:
     def _is_the_same(self) -> bool:
         """Whether the table is still the one that was opened.
 
-        The table may have been removed and made again, and the new one may have as many versions as the old one had. delta-rs
-        would then go on with the old table's columns and partitions.
+        The table may have been removed and created again, and the new table may have as many versions as the old one had.
+        delta-rs would then go on with the old table's columns and partitions.
         """
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
     def _entry(self, version: int) -> bytes:
-        """Return the first bytes of a version's log entry, or nothing if there is none. They are unique and never change."""
+        """Return the first bytes of a version's log entry; empty bytes if there is no entry. They are unique and never change."""
         if self._folder is None:
             self._folder = Folder(self.location, self._options)
         try:
@@ -100,7 +101,7 @@ class SinkTable:
             return b""
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
-        """Open the table, or create it if there is none: with the schema, or with the names and types of ``tuples``."""
+        """Open the table. If there is none, create it with the schema, or with the names and types of ``tuples``."""
         if self.open():
             return
         schema = self._schema if self._schema is not None else self._without_delete(inferred_schema(tuples))
@@ -114,13 +115,13 @@ class SinkTable:
                 storage_options=self._options or None,
             )
         except Exception:
-            # Another task may have created it in the meantime.
+            # Another task may have created the table in the meantime.
             if not self._delta.DeltaTable.is_deltatable(self.location, self._options):
                 raise
         self.open()
 
     def forget(self) -> None:
-        """Forget the opened table after an error, because another process may have changed it, or created it again."""
+        """Forget the opened table after an error, because another process may have changed the table or created it again."""
         self._handle = self._seen = None
 
     def arrow_schema(self) -> pa.Schema:
@@ -169,7 +170,7 @@ class SinkTable:
             raise InvalidTopologyError(msg)
 
     def last_commit(self) -> int:
-        """Return the number of this application's last commit in the opened version, or -1 if it has made none."""
+        """Return the number of this application's last commit that the opened version has, or -1 if it has none."""
         last = self._handle.transaction_version(self.application)
         return -1 if last is None else int(last)
 
@@ -223,14 +224,14 @@ class SinkTable:
 
     def stage(self, rows: pa.Table) -> StagedRows:
         """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
-        # If the table has got a partition column that the rows lack, the rows are partitioned at the commit.
+        # If the rows lack a partition column that the table now has, they are partitioned only at the commit.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Raises ValueError if the table or the files have changed, so that the rows can't be added any more. Raises
+        Raises ValueError if the table or the files have changed in such a way that the rows can't be added any more. Raises
         `InvalidTopologyError` as `check_for_transactions` does.
         """
         self.open_or_make()
@@ -249,7 +250,7 @@ class SinkTable:
                 return
             self.write(self._with_all_columns(rows.read(self.location, self._options)), version)
         elif not self._merge_on:
-            return  # the files may be part of the table, or of an earlier version that somebody may restore
+            return  # keep the files, which may be part of the table, or of an earlier version that somebody may restore
         with contextlib.suppress(OSError):
             rows.delete(self.location, self._options)
 
@@ -269,13 +270,13 @@ class SinkTable:
         )
 
     def _is_file_by_file(self, rows: StagedRows) -> bool:
-        """Whether the files can become part of the table unchanged: not for a merge, nor after a change of partition columns."""
+        """Whether the files can become part of the table unchanged. A merge, or new partition columns, make that impossible."""
         return not self._merge_on and all(
             [name for name, _ in file.partition] == self._partitions for file in rows.files
         )
 
     def _check_staged(self, rows: StagedRows) -> None:
-        """Raise ValueError if the table has changed since the rows were staged, so that they don't fit any more."""
+        """Raise ValueError if the rows don't fit the table any more, because it has changed since they were staged."""
         now = self._columns()
         for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None
@@ -300,7 +301,7 @@ class SinkTable:
                 raise ValueError(msg)
 
     def _with_all_columns(self, rows: pa.Table) -> pa.Table:
-        """Return the rows with all columns of the table. Columns that the table has got since the rows were staged are null."""
+        """Return the rows with all columns of the table. Columns that are newer than the staged rows are null."""
         names = set(rows.column_names)
         for field in self._columns():
             if field.name not in names:

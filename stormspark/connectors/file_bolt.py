@@ -1,4 +1,4 @@
-"""A bolt that writes tuples to files, and acks them once they are on disk.
+"""A bolt that writes tuples to files, and acks each tuple once it is on disk.
 
 It is the counterpart of Storm's HdfsBolt, for local, mounted and remote file systems (K10).
 """
@@ -27,8 +27,8 @@ from stormspark.errors import InvalidTopologyError
 __all__ = ["FileBolt"]
 
 
-#: The errors of opening a file that come from its path. The tuple decides the path, so only this tuple fails. After any other
-#: error no file can be opened: the storage is away or full.
+#: If opening a file raises one of these errors, the reason is the file's path. A tuple decides the path, so only this tuple
+#: fails. After any other error no file can be opened, because the storage can't be reached or is full.
 _OF_PATH = frozenset(
     [errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ]
 )
@@ -43,19 +43,19 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     """A bolt that writes each tuple as one record to a file, and acks the tuple once the record is synced (K10).
 
     Each task writes files of its own below ``path``. ``path`` is a folder, or a URL for which pyarrow has a file system, such
-    as ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Some file systems can't sync part
-    of a file. There, each sync writes a new file, so choose a sync policy that syncs rarely.
+    as ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Some file systems can't sync part of a
+    file. On these, each sync writes a new file, so choose a sync policy that syncs rarely.
 
     While a file is being written, its name begins with ``_``, so that readers skip it. The bolt renames the file when it is
     done: when it is rotated, when the topology ends, or when any task of the component finds it after a restart. With
-    ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. Its last record may then be
-    incomplete after a kill.
+    ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. After a kill, the last record of such
+    a file may be incomplete.
 
     If a sync fails as often as `with_retry_count` allows, all waiting tuples fail with the reason. If the record of a tuple
     can't be made, or the file for it can't be opened, only this tuple fails.
 
-    Where the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a
-    sync fails, or no file can be opened, no tuple fails, and the batch runs again. If a batch runs again, its records may be
+    If the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a sync
+    fails, or no file can be opened, no tuple fails, and the batch runs again. The records of a batch that runs again may be
     written twice.
 
     >>> bolt = (
@@ -68,7 +68,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
 
     #: Whether batches are transactions. If so, tuples are acked at once, because the batch as a whole succeeds or fails.
     _in_transaction = False
-    #: Why the storage did not take records of this batch, where batches are transactions; "" if it took all of them.
+    #: If batches are transactions, why the storage did not take all records of this batch; "" if it took all of them.
     _lost = ""
 
     def __init__(
@@ -86,14 +86,14 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._partitioner: Callable[[Tuple], str] = _no_partition
 
     def with_file_name_format(self, file_name: Callable[[TopologyContext, int, int], str]) -> Self:
-        """Set the function ``file_name(context, rotation, timestamp_ms)``, which names files. Every file needs its own name."""
+        """Set the function ``file_name(context, rotation, timestamp_ms)``. It returns a file's name, which must be unique."""
         self._file_name = file_name
         return self
 
     def with_record_format(self, record: Callable[[Tuple], str | bytes]) -> Self:
         """Set the function that turns a tuple into a record, including the delimiter that ends the record.
 
-        If the function has an attribute ``record_end`` with the delimiter, an incomplete record is cut off after a kill.
+        If the function has an attribute ``record_end`` with the delimiter, a record that a kill left incomplete is cut off.
         """
         self._record = record
         return self
@@ -104,7 +104,10 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
-        """Set the policy that says when to sync and ack: by default every 1000 tuples. Unsynced records wait in memory."""
+        """Set the policy that says when to sync and ack. The default is every 1000 tuples.
+
+        Records that are not synced wait in memory.
+        """
         self._sync_policy = policy
         return self
 
@@ -119,14 +122,14 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_retry_count(self, count: int) -> Self:
-        """Set how many times a sync is tried before its tuples fail: 3 by default."""
+        """Set how many times a sync is tried before its tuples fail. The default is 3."""
         self._retries = max(1, count)
         return self
 
     def with_max_open_files(self, count: int) -> Self:
         """Set how many files a task keeps open, 50 by default.
 
-        When a task needs another file, it finishes the file that has gone longest without a tuple.
+        When a task needs one more file, it finishes the file that got no tuple for the longest time.
         """
         if count < 1:
             msg = f"FileBolt needs at least one open file, got {count!r} (K10)"
@@ -146,17 +149,18 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the folder, and finish the files that earlier runs left.
 
-        Raises OSError if the folder can't be made or read. Where batches are transactions, only the task's first instance does
-        so. Later instances raise the error in `pre_save`, and the batch runs again: the storage was there, so it may come back.
+        Raises OSError if the folder can't be made or read. If batches are transactions, only the task's first instance raises it
+        in this method. Later instances raise it in `pre_save`, and the batch runs again, because the storage has worked before
+        and may come back.
         """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
-        self._writers: dict[str, _Writer] = {}  # the open files by partition, the most recently used last
-        # If an earlier instance of this task raised an exception, it has left files open. This instance ends them.
+        self._writers: dict[str, _Writer] = {}  # by partition; the file that was used last is last
+        # If an earlier instance of this task raised an exception, it has left files open. This instance ends these files.
         own_files = f"files of FileBolt {context.this_task_id}"
         before: dict[str, _Writer] | None = context.get_executor_data(own_files)
         context.set_executor_data(own_files, self._writers)
-        self._files = 0  # the number of files that were made; it distinguishes files of several partitions
+        self._files = 0  # the number of files that this instance has made; it distinguishes the files of different partitions
         self._folder = self._path.rstrip("/")
         if self._filesystem is None:
             if "://" in self._path and not self._path.startswith("file://"):
@@ -190,11 +194,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._act(path)
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Remember that batches are transactions: the engine calls this method only then."""
+        """Remember that batches are transactions. The engine calls this method only if they are."""
         self._in_transaction = True
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Sync the batch's records. Raises OSError if that fails now, or has failed earlier in the batch."""
+        """Sync the batch's records. Raises OSError if a sync fails now, or has failed earlier in the batch."""
         self._sync()
         if self._lost:
             raise OSError(self._lost)
@@ -211,12 +215,12 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             if ".." in partition.split("/"):
                 msg = f"the partitioner returned {partition!r}, which is outside of {self._folder}"
                 raise ValueError(msg)
-        except Exception as error:  # the user's code, or a tuple that does not fit it
+        except Exception as error:  # the user's code is wrong, or the tuple does not fit it
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
             return
         if self._lost:
-            self._collector.ack(tup)  # the batch runs again, so the rest of it need not be written
+            self._collector.ack(tup)  # the batch runs again, so the rest of the batch need not be written
             return
         try:
             writer = self._writer_for(partition)
@@ -228,7 +232,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
                 self._collector.ack(tup)
                 return
             self._collector.fail(tup, reason)
-            self._sync()  # so the tuples whose records are already written are acked or failed now
+            self._sync()  # ack or fail the tuples whose records are already written
             return
         offset = writer.file.write(data)
         self._waiting.append(tup)
@@ -265,8 +269,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _open(self, partition: str) -> OutputFile:
         """Open a new file.
 
-        The file's name may be in use, if another instance of the task started in the same millisecond. Then a later timestamp is
-        tried.
+        The file's name may be in use, if another instance of the task started in the same millisecond. Then the bolt tries later
+        timestamps.
         """
         time_ms, tried = self._context.now_ms(), None
         while True:
@@ -288,8 +292,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def _sync(self) -> bool:
         """Sync the waiting records and ack their tuples.
 
-        Returns false if that failed. The tuples have then failed, and later tuples go to new files. Where batches are
-        transactions, no tuple fails. Instead `pre_save` raises, because none of the batch's tuples is to blame.
+        Returns false if the sync failed. The tuples have then failed, and later tuples go to new files. If batches are
+        transactions, no tuple fails. Instead `pre_save` raises an error, because none of the batch's tuples is to blame.
         """
         if self._lost:
             return False
@@ -323,7 +327,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return True
 
     def _rotate(self, partition: str) -> None:
-        """Sync, then finish the partition's file, if the sync has not already done so."""
+        """Sync. Then finish the partition's file, if the sync has not already finished it."""
         self._sync()
         if partition in self._writers:
             self._end(partition)

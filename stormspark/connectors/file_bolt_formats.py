@@ -1,4 +1,4 @@
-"""Formats of a `FileBolt`: of the records that it writes, and of the names of its files (K10)."""
+"""The formats of the records that a `FileBolt` writes, and of its files' names (K10)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DefaultFileNameFormat:
     extension: str = ".txt"
 
     def __call__(self, context: TopologyContext, rotation: int, timestamp_ms: int) -> str:
-        """Return the name of the task's file number ``rotation``."""
+        """Return the name of a task's file. ``rotation`` is the file's number."""
         task = f"{context.this_component_id}-{context.this_task_id}"
         return f"{self.prefix}{task}-{rotation}-{timestamp_ms}{self.extension}"
 
@@ -34,7 +34,7 @@ class DefaultFileNameFormat:
 class DelimitedRecordFormat:
     r"""A record format that joins values, as strings, with ``field_delimiter``, and ends the record with ``record_delimiter``.
 
-    The values are those of ``fields``, by default of all fields. Nothing is quoted. None becomes an empty string.
+    The record has the values of ``fields``, by default of all fields. Nothing is quoted. None becomes an empty string.
 
     >>> from stormspark.testing import make_tuple
     >>> tup = make_tuple(("a", 1, None), fields=["word", "n", "note"])

@@ -1,4 +1,4 @@
-"""Policies of a `FileBolt`: when it syncs, when it begins a new file, and what it does with a finished one (K10)."""
+"""Policies that say when a `FileBolt` syncs and when it begins a new file, and actions for finished files (K10)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _UNITS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 class SyncPolicy(ABC):
     """A policy that decides when a `FileBolt` or a `DeltaBolt` makes its tuples durable, so that they can be acked.
 
-    ``offset`` is the size of the tuple's file or, in a `DeltaBolt`, the number of tuples that wait.
+    For a `FileBolt`, ``offset`` is the size of the tuple's file. For a `DeltaBolt`, it is the number of tuples that wait.
     """
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Take account of a tuple that was added to those that wait for a sync. Return whether to sync now."""
+        """Count a tuple that now waits for a sync, too. Return whether to sync now."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -74,17 +74,17 @@ class FileRotationPolicy(ABC):
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Take account of a tuple that was written. The size of its file is now ``offset``. Return whether the file is done."""
+        """Count a tuple that was written. The size of its file is now ``offset``. Return whether the file is done."""
 
 
 class NoRotationPolicy(FileRotationPolicy):
     """A rotation policy that never ends a file.
 
-    Readers usually see a local file only when the task ends, unless the `FileBolt` writes under final names.
+    So readers usually see a local file only when the task ends, unless the files have their final names from the beginning.
     """
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Return false: the file is never done."""
+        """Return false, because the file is never done."""
         return False
 
 
@@ -116,7 +116,7 @@ class TimedRotationPolicy(FileRotationPolicy):
         self.interval_secs = seconds
 
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Return false: only time counts."""
+        """Return false, because only time ends a file."""
         return False
 
 

@@ -1,9 +1,9 @@
 """The files that a `FileBolt` writes, on this host's file systems or on remote ones.
 
 A local file is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and is renamed when it is done. The
-*owner* is the bolt's component. The writer holds a lock on the file as long as the writer's process lives. So after a kill,
-any task can tell which files have no writer. `finish_abandoned` finishes these files, because their tuples may have been acked.
-If it knows how records end, it cuts off everything after the last complete record.
+*owner* is the bolt's component. A file's writer is a process, which holds a lock on the file as long as the process lives. So
+after a kill, any task can tell which files have no writer. `finish_abandoned` finishes these files, because their tuples may have
+been acked. If it knows how records end, it cuts off everything after a file's last complete record.
 
 Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next sync overwrites
 them.
@@ -25,9 +25,9 @@ _BLOCK = 64 * 1024
 
 
 class OutputFile(ABC):
-    """A file of records. All methods that touch the file system raise OSError if that fails."""
+    """A file of records. A method raises OSError if the file system fails."""
 
-    #: Whether a sync finishes the file, because its file system can't sync part of a file.
+    #: Whether a sync finishes the file. It does if the file system can't sync part of a file.
     ends_with_sync: bool
     path: str
 
@@ -36,7 +36,7 @@ class OutputFile(ABC):
         self.size = 0
 
     def write(self, record: bytes) -> int:
-        """Keep a record until the next sync. Returns the size that the file will then have."""
+        """Keep a record until the next sync. Returns the size that the file will have after that sync."""
         self._unsynced.append(record)
         self.size += len(record)
         return self.size
@@ -47,14 +47,14 @@ class OutputFile(ABC):
 
     @abstractmethod
     def finish(self) -> str | None:
-        """Finish the file with the synced records. Returns its path, or None if the file has no records."""
+        """Finish the file with the records that are synced. Returns the file's path, or None if it has no records."""
 
 
 class LocalFile(OutputFile):
-    """A file on this host, or on a file system that is mounted here.
+    """A file on a disk of this host, or on a file system that this host has mounted.
 
-    With ``owner`` None, the file has its final name from the beginning, and no lock. Raises FileExistsError if the name is
-    in use.
+    If ``owner`` is None, the file has its final name from the beginning, and no lock. Raises FileExistsError if the name is in
+    use.
     """
 
     ends_with_sync = False
@@ -64,7 +64,7 @@ class LocalFile(OutputFile):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise NotADirectoryError(*error.args) from error  # a file is where a folder should be
+            raise NotADirectoryError(*error.args) from error  # a file has the name that a folder should have
         if path.exists():
             raise FileExistsError(str(path))
         self.path = str(path)
@@ -107,7 +107,7 @@ class RemoteFile(OutputFile):
     """A file on any file system that pyarrow supports, such as S3. Its only sync writes the whole file."""
 
     ends_with_sync = True
-    #: Object stores, by pyarrow's names. They show a file only once it is complete, and they can't rename files.
+    #: pyarrow's names of object stores. Such a store shows a file only once the file is complete, and it can't rename files.
     _STORES = ("s3", "gcs", "abfs")
 
     def __init__(self, filesystem: Any, path: str) -> None:
@@ -138,15 +138,15 @@ class RemoteFile(OutputFile):
 def finish_abandoned(folder: Path, owner: str, record_end: bytes | None) -> Iterator[str]:
     """Finish the files of ``owner`` below ``folder`` whose writers are gone, and yield their paths.
 
-    ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record, and is
-    cut off. With None, nothing is cut off.
+    ``record_end`` is the delimiter that ends each record. Everything after the last delimiter is an incomplete record, and is cut
+    off. If ``record_end`` is None, nothing is cut off.
     """
     for below, _, names in os.walk(folder):
         for name in names:
             if name.startswith(f"_{owner}.") and name.endswith(".inprogress"):
                 path = Path(below, name)
                 final = path.with_name(name.removeprefix(f"_{owner}.").removesuffix(".inprogress"))
-                with contextlib.suppress(FileNotFoundError):  # another task was faster
+                with contextlib.suppress(FileNotFoundError):  # another task has already finished the file
                     if (finished := _finish_one(path, final, record_end)) is not None:
                         yield finished
 
@@ -170,7 +170,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
     end = size
     while end > 0:
         begin = max(0, end - _BLOCK)
-        # A delimiter may begin in this block and end in the next one. So read some bytes of the next one, too.
+        # A delimiter may begin in this block and end in the next block. So read some bytes of the next block, too.
         block = os.pread(descriptor, end - begin + len(record_end) - 1, begin)
         found = block.rfind(record_end)
         if found >= 0:
@@ -180,7 +180,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
 
 
 def _create(path: Path, *, locked: bool) -> int:
-    """Create a file and lock it. If another task took it for abandoned before it was locked, create it again."""
+    """Create a file and lock it. Before the lock, another task may take the file for abandoned; then create it again."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if not locked or _lock(descriptor, path, wait=True):
@@ -189,7 +189,10 @@ def _create(path: Path, *, locked: bool) -> int:
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock a file. Returns false if the file is no longer at ``path``; without ``wait``, also if another process has the lock."""
+    """Lock a file. Returns false if the file is no longer at ``path``.
+
+    Without ``wait``, returns false also if another process has the lock.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -17,24 +17,24 @@ __all__ = ["FileSpout"]
 class FileSpout(SourceSpout):
     """A spout that emits each row of every file in the folder ``path``, including files that appear there later.
 
-    Each row is read once. A row that fails is emitted again by the rules of ``retry``.
+    Each row is read once. ``retry`` says when a row that has failed is emitted again.
 
     ``format`` is a file format that Spark can stream: text, json, csv, parquet or orc. ``schema`` is Spark's DDL, such as
     ``"id long, price double"``. ``fields`` name the emitted values, which are the row's columns, or the values that
-    ``translator(row)`` returns. Every format except text needs a schema and fields. The only column of a text file is the line,
-    and its field is called ``line`` by default.
+    ``translator(row)`` returns. Every format except text needs a schema and fields. A text file has one column, the line. Its
+    field is called ``line`` by default.
 
-    ``options`` are Spark's own. Among them, ``maxFilesPerTrigger`` or ``maxBytesPerTrigger`` is the most that one batch
-    reads. Below that limit, each batch reads as much as the bolts can take (F10).
+    ``options`` are Spark's own. The options ``maxFilesPerTrigger`` and ``maxBytesPerTrigger`` limit how much one batch reads. Up
+    to that limit, each batch reads as much as the bolts can take (F10).
 
-    A file must be complete when it appears. To achieve that, write it in another folder, or under a name that begins with
-    ``_`` or a dot, and then rename it.
+    A file must be complete when it appears. So write it in another folder, or under a name that begins with ``_`` or a dot, and
+    then rename it.
 
     Spark records in the topology's checkpoint which files have been read. The local engine reads text, json, csv and
     parquet, with columns of simple types. It records nothing, so a topology that is started again reads all files again.
 
-    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of them is missing; or if the limit among
-    the options is not a positive number.
+    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of the two is missing. Raises it also if an
+    option that limits a batch is not a positive number.
 
     >>> lines = FileSpout("/data/logs")
     >>> orders = FileSpout("/data/orders", "json", schema="id long, price double", fields=["id", "price"])

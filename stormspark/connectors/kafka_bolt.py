@@ -25,7 +25,7 @@ __all__ = [
 TopicSelector = Callable[[Tuple], str | None]
 #: Returns a tuple's key and message.
 TupleToKafkaMapper = Callable[[Tuple], tuple[Any, Any]]
-#: Called for each message with the error, or None, and with confluent-kafka's message.
+#: Is called for each message. The first argument is the error, or None; the second is confluent-kafka's message.
 ProducerCallback = Callable[[Any, Any], None]
 
 _POLL_SECS = 0.01
@@ -33,14 +33,14 @@ _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
-#: Keys of the task's state. The first one has the topic at which Kafka keeps the number of the last delivered batch. The second
-#: one has the number of the last batch that the bolt knows to be delivered.
+#: Keys of the task's state. The value of the first key is the topic at which Kafka keeps the number of the last delivered batch.
+#: The value of the second key is the number of the last batch that the bolt knows to be delivered.
 _MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
 @dataclass(frozen=True)
 class FieldNameTopicSelector:
-    """A topic selector that takes the topic from a field, or ``default`` if the tuple does not have the field.
+    """A topic selector that takes the topic from a field. If a tuple does not have the field, its topic is ``default``.
 
     >>> from stormspark.testing import make_tuple
     >>> select = FieldNameTopicSelector("to", "others")
@@ -52,20 +52,20 @@ class FieldNameTopicSelector:
     default: str | None = None
 
     def __call__(self, tup: Tuple) -> str | None:
-        """The topic of a tuple."""
+        """Return the topic of a tuple."""
         topic = tup.get(self.field, self.default)
         return None if topic is None else str(topic)
 
 
 @dataclass(frozen=True)
 class FieldIndexTopicSelector:
-    """A topic selector that takes the topic from the value at a position, or ``default`` if the tuple is shorter."""
+    """A topic selector that takes the topic from the value at a position. If a tuple is shorter, its topic is ``default``."""
 
     index: int
     default: str | None = None
 
     def __call__(self, tup: Tuple) -> str | None:
-        """The topic of a tuple."""
+        """Return the topic of a tuple."""
         topic = tup[self.index] if self.index < len(tup) else self.default
         return None if topic is None else str(topic)
 
@@ -101,8 +101,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     If the delivery fails, the tuple fails with the reason. Strings are written as UTF-8, bytes unchanged, and None as a null.
     For other values, set a serializer, or a mapper that returns bytes. The bolt needs confluent-kafka.
 
-    Where the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. If the
-    broker is away, no tuple fails, and the batch runs again. The messages are written while the batch runs, so a batch that
+    If the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. If the broker
+    can't be reached, no tuple fails, and the batch runs again. The messages are written while the batch runs, so a batch that
     runs again writes them again. With `with_transactions`, each message is written once.
 
     >>> bolt = (
@@ -113,7 +113,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     ... )
     """
 
-    #: The task's state. This and the next attributes matter where batches are transactions.
+    #: The task's state. This attribute and the next ones are used only if batches are transactions.
     _state: KeyValueState[Any, Any] | None = None
     #: The messages that are not delivered yet.
     _outbox: Outbox[list[Message]] | None = None
@@ -132,18 +132,18 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     def with_transactions(self, transactional_id: str | None = None) -> Self:
         """Write each message exactly once, for consumers with ``isolation.level=read_committed``.
 
-        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. First the
-        messages are committed with the batch, in the task's state. Then they are delivered. The Kafka transaction also commits
-        the batch's number, as the offset of a consumer group that belongs to this task.
+        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. The messages
+        are first committed with the batch, in the task's state, and then delivered. The Kafka transaction also commits the
+        batch's number, as the offset of a consumer group that belongs to this task.
 
-        The names of this group and of the producer begin with ``transactional_id``, by default ``stormspark-`` and the
-        topology's name. The component's id and an id of the task follow.
+        The names of this group and of the producer begin with ``transactional_id``. Its default is ``stormspark-`` and the
+        topology's name. The component's id and an id of the task follow in the names.
 
         Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
         the messages of its last batch may be written twice, and the bolt reports that.
 
-        While the broker is away, batches go on, and their messages wait in the state: up to 64 MB per task. Each try to
-        deliver them blocks the worker for up to ``max.block.ms``, 5000 by default in this mode.
+        While the broker can't be reached, batches go on, and up to 64 MB of messages per task wait in the state. Each try to
+        deliver them blocks the worker for up to ``max.block.ms``. The default of this option is 5000 with `with_transactions`.
         """
         self._transactions, self._transactional_id = True, transactional_id or ""
         return self
@@ -158,10 +158,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
 
         - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
           strings, bytes, integers, longs and doubles.
-        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue. Then it fails, or its
-          batch fails, where batches are transactions. Meanwhile all tasks of the worker wait.
-        - ``message.timeout.ms`` is how long a message may stay in the queue, by default the topology's message timeout. By
-          then the tuple's tree has timed out and its row is emitted again, so the message would only be written twice.
+        - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue. After that the tuple
+          fails or, if batches are transactions, its batch fails. While it waits, all tasks of the worker wait.
+        - ``message.timeout.ms`` is how long a message may stay in the queue. The default is the topology's message timeout. After
+          that time the tuple's tree has timed out, and the spout emits the tuple's row again. So a later delivery would only
+          write the message twice.
 
         As with Java's producer, the producer is idempotent and keeps the order of messages.
 
@@ -172,7 +173,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_topic_selector(self, selector: str | TopicSelector) -> Self:
-        """Set the topic: a name, or a function that returns the name for a tuple.
+        """Set the topic. ``selector`` is a name, or a function that returns the name for a tuple.
 
         If the function returns None, the tuple is skipped and acked, with a warning. Without a selector, the topic is the
         value of ``topic`` in the topology's configuration.
@@ -181,20 +182,23 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_tuple_to_kafka_mapper(self, mapper: TupleToKafkaMapper) -> Self:
-        """Set the function that returns a tuple's key and message. By default, these are the fields ``key`` and ``message``."""
+        """Set the function that returns a tuple's key and message.
+
+        The default takes them from the fields ``key`` and ``message``.
+        """
         self._mapper = mapper
         return self
 
     def set_async(self, asynchronous: bool) -> Self:
-        """Set whether the bolt goes on before a tuple is delivered: by default it does.
+        """Set whether the bolt goes on before a tuple is delivered. By default it does.
 
-        With False, it waits for the delivery of each tuple. That is slow, and the whole worker waits.
+        With False, the bolt waits for the delivery of each tuple. That is slow, and the whole worker waits.
         """
         self._asynchronous = asynchronous
         return self
 
     def set_fire_and_forget(self, fire_and_forget: bool) -> Self:
-        """Set whether tuples are acked at once: by default they are not. With True, failed deliveries go unnoticed."""
+        """Set whether tuples are acked at once. By default they are not. With True, nobody notices deliveries that fail."""
         self._fire_and_forget = fire_and_forget
         return self
 
@@ -250,12 +254,12 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Keep the task's state, which exists only where batches are transactions. With `with_transactions`, add an outbox."""
+        """Keep the task's state, which exists only if batches are transactions. After `with_transactions`, make the outbox."""
         self._state = state
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """With `with_transactions`, put the batch's messages into the outbox. Otherwise wait until the broker has them.
+        """After `with_transactions`, put the batch's messages into the outbox. Otherwise wait until the broker has the messages.
 
         Raises `UnavailableError` if the outbox is full, and OSError if the broker does not get the messages. The batch then runs
         again.
@@ -269,7 +273,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             raise OSError(msg)
 
     def post_save(self, checkpoint_id: int) -> None:
-        """Deliver the messages in the outbox. If that raises, they are tried again at the end of a later batch."""
+        """Deliver the messages in the outbox. If this raises an error, the bolt tries again at the end of a later batch."""
         if self._outbox is not None:
             self._outbox.deliver(checkpoint_id)
 
@@ -320,7 +324,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 self._collector.ack(tup)
                 return
             key, message = self._key_bytes(key), self._message_bytes(message)
-        except Exception as error:  # the user's code, or a tuple that does not fit it
+        except Exception as error:  # the user's code is wrong, or the tuple does not fit it
             self._collector.report_error(error)
             self._collector.fail(tup, f"{type(error).__name__}: {error}")
             return
@@ -336,7 +340,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             self._collector.ack(tup)  # in a transaction, the batch as a whole succeeds or fails
         elif not self._asynchronous:
             while tup.state != 1:
-                self._producer.poll(0.1)  # until it is delivered, or its message.timeout.ms is over
+                self._producer.poll(0.1)  # until the message is delivered, or its message.timeout.ms is over
 
     def _keep(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> None:
         if (size := len(key or b"") + len(message or b"")) > self._most_bytes:
@@ -352,7 +356,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait some seconds for messages that are not delivered yet. Messages in an outbox stay there for the next start."""
+        """Wait some seconds for messages that are not delivered yet. Messages in the outbox stay in it until the next start."""
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):
@@ -361,7 +365,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
             )
 
     def _produce(self, topic: str, key: bytes | None, message: bytes | None, tup: Tuple) -> bool:
-        """Queue a message as soon as there is room for it. Returns false if there was none, or if its tuple has failed."""
+        """Queue a message as soon as there is room for it. Returns false if there was no room, or if its tuple has failed."""
         wait_until = None
         while True:
             try:
@@ -383,7 +387,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 self._producer.poll(min(0.05, self._block_secs))
             except self._kafka_error as error:
                 if error.args[0].fatal() and self._state is None:
-                    raise  # this producer is useless now, so the task starts again
+                    raise  # this producer can't be used any more, so the task starts again
                 self._collector.report_error(error)
                 if error.args[0].fatal():
                     self._lose(tup, f"Kafka: {error.args[0].str()}")  # the next try has another producer
@@ -392,7 +396,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
                 return False
 
     def _lose(self, tup: Tuple, reason: str) -> None:
-        """In a transaction, ack a tuple that can't be written now. The batch runs again, because `pre_save` raises ``reason``."""
+        """In a transaction, ack a tuple that can't be written now. `pre_save` then raises ``reason``, so the batch runs again."""
         self._lost = self._lost or reason
         self._losses += 1
         self._collector.ack(tup)
@@ -419,5 +423,5 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return delivered
 
     def _serve(self) -> None:
-        """Run the callbacks of deliveries while no tuple arrives."""
+        """Run the callbacks of deliveries, even while no tuple arrives."""
         self._producer.poll(0)

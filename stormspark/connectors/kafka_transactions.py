@@ -1,8 +1,9 @@
-"""Delivers batches of messages to Kafka, each in one Kafka transaction that also commits the batch's number (K8, C42).
+"""Delivers batches of messages to Kafka. Each batch is one Kafka transaction, which also commits the batch's number (K8, C42).
 
-The number is an offset that the transaction commits for a consumer group of the writer's own, at partition 0 of a topic. Kafka
-commits both the messages and the number, or neither. The next writer makes a producer with the same ``transactional.id``. That
-fences the former producer and ends its open transaction. Only then does the writer read the number, which is therefore final.
+The transaction commits the number as an offset, at partition 0 of a topic, for a consumer group that only this writer uses. Kafka
+commits both the messages and the number, or neither. The next writer makes a producer with the same ``transactional.id``. Kafka
+then fences the former producer and ends its open transaction. Only after that does the writer read the number, so the number
+can't change any more.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 __all__ = ["Message", "TransactionalProducer"]
 
 _TRANSACTION_MS = 60_000
-#: The producer's properties that the consumer needs too: where the brokers are, and how to connect to them.
+#: Beginnings of the names of properties that the consumer needs as well as the producer. They say where the brokers are, and how
+#: to connect to them.
 _OF_CLIENTS = (
     "bootstrap.servers", "metadata.broker.list", "client.", "broker.", "reconnect.", "socket.", "security.", "sasl.", "ssl.",
 )  # fmt: skip
@@ -34,8 +36,8 @@ class Message(NamedTuple):
 class TransactionalProducer:
     """A producer that delivers each batch in one Kafka transaction, under the transactional id ``name``.
 
-    It takes librdkafka's ``properties``, and connects when it delivers the first batch. ``block_secs`` is how long it waits for
-    an answer. Delivering a batch's messages may take ``message.timeout.ms`` longer.
+    It takes librdkafka's ``properties``, and connects when it delivers the first batch. It waits ``block_secs`` for an answer.
+    The delivery of a batch's messages may take ``message.timeout.ms`` longer.
 
     Raises `UnsupportedEnvironmentError` without confluent-kafka, and `InvalidTopologyError` for properties that can't work.
     """
@@ -52,7 +54,7 @@ class TransactionalProducer:
         self.name, self._logger = name, logger
         self._properties = {
             "transaction.timeout.ms": _TRANSACTION_MS,
-            # Otherwise some calls wait a minute for a broker that is gone, whatever their timeout.
+            # Otherwise some calls wait a minute for a broker that does not answer, even if they have a shorter timeout.
             "socket.timeout.ms": max(1000, int(block_secs * 1000)),
             # When a transaction begins, the coordinator may need some ms more to end the last one. So retry soon.
             "retry.backoff.ms": 20,
@@ -67,7 +69,7 @@ class TransactionalProducer:
         self._group: Any = None
         #: The last batch that is known to be delivered.
         self.delivered = -1
-        self._made()  # made here already, so that wrong properties are rejected at once
+        self._made()  # make the producer now, so that wrong properties are rejected at once
 
     def deliver(
         self,
@@ -76,10 +78,10 @@ class TransactionalProducer:
         marked_at: str,
         callback: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """Deliver all messages, in order, with the number ``txid`` at topic ``marked_at``.
+        """Deliver all messages in order, and commit the number ``txid`` at topic ``marked_at``.
 
-        Does nothing if the number is already there. After an exception, mostly a KafkaException, it is unknown whether the
-        batch was delivered. The next call finds out.
+        Does nothing if Kafka already has that number. After an exception, mostly a KafkaException, it is unknown whether the
+        batch was delivered. The next call finds out whether it was.
         """
         if txid <= self.find(marked_at):
             return
@@ -126,7 +128,7 @@ class TransactionalProducer:
             group.close()
             raise
         self._group = group
-        self.delivered = max(-1, marker.offset - 1)  # a negative offset means that there is none
+        self.delivered = max(-1, marker.offset - 1)  # a negative offset means that no number is committed
 
     def _transact(
         self,
@@ -172,8 +174,9 @@ class TransactionalProducer:
         """Make a call that may never return. Raises KafkaException if it has not returned after ``secs``.
 
         Versions of librdkafka without the fixes of its issues 5456 and 5511 ignore the timeout while they wait for the group's
-        coordinator. If the coordinator was away, they wait for a connection that they have closed for good. After the exception
-        the call goes on in its thread. The next producer fences this one, so the call can't have an effect any more.
+        coordinator. If the coordinator could not be reached, they wait for a connection that they have closed for good. After the
+        exception the call goes on in its thread. The next producer fences this producer, so the call can't have an effect any
+        more.
         """
         raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Reads the files of a folder without Spark, as Spark reads them: for `FileSpout` on the local engine."""
+"""Reads the files of a folder as Spark reads them, but without Spark, for `FileSpout` on the local engine."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
-#: The greatest number of rows that `poll` returns. If at least as many rows still wait in the topology, it returns none.
+#: `poll` returns at most this many rows. If at least as many rows still wait in the topology, it returns none.
 _PIECE = 4096
-#: File systems' clocks tick only every few ms, so two changes of a folder may have the same time. A folder that was listed less
-#: than this many ns after its last change is therefore listed again.
+#: File systems' clocks tick only every few ms, so two changes of a folder may have the same time. So if a folder was listed less
+#: than this many ns after its last change, it is listed again.
 _FOLDER_TICK_NS = 50_000_000
 _TRUE = ("true", "1", "yes")
 
@@ -52,7 +52,7 @@ class LocalFiles:
         if not glob.has_magic(self._path) and not os.path.exists(self._path):
             _refuse(f"finds no file or folder {path}")
         self._seen: set[str] = set()
-        self._found: list[str] = []  # files to read, the next one last
+        self._found: list[str] = []  # the files to read; the next file is the last of the list
         self._listed_at = -1
         self._number = -1
         self._file = ""
@@ -75,7 +75,7 @@ class LocalFiles:
                 yield self._number, rows
 
     def told(self, progress: SourceProgress) -> None:
-        """Remember how many rows wait."""
+        """Remember how many rows still wait in the topology."""
         self._waiting = progress.waiting
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class LocalFiles:
         return rows
 
     def _look(self) -> None:
-        """Find new files. A folder that has not changed is not listed again, because this runs very often."""
+        """Find new files. Folders that have not changed are not listed again, because this method runs very often."""
         if os.path.isdir(self._path):
             changed = os.stat(self._path).st_mtime_ns
             if changed == self._listed_at:
@@ -142,7 +142,7 @@ def _reader(format: str, schema: str | None, options: Mapping[str, Any]) -> Call
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Yield the lines as Spark does: a line ends with LF, CR LF or CR, and the last line may have no end."""
+    """Yield the lines as Spark does. A line ends with LF, CR LF or CR, and the last line may have no such end."""
     opener: Callable[..., IO[str]] = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(path).suffix, open)  # type: ignore[assignment]
     with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -154,7 +154,10 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """Read one object per line. A value that does not fit its column becomes None. If a line is no object, all become None."""
+    """Read one object per line. A value that does not fit its column becomes None.
+
+    If a line is no object, all its values are None.
+    """
     for line in _lines(path):
         if line.strip():
             try:

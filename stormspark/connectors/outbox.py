@@ -1,13 +1,13 @@
-"""The outbox of a sink: outputs that are committed with their batch, and delivered exactly once after it (C42).
+"""The outbox of a sink: outputs that are committed with their batch, and delivered exactly once after the commit (C42).
 
 The sink's ``pre_save`` puts the batch's outputs, a *parcel*, into the state of its task. So the log entry that commits the batch
-commits the parcel too. The sink's ``post_save`` delivers it. If the process dies after the commit, the next process finds the
-parcel in the state. Then it reads the marker that the destination keeps. The marker is the number of the last delivered batch,
-and was written together with that batch's outputs. A parcel that has already arrived is not delivered a second time.
+commits the parcel too. The sink's ``post_save`` delivers the parcel. If the process dies after the commit, the next process finds
+the parcel in the state. The destination keeps a marker: the number of the last delivered batch, which was written together with
+that batch's outputs. The next process reads the marker, and does not deliver a parcel that has already arrived.
 
     pre_save(N)    save(N, parcel)     removes delivered parcels from the state, and adds the parcel of batch N
     commit of N
-    post_save(N)   deliver(N)          delivers parcels up to N, in order, each with its marker; after a failure the rest waits
+    post_save(N)   deliver(N)          delivers parcels up to N, in order, each with its marker; if one fails, later parcels wait
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Outbox"]
 P = TypeVar("P")
 
 _PARCEL, _NAME = "outbox", "outbox.name"
-#: Seconds between two tries to deliver to a destination that refuses: the first pause, and the longest one.
+#: The first and the longest pause, in seconds, between two tries to deliver to a destination that refuses.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LOOK_SECS = 0.5
 
@@ -35,9 +35,9 @@ class Outbox(Generic[P]):
 
     ``send(txid, parcel)`` delivers one parcel, or does nothing if that parcel has already arrived.
 
-    If ``send`` raises, the parcel stays in the state. It is tried again at the end of later batches, with growing pauses.
-    Meanwhile batches go on, until more than ``most_bytes`` wait. From then on a batch waits up to ``patience_secs`` for room,
-    and fails if there still is none.
+    If ``send`` raises an error, the parcel stays in the state. The outbox tries again at the end of later batches, with growing
+    pauses. Meanwhile batches go on, until more than ``most_bytes`` wait. From then on a batch waits up to ``patience_secs`` for
+    room, and fails if there still is no room.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> written = {}
@@ -63,8 +63,8 @@ class Outbox(Generic[P]):
         self._state, self._send = state, send
         self._most, self._patience = most_bytes, patience_secs
         self._clock, self._sleep = clock, sleep
-        #: The name of this task's deliveries. It stays the same after a restart, and changes with a new checkpoint folder,
-        #: where batches begin at 0 again.
+        #: The name of this task's deliveries. It stays the same after a restart. With a new checkpoint folder it changes, because
+        #: the numbers of batches begin at 0 again.
         self.name: str = state.get(_NAME) or uuid.uuid4().hex
         self._sizes: dict[int, int] = {key[1]: size for key, (size, _) in state.iterate((_PARCEL,))}
         self._delivered: list[int] = []  # delivered, but still in the state
@@ -73,16 +73,16 @@ class Outbox(Generic[P]):
 
     @property
     def waiting(self) -> int:
-        """How many parcels are not delivered, as far as this instance knows."""
+        """The number of parcels that are not delivered, as far as this instance knows."""
         return len(self._sizes)
 
     def save(self, txid: int, parcel: P | None, size: int = 0) -> None:
-        """Put the parcel of batch ``txid`` into the state. ``size`` is roughly how many bytes it takes there.
+        """Put the parcel of batch ``txid`` into the state. ``size`` is roughly the parcel's size in bytes.
 
         ``parcel`` is None if the batch has no outputs. Raises `UnavailableError` if too much waits already.
         """
-        # Older parcels are committed, otherwise this batch would not run. After a restart, this instance has not tried to deliver
-        # them yet.
+        # Older parcels are committed, because otherwise this batch would not run. If this instance has not tried to deliver them
+        # yet, as after a restart, it tries now.
         if not self._tried:
             self._try(txid - 1)
         if self._over(size):
@@ -107,9 +107,9 @@ class Outbox(Generic[P]):
             self._sizes[txid] = size
 
     def deliver(self, txid: int) -> None:
-        """Deliver the waiting parcels up to batch ``txid``, which is committed. Raises whatever ``send`` raises.
+        """Deliver the waiting parcels up to batch ``txid``, which must be committed. Raises any error that ``send`` raises.
 
-        During the pause after a failed delivery, it does nothing.
+        During the pause after a failed delivery, this method does nothing.
         """
         if self._clock() < self._not_before:
             return
@@ -131,7 +131,7 @@ class Outbox(Generic[P]):
     def _try(self, txid: int) -> bool:
         try:
             self.deliver(txid)
-        except Exception:  # the `deliver` at the end of this batch tries again and raises it
+        except Exception:  # `deliver` tries again at the end of this batch, and raises the error
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""Translates a Kafka producer's options from the Java client's names to librdkafka's, which users may also give (K8)."""
+"""Translates a Kafka producer's options from the Java client's names to librdkafka's. Users may write either name (K8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RENAMED = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
 }
-#: Options that are not supported, with what to do instead.
+#: Options that are not supported. The values say what to do instead.
 _REFUSED = {
     "sasl.jaas.config": "give sasl.username and sasl.password",
     "ssl.truststore.location": "give ssl.ca.location, a PEM file",
@@ -36,8 +36,9 @@ _REFUSED = {
 def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], bytes | None]:
     """Return the function that turns keys or messages into bytes.
 
-    The option ``name`` is this function, or the name of one of Java's serializers for integers, longs and doubles. With any
-    other name, or without the option, strings become UTF-8, bytes and None stay as they are, and other values raise TypeError.
+    The value of the option ``name`` is this function, or the name of one of Java's serializers for integers, longs and doubles.
+    If it is any other name, or the option is not set, strings become UTF-8, bytes and None stay as they are, and other values
+    raise TypeError.
     """
     given = properties.get(name)
     if callable(given):

@@ -1,4 +1,4 @@
-"""Parses Spark's schema strings, and converts values of files to their column's type: for reading without Spark.
+"""Parses Spark's schema strings, and converts values of files to their columns' types. It is for reading without Spark.
 
 >>> [(column.name, column.type) for column in read_schema("id long, `the price` decimal(10,2) NOT NULL, at timestamp")]
 [('id', 'bigint'), ('the price', 'decimal(10,2)'), ('at', 'timestamp')]
@@ -73,7 +73,7 @@ class Column:
 
 
 def read_schema(text: str) -> list[Column]:
-    """Return the columns of a schema. Raises `InvalidTopologyError` for types that it can't read, such as nested ones."""
+    """Return the columns of a schema. Raises `InvalidTopologyError` for types that it can't parse, such as nested types."""
     columns, at = [], 0
     while at < len(text):
         found = _COLUMN.match(text, at)

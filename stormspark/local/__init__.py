@@ -1,4 +1,4 @@
-"""The local engine runs the workers of a topology in one process, without Java, and on a clock that tests can drive."""
+"""The local engine: it runs the workers of a topology in one process, without Java. Tests can drive its clock."""
 
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.cluster import LocalCluster, submit

@@ -17,7 +17,7 @@ class SimulatedClock:
         self._seconds = 0.0
 
     def __call__(self) -> float:
-        """The seconds that have passed."""
+        """Return the seconds that have passed."""
         return self._seconds
 
     def advance(self, seconds: float) -> None:

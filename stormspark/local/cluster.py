@@ -23,7 +23,7 @@ _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 class LocalCluster:
-    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies when the block ends.
+    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies with the block.
 
     With ``simulated_time`` nothing happens by itself. `advance_time` lets time pass, and `LocalTopology.run_until_idle` runs
     batches until no work is left. ``seed`` makes shuffles and edge ids repeatable.
@@ -75,10 +75,10 @@ class LocalCluster:
     def advance_cluster_time(self, seconds: float, increment: float = 1.0) -> None:
         """Storm's advanceClusterTime: let ``seconds`` of simulated time pass, in jumps of ``increment`` seconds.
 
-        Each topology runs one batch after each jump, and nothing in between. To a topology, each jump is therefore a gap between
-        two batches. At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because no task
-        can have worked during the gap (W2). Timers fire once per jump (C9). With increments of up to a second, time passes as
-        usual; a huge increment looks like an outage. Raises ValueError unless ``increment`` is positive.
+        Each topology runs one batch after each jump, and nothing in between. So a topology sees each jump as a gap between two
+        batches. At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because no task can
+        have worked during the gap (W2). Timers fire once per jump (C9). With increments of up to a second, time passes as usual.
+        A huge increment looks like an outage to the topology. Raises ValueError unless ``increment`` is positive.
         """
         if not increment > 0:
             msg = f"an increment must be more than 0 seconds, got {increment!r}"

@@ -1,4 +1,4 @@
-"""Reads the sources of source spouts for the local engine, as Spark would, and gives the rows to the spouts' tasks."""
+"""Reads the sources of source spouts for the local engine, and gives the rows to the spouts' tasks, as Spark would."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LocalSources:
     def observe(
         self, reported: Iterable[Mapping[str, SourceProgress]], limit_of: Callable[[str], int | None]
     ) -> None:
-        """Report to the sources how far their tasks have come, merged over all workers, and how much the tasks may emit next."""
+        """Tell each source how far its tasks in all workers have come, and how much the tasks may emit next."""
         if not self._sources:
             return
         progress = merge_progress(reported)

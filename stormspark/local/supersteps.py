@@ -28,7 +28,7 @@ __all__ = ["BatchTakenBackError", "InProcessWorkers"]
 
 
 class BatchTakenBackError(Exception):
-    """The topology stops, and its last batch is not committed, because a call has not returned in time."""
+    """Raised if the topology stops and its last batch is not committed, because a call has not returned in time."""
 
 
 class InProcessWorkers:
@@ -60,7 +60,7 @@ class InProcessWorkers:
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
-        #: What the next attempt at the running batch has to know: the rows that were given up, and the announcements.
+        #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
         #: Whether spouts emitted so late in the last round that the round may not have completed their trees.
@@ -82,12 +82,12 @@ class InProcessWorkers:
         target: float | None = None,
         staying_local: frozenset[str] = frozenset(),
     ) -> Sequence[WorkerReport]:
-        """Run one batch, and return the report of every worker at its end.
+        """Run one batch. Return the reports that the workers make at its end.
 
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
         stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
-        committed. Raises `ComponentError` if it has failed ``stormspark.max.attempts`` times, and `BatchTakenBackError` if the
-        topology stops meanwhile and a call does not return (`limit_waiting`).
+        committed. Raises `ComponentError` if the batch has failed ``stormspark.max.attempts`` times. Raises
+        `BatchTakenBackError` if the topology stops meanwhile and a call does not return (`limit_waiting`).
         """
         self._plain_orders = RoundOrders(
             limits=limits, target_secs=target, committed=self._committed, staying_local=staying_local
@@ -101,10 +101,10 @@ class InProcessWorkers:
         return reports
 
     def complete(self) -> Sequence[WorkerReport]:
-        """Run one more batch, in which no spout is called, if spouts emitted after superstep 0 of the last batch.
+        """If spouts emitted after superstep 0 of the last batch, run one more batch, in which no spout is called.
 
-        It completes their trees, so that nothing that the last batch began is left when the topology ends. Return the reports;
-        none if there was nothing to complete.
+        This batch completes the trees of the last batch, so that none of them is open when the topology ends. Return the
+        batch's reports; none if there was nothing to complete.
         """
         if not self._emitted_late:
             return ()
@@ -141,11 +141,11 @@ class InProcessWorkers:
     # -- for the batch driver --------------------------------------------------------------------------------
 
     def plain_orders(self) -> RoundOrders:
-        """The orders that hold for each round of the running batch."""
+        """Return the orders that hold for each round of the running batch."""
         return self._plain_orders
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep the tasks' announcement for the batch. The next attempt at the batch has to make the same announcement."""
+        """Store the tasks' announcement for the batch. The next attempt at the batch has to make the same announcement."""
         self._earlier = replace(self._earlier.of(batch), batch=batch, announced=announcement)
 
     def round_ended(self, transaction: Transaction) -> None:
@@ -192,7 +192,7 @@ class InProcessWorkers:
             worker.set_active(active)
 
     def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let batches wait only so long for calls of executors, because the topology stops. Any thread may call this."""
+        """Let batches wait for executors' calls for at most ``seconds``, because the topology stops. Any thread may call this."""
         for worker in self.workers:
             worker.limit_waiting(seconds)
 

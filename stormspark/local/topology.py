@@ -25,14 +25,14 @@ __all__ = ["CORES", "LocalTopology", "steps"]
 
 _log = logging.getLogger(__name__)
 
-#: How many cores this engine offers to workers: all of them run in one thread of this process.
+#: How many cores this engine offers to workers. It is one, because all workers run in one thread of this process.
 CORES = 1
 
-_IDLE_SLEEP = 0.001  # Storm's wait strategy for spouts that emit nothing (B12)
+_IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait strategy (B12)
 _STEP = 0.25  # the seconds of simulated time between two batches
-_LOOK_SECS = 0.25  # how often a thread looks for calls of user code that take long
+_LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
-_starts = itertools.count(1)  # numbers the topologies of this process (A14)
+_starts = itertools.count(1)  # gives each topology of this process a number (A14)
 
 
 def _no_limit(spout: str) -> None:
@@ -106,13 +106,13 @@ class LocalTopology:
         return self._thread is None
 
     def statistics(self) -> TopologyStatistics:
-        """The counters and latencies of the topology so far."""
+        """Return the counters and latencies of the topology so far."""
         return self._tally.statistics()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Stories of trees that failed, and of some that did not, newest first. ``root`` selects the stories of one tree.
+        """Return stories of trees that failed, and of some that did not, newest first. ``root`` selects the stories of one tree.
 
-        Each worker keeps a thousand stories of either kind.
+        Each worker keeps a thousand stories of trees that failed, and a thousand of others.
         """
         stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
         return stories if root is None else stories_of(stories, root)
@@ -132,8 +132,8 @@ class LocalTopology:
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
 
-        A call that runs on a thread of its executor's own is waited for, ten seconds at most. If batches are transactions, and
-        the last one can't end without the call, that batch is taken back.
+        If a call still runs on an executor's own thread, this method waits for it, ten seconds at most. If batches are
+        transactions, and the last batch can't end without that call, the batch is taken back.
         """
         self._end(graceful=True)
 
@@ -175,12 +175,12 @@ class LocalTopology:
 
     @property
     def time_step(self) -> float:
-        """The seconds that simulated time may jump between two batches without looking like an outage (W2)."""
+        """How many seconds simulated time may jump between two batches without looking like an outage (W2)."""
         return min(_STEP, self.plan.settings.clock_gap_ms / 1000 or _STEP)
 
     @property
     def simulated_clock(self) -> SimulatedClock:
-        """The clock that a test drives. Raises TypeError if time is real."""
+        """Return the clock that a test drives. Raises TypeError if time is real."""
         if not isinstance(self._clock, SimulatedClock):
             msg = f"topology {self.name!r} runs on real time; create the cluster with LocalCluster(simulated_time=True)"
             raise TypeError(msg)
@@ -194,7 +194,7 @@ class LocalTopology:
         self._raise_error()
 
     def _run(self) -> None:
-        # The user's own objects live in this process, too, and must stay collectable. So the collector freezes nothing.
+        # The user's own objects live in this process, too, and must stay collectable. So they are not frozen.
         garbage = GarbageBetweenBatches(freeze=False)
         try:
             try:
@@ -210,7 +210,7 @@ class LocalTopology:
             self.error = error
         except (
             BaseException
-        ) as error:  # `KeyboardInterrupt`, which can only come from user code in this thread
+        ) as error:  # also `KeyboardInterrupt`: in this thread, only user code can raise it
             msg = f"topology {self.name!r} has ended, because its code raised {type(error).__name__}: {error}"
             self.error = StormsparkError(msg)
             self.error.__cause__ = error
@@ -219,16 +219,16 @@ class LocalTopology:
             self._finish()
 
     def _watch(self) -> None:
-        """Look at the workers regularly, so that a series of short calls is not taken for one call that does not return.
+        """Call `Worker.look` of each worker regularly.
 
-        See `Worker.look`.
+        Otherwise a worker could take a series of short calls for one call that never returns.
         """
         while not self._ended.wait(_LOOK_SECS):
             for worker in self.workers.workers:
                 worker.look()
 
     def _close(self) -> None:
-        """End the topology gracefully. First complete what is under way, and report to the sources what their tasks have done."""
+        """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""
         begun = time.monotonic()
         if reports := self.workers.complete():
             self._tally.add_batch(reports, time.monotonic() - begun)
@@ -236,7 +236,7 @@ class LocalTopology:
         self.workers.close()
 
     def _finish(self) -> None:
-        self.workers.abandon()  # ends the tasks that were not closed gracefully
+        self.workers.abandon()  # this ends the tasks that were not closed gracefully
         self._tally.stop()
         self._sources.close()
         self._ended.set()

@@ -1,8 +1,11 @@
-"""Storm's state rules: maps that count each batch once although batches are replayed, in any store (G8, G14-G16).
+"""Maps that follow Storm's rules for state: they count each batch once although batches are replayed, in any store (G8, G14-G16).
 
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
-the same number until it is committed. How often a map counts a replayed batch depends on the number and the tuples with which
-the spout replays the batch (G16). A `-` means that the map promises nothing:
+the same number until it is committed.
+
+A spout may replay a batch with the same number or without numbers, and with the same tuples or other ones. How often a map counts
+a replayed batch depends on both (G16). A `-` means that the map promises nothing:
+
 | the spout replays a batch with | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |
 | such a spout is called | transactional | opaque | non-transactional |
@@ -10,8 +13,8 @@ the spout replays the batch (G16). A `-` means that the map promises nothing:
 | `OpaqueMap` stores (txid, value before, value) | exactly once | exactly once | - |
 | `NonTransactionalMap` stores the value | at least once | at least once | at least once |
 
-A map keeps its values in a `BackingMap`, a store that needs only two methods. `SqlBackingMap` is for databases,
-`CachedMap` goes in front of a remote store, and `MemoryMapState` is for tests.
+A map keeps its values in a `BackingMap`, a store that needs only two methods. `SqlBackingMap` is for databases, and `CachedMap`
+is a cache in front of a remote store. `MemoryMapState` is a whole map in memory, for tests.
 
 >>> counts = OpaqueMap(MemoryBackingMap())
 >>> def batch(txid, *words):

@@ -1,4 +1,4 @@
-"""The two interfaces of a map of state: the store behind it, and the methods that topologies call (G14)."""
+"""Two interfaces: the store behind a map of state, and the map's methods, which topologies call (G14)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["BackingMap", "Key", "MapState", "Updater"]
 
 V = TypeVar("V")
 
-#: A key of a map: usually a tuple, the values of the fields that tuples are grouped by.
+#: A key of a map. Usually it is a tuple of the values by which tuples are grouped.
 Key: TypeAlias = Hashable
-#: Receives the current value, or None if there is none, and returns the new one: Storm's ValueUpdater.
+#: Storm's ValueUpdater: a function that gets the current value, or None if there is none, and returns the new value.
 Updater: TypeAlias = Callable[[V | None], V]
 
 
@@ -37,7 +37,7 @@ class BackingMap(Protocol[V]):
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
         """Store values durably before returning.
 
-        If the process dies meanwhile, the values that are stored must be the first ones in the given order.
+        If the process dies meanwhile, some values may be stored. They must be the first ones, in the order of ``keys``.
         """
 
 
@@ -47,18 +47,18 @@ class MapState(ABC, Generic[V]):
     Only one task writes to a map. For each batch it calls `begin_commit`, then `multi_update` and `multi_put`, then `commit`.
     If the batch fails in between, the task calls `begin_commit` again. Within the batch `multi_get` returns changed values.
     `commit` stores them, each key once. Storm's maps store with every call instead. In Storm a batch that updates a key in
-    two calls is not counted exactly once if the process dies between them. A `NonTransactionalMap` does not distinguish
-    batches: it stores with every call, and its `begin_commit` and `commit` do nothing.
+    two calls is not counted exactly once if the process dies between them. A `NonTransactionalMap` does not distinguish batches.
+    It stores with every call, and its `begin_commit` and `commit` do nothing.
     """
 
     @abstractmethod
     def begin_commit(self, txid: int | None) -> None:
         """Begin the changes of batch ``txid``, or of a batch without a number if ``txid`` is None.
 
-        Uncommitted changes of an earlier attempt at the batch are forgotten. Call this for every attempt, even for one that
-        changes nothing: an `OpaqueMap` takes back here the changes that an earlier attempt has stored. An `OpaqueMap` raises
-        `StateError` here if a later batch is stored. A `TransactionalMap` raises it in `multi_update`, for a key that a later
-        batch has changed.
+        Uncommitted changes of an earlier attempt at the batch are forgotten. Call this method for every attempt, even for an
+        attempt that changes nothing, because the `begin_commit` of an `OpaqueMap` takes back the changes that an earlier attempt
+        has stored. In an `OpaqueMap`, this method raises `StateError` if a later batch is stored. In a `TransactionalMap`,
+        `multi_update` raises it, for a key that a later batch has changed.
         """
 
     @abstractmethod
@@ -71,8 +71,8 @@ class MapState(ABC, Generic[V]):
 
     @abstractmethod
     def multi_update(self, keys: Sequence[Key], updaters: Sequence[Updater[V]]) -> list[V]:
-        """Apply an updater to each key's value, and return the new values. Outside of a batch they are stored at once."""
+        """Apply an updater to each key's value. Return the new values; outside of a batch, these are stored at once."""
 
     @abstractmethod
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
-        """Set values, whatever they were before. Outside of a batch they are stored at once."""
+        """Set values, whatever they were before. Outside of a batch, the new values are stored at once."""

@@ -1,4 +1,4 @@
-"""The values that a map's current batch has read and changed. They are in memory until the batch is committed."""
+"""The values that a map's current batch has read and changed. They stay in memory until the batch is committed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Batch(Generic[S]):
         self._open, self.txid = True, txid
 
     def end(self, txid: int | None, first: dict[Key, S]) -> None:
-        """Write ``first`` and then all changes, and end the batch. If there are no changes, write nothing.
+        """Write the rows ``first`` and then all changes, and end the batch. If there are no changes, write nothing at all.
 
         Raises `StateError` if batch ``txid`` has not begun.
         """
@@ -47,11 +47,11 @@ class Batch(Generic[S]):
         self._open, self.txid = False, None
 
     def changed_keys(self) -> Sequence[Key]:
-        """Return the changed keys, in the order in which they were changed first."""
+        """Return the changed keys, in the order of their first changes."""
         return list(self._changed)
 
     def read(self, keys: Sequence[Key]) -> None:
-        """Read the stored values of those ``keys`` that are not in memory. Outside of a batch, read those of all ``keys``."""
+        """Read the stored values of the ``keys`` that are not in memory. Outside of a batch, read the values of all ``keys``."""
         if not self._open:
             self._forget()
         missing = [key for key in dict.fromkeys(keys) if key not in self._read and key not in self._changed]
@@ -71,7 +71,7 @@ class Batch(Generic[S]):
         self._changed[key] = stored
 
     def changes_are_done(self) -> None:
-        """Note that one call's changes are complete. Outside of a batch they are written now."""
+        """Note that one call of the map has made all its changes. Outside of a batch, write the changes now."""
         if not self._open and self._changed:
             self._write(self._changed)
             self._forget()

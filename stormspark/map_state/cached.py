@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class LRU(MutableMapping[Key, V]):
-    """A dict that holds the ``size`` entries used last."""
+    """A dict that holds only the ``size`` entries that were used last."""
 
     def __init__(self, size: int) -> None:
         if size < 1:
@@ -48,7 +48,7 @@ class LRU(MutableMapping[Key, V]):
 
 
 class CachedMap(Generic[V]):
-    """A `BackingMap` that caches the ``size`` keys used last, including keys that have no value.
+    """A `BackingMap` that caches the ``size`` keys that were used last, including keys that have no value.
 
     Use it between a store and an `OpaqueMap` or `TransactionalMap`. Every put goes on to the store. Nothing else may write
     these keys to the store, because the cache would not notice.
@@ -59,7 +59,7 @@ class CachedMap(Generic[V]):
         self._cache: LRU[V | None] = LRU(size)
 
     def multi_get(self, keys: Sequence[Key]) -> list[V | None]:
-        """Return values as `BackingMap.multi_get` does; read keys that are not cached from the store, in one call."""
+        """See `BackingMap.multi_get`. The keys that are not cached are read from the store in one call."""
         known = {key: self._cache[key] for key in keys if key in self._cache}
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
@@ -71,6 +71,6 @@ class CachedMap(Generic[V]):
     def multi_put(self, keys: Sequence[Key], values: Sequence[V]) -> None:
         """See `BackingMap.multi_put`."""
         for key in keys:
-            self._cache.pop(key, None)  # its value is unknown if the put fails
+            self._cache.pop(key, None)  # if the put fails, the key's value is unknown
         self._backing.multi_put(keys, values)
         self._cache.update(zip(keys, values, strict=True))

@@ -35,9 +35,9 @@ class MemoryBackingMap:
 
 
 class MemoryMapState(SnapshottableMap[V]):
-    """An opaque map in memory. In one process, states with the same ``name`` share their contents.
+    """An opaque map in memory. In one process, maps with the same ``name`` share their contents.
 
-    So a named state keeps its contents when a task begins anew.
+    So a map with a name keeps its contents when a task begins anew.
 
     >>> MemoryMapState("counts").multi_put([("storm",)], [3])
     >>> list(MemoryMapState("counts").get_tuples())
@@ -61,7 +61,7 @@ class MemoryMapState(SnapshottableMap[V]):
 
     @classmethod
     def forget_all(cls) -> None:
-        """Forget all named states, so that new ones begin empty. States that are in use keep their contents."""
+        """Forget the contents of all names, so that new maps begin empty. Maps that are in use keep their contents."""
         cls._named.clear()
 
     def begin_commit(self, txid: int | None) -> None:
@@ -77,11 +77,11 @@ class MemoryMapState(SnapshottableMap[V]):
 
     def multi_remove(self, keys: Sequence[Key]) -> None:
         """Remove keys. They have no value from now on, and their rows are deleted when the next batch begins."""
-        self.multi_put(keys, [None] * len(keys))  # type: ignore[list-item]  # the lack of a value
+        self.multi_put(keys, [None] * len(keys))  # type: ignore[list-item]  # None stands for no value
         self._removed.extend(keys)
 
     def get_tuples(self) -> Iterator[tuple[Any, ...]]:
-        """Yield one tuple per stored key: the values of which the key consists, then the value stored for it.
+        """Yield one tuple per stored key: the values of which the key consists, then the value that is stored for the key.
 
         The single value of `SnapshottableMap` and removed keys are left out.
         """
@@ -93,7 +93,7 @@ class MemoryMapState(SnapshottableMap[V]):
 
 
 class LRUMemoryMapState(MemoryMapState[V]):
-    """A `MemoryMapState` that keeps the ``size`` keys used last. It is for data that soon lose interest, such as recent users."""
+    """A `MemoryMapState` that keeps only the ``size`` keys that were used last, such as the users that were active lately."""
 
     _named: ClassVar[dict[str, MutableMapping[Key, Any]]] = {}
 

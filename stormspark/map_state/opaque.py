@@ -1,11 +1,12 @@
 """A map in which a replayed batch counts once, even if its replays bring other tuples (G8, G15).
 
-The map follows the rule of Storm's OpaqueMap: each key also holds its value from before the batch that changed it last, and a
-replay begins from that value. This is right for keys that the replay changes too. But a key that only a failed attempt at the
-batch changed would keep that change. When its tuples come in a later batch, they would be counted a second time. Storm accepts
-this. Here the map also stores which keys a batch has changed, before it stores their values. The list is its *journal*, an
-ordinary row of the store. A batch that begins again first returns the keys of the journal to their values from before the
-batch. This costs one more row per batch. The row is as long as the batch's keys together.
+The map follows the rule of Storm's OpaqueMap: with each key, it also stores the value from before the batch that changed the key
+last, and a replay begins from that value. This rule is right for keys that the replay changes too. But if only a failed attempt
+at the batch changed a key, the key would keep that change. When the tuples of that change come in a later batch, they would be
+counted a second time. Storm accepts this error. stormspark's map avoids it: before it stores a batch's values, it stores which
+keys the batch has changed. This list of keys is the map's *journal*, an ordinary row of the store. When a batch begins again, the
+map first gives the keys in the journal their values from before the batch. This costs one more row per batch. The row is as long
+as the batch's keys together.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ JOURNAL: Final = "$journal"
 
 
 class OpaqueMap(MapState[V]):
-    """A map that stores (txid, value before, value). A batch that comes again begins from the values before it.
+    """A map that stores (txid, value before, value). A batch that comes again begins from the values from before that batch.
 
-    ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored one raises
+    ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored batch raises
     `StateError`. If one attempt at a batch adds a key, and the next one does not, the key's row stays in the store. The row's
     value is None, which means that there is no value.
 
@@ -46,7 +47,7 @@ class OpaqueMap(MapState[V]):
     [9]
     """
 
-    # Any, because the journal's row has a list where the others have a V.
+    # Any, because the journal's row has a list where the other rows have a V.
     def __init__(self, backing: BackingMap[OpaqueValue[Any]], partition: int = 0) -> None:
         self._backing = backing
         self._batch = Batch(backing)

@@ -1,4 +1,4 @@
-"""A map of state that can also be used as one value (G14)."""
+"""A map of state that can also be used as a single value (G14)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class SnapshottableMap(MapState[V]):
-    """A map over ``delegate`` that has methods for its single entry ``key``: the state of an aggregation without groups.
+    """A map over ``delegate`` with methods for the one entry ``key``. That entry is the state of an aggregation without groups.
 
     >>> from stormspark.map_state import MemoryBackingMap, OpaqueMap
     >>> total = SnapshottableMap(OpaqueMap(MemoryBackingMap()))

@@ -1,4 +1,4 @@
-"""State in a database, by SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
+"""Keeps state in a database, by SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
 
 The table is created if it does not exist. It has one row per key:
 
@@ -59,17 +59,17 @@ class SqlBackingMap:
     ...     connection.execute(sql.text("SELECT txid, value, previous FROM word_counts WHERE key = '[\"storm\"]'")).one()
     (2, '8', '3')
 
-    Values are JSON, and come back as JSON has them: a tuple comes back as a list. With ``serializer=pickle`` they may be
-    any object, but other programs can't read them. Two keys are the same if their JSON is equal, as for a tuple and a list.
-    A key's JSON may have at most ``key_length`` characters.
+    Values are stored as JSON, so they come back as JSON has them. For example, a tuple comes back as a list. With
+    ``serializer=pickle`` they may be any object, but other programs can't read them. Two keys are the same key if their JSON is
+    equal, as it is for a tuple and a list. A key's JSON may have at most ``key_length`` characters.
 
     An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
     fields grouping. Each `OpaqueMap` then needs a ``partition`` of its own.
 
-    It is tested on SQLite and PostgreSQL, and uses nothing specific to them. For MySQL, MariaDB and SQL Server the types of
-    the columns are adapted.
+    The class is tested with SQLite and PostgreSQL, and uses nothing that only these two have. For MySQL, MariaDB and SQL Server
+    it adapts the types of the columns.
 
-    Raises `StateError` if the table exists with other columns: then it holds another kind of state.
+    Raises `StateError` if the table exists with other columns, because it then holds another kind of state.
     """
 
     def __init__(

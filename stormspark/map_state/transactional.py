@@ -15,10 +15,10 @@ V = TypeVar("V")
 
 
 class TransactionalMap(MapState[V]):
-    """A map that stores (txid, value). `multi_update` skips a key that an earlier attempt at the batch has stored.
+    """A map that stores (txid, value). `multi_update` does not change a key that an earlier attempt at the batch has stored.
 
-    It raises `StateError` if a later batch has changed the key. In Storm only the opaque map raises this error. Storm's
-    transactional map would count the older batch a second time.
+    `multi_update` raises `StateError` if a later batch has changed the key. In Storm only the opaque map raises this error.
+    Storm's transactional map would count the older batch a second time.
 
     >>> from stormspark.map_state import MemoryBackingMap
     >>> counts = TransactionalMap(MemoryBackingMap())

@@ -1,4 +1,4 @@
-"""The stored forms of values, from which a replayed batch is recognised (G8, G15)."""
+"""The forms in which maps store values. A map recognises a replayed batch by the batch's number in them (G8, G15)."""
 
 from __future__ import annotations
 

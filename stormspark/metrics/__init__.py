@@ -1,4 +1,4 @@
-"""Metrics: exact counters and latency histograms, the snapshots that engines report (J15, W21), and users' own metrics (J18)."""
+"""Metrics: exact counters, histograms of latencies, snapshots that engines return (J15, W21), and users' own metrics (J18)."""
 
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import (

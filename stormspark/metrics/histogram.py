@@ -99,7 +99,7 @@ class Histogram:
         )
 
     def percentile(self, share: float) -> float | None:
-        """Return the duration in ms that the given share (0 to 1) of all durations does not exceed; None if there are none."""
+        """Return the duration, in ms, that a share (0 to 1) of all durations does not exceed; None if there are no durations."""
         wanted = self.count * share
         seen = 0
         for index in sorted(self.buckets):

@@ -1,7 +1,7 @@
-"""Metrics that components register (J18).
+"""The metrics that components can register (J18).
 
 As in Storm there are two kinds. Metrics of the first kind are reset when they are read, and metrics of the second kind are not.
-Both are read once per interval, which Storm calls a bucket. A reading of None is not reported.
+Both are read once per interval, which Storm calls a bucket. If a reading is None, it is not reported.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Reducer(ABC):
 
 
 class MeanReducer(Reducer):
-    """The mean of the updates; None if there were none."""
+    """A reducer that computes the mean of the updates; None if there were none."""
 
     def init(self) -> tuple[float, int]:
         """Return an empty sum and count."""
@@ -236,12 +236,12 @@ class MultiReducedMetric(Metric):
         return self._metrics[key]
 
     def get_value_and_reset(self) -> dict[str, Any]:
-        """Return the values by key, without keys that have none."""
+        """Return the values by key, without keys that have no value."""
         values = {key: metric.get_value_and_reset() for key, metric in self._metrics.items()}
         return {key: value for key, value in values.items() if value is not None}
 
 
-# ---- the second kind: nothing is reset --------------------------------------------------------------------------
+# ---- the second kind: metrics that are not reset ----------------------------------------------------------------
 
 
 class Counter(Metric):
@@ -328,7 +328,7 @@ class Distribution(Metric):
 
     def update(self, number: float) -> None:
         """Add ``number``."""
-        self._histogram.add(number / 1000)  # the histogram's summary is in thousandths of its input
+        self._histogram.add(number / 1000)  # the histogram takes seconds, and its summary has milliseconds
 
     def get_value_and_reset(self) -> dict[str, float]:
         """Return the summary, which is not reset."""

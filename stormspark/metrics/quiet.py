@@ -13,7 +13,7 @@ class Quiet:
     """A detector of the moment when no tree is open, nothing waits, and nothing has happened in the last two batches.
 
     The detector waits for two batches after the first quiet snapshot, because a spout that has just got a fail, or was just
-    restarted, may emit again. Pass it a snapshot now and then. Further snapshots of the same batch don't count.
+    restarted, may emit again. Pass a snapshot to `reached` now and then. A second snapshot of the same batch has no effect.
 
     >>> quiet = Quiet()
     >>> snapshots = [TopologyStatistics("t", "local", 1.0, batches, None, {}) for batches in (1, 1, 2, 3, 4)]

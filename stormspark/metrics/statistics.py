@@ -1,8 +1,8 @@
 """The statistics of a run: the counters of each task, and the summary of a topology that engines return.
 
-The meanings are Storm's (J15): emitted = emit calls, transferred = copies delivered, executed = execute calls. A spout's acked
-and failed count the trees that ended that way. A bolt's acked and failed count the tuples that it acked and failed. Storm samples
-all these numbers (J13); here they are exact (W21).
+The counters have Storm's meanings (J15): ``emitted`` counts calls of emit, ``transferred`` the copies that were delivered, and
+``executed`` calls of execute. For a spout, ``acked`` and ``failed`` count the trees that ended in this way. For a bolt, they
+count the tuples that the bolt acked and failed. Storm samples all these numbers (J13); stormspark counts exactly (W21).
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class TaskCounters:
     errors: int = 0
     dead_letters: int = 0  # rows of a source that were given up
     shed: int = 0  # tuples that a bolt above its high mark did not take
-    #: How long a spout was not asked for tuples, by reason (F6).
+    #: How long a spout was not asked for tuples, for each reason (F6).
     skipped_backpressure_ms: float = 0.0
     skipped_max_spout_ms: float = 0.0
     skipped_inactive_ms: float = 0.0
     queued_bytes: int = 0  # a gauge: the estimated size of the tuples that wait for this task
-    #: The latencies: of a spout from emit to ack, of a bolt in execute.
+    #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
 
     def work_done(self) -> int:
-        """Return a number that changes whenever the task does something."""
+        """Return a number that grows whenever the task does something."""
         return self.emitted + self.executed + self.acked + self.failed + self.restarts
 
     def merge(self, other: TaskCounters) -> None:
@@ -87,11 +87,11 @@ class ComponentStatistics:
     skipped_inactive_ms: float
     queued_bytes: int
     last_error: str | None
-    #: The latencies: of a spout from emit to ack, of a bolt in execute.
+    #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     histogram: Histogram
     #: The latest reading of each user metric: by name, then by task (J18).
     metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
-    #: For a spout, the logged description of the last failed tree or of timeouts. Not every failure is described (W4).
+    #: For a spout, the last logged description of a failed tree or of timeouts. Not every failure is logged (W4).
     last_failure: str | None = None
 
     @property
@@ -148,7 +148,7 @@ class TopologyStatistics:
 
 
 def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
-    """Return which bolts held back which spouts, the waiting tuples and the marks, and the last changes of limits."""
+    """Return which bolts hold back which spouts, how many tuples wait, the water marks, and the last changes of limits."""
     return {
         "limit_changes": pressure.limit_changes,
         "spouts": {

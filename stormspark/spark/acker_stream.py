@@ -1,7 +1,7 @@
-"""The durable acker's journal as a Spark source, whose offsets are the numbers of the journal's commits.
+"""Makes the durable acker's journal a source of Spark. The source's offsets are the numbers of the journal's commits.
 
-Spark runs a process on the driver's host that finds and reads new files. Their bytes travel to the tasks, which pass them on
-as Arrow data. So only the driver's host has to see the folder, and no jar is needed.
+Spark runs a process on the driver's host that finds and reads new files. It sends the files' bytes to the tasks, and the tasks
+pass them on as Arrow data. So only the driver's host has to see the folder, and no jar is needed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 __all__ = ["COMMIT", "acker_stream"]
 
-#: The only key of an offset.
+#: The only key in the JSON of an offset.
 COMMIT = "commit"
-#: A batch takes files of about `_BATCH_BYTES` bytes together, but at least one file. A task takes about `_TASK_BYTES` bytes.
+#: A batch reads about `_BATCH_BYTES` bytes, but at least one file. A task gets about `_TASK_BYTES` bytes.
 _BATCH_BYTES = 64 << 20
 _TASK_BYTES = 4 << 20
 
@@ -67,7 +67,7 @@ class _Reader(DataSourceStreamReader):
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """A file as a whole, or in parts if it is too large for one task."""
+    """Yield a file as a whole, or in parts if it is too large for one task."""
     if len(data) <= _TASK_BYTES:
         yield data
         return
@@ -81,7 +81,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split a record batch into parts that one task can take. A row that is too large for a task is a part of its own."""
+    """Split a record batch into parts that are small enough for one task. A row that is too large becomes a part of its own."""
     if batch.nbytes <= _TASK_BYTES or batch.num_rows < 2:
         yield batch
         return
@@ -91,7 +91,7 @@ def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
-    """The streaming DataFrame of a journal whose files are in ``folder``. ``schema`` is the schema of its changes."""
+    """Make the streaming DataFrame of a journal whose files are in ``folder``. ``schema`` is the schema of its changes."""
 
     class Journal(DataSource):
         @classmethod

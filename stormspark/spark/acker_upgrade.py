@@ -1,9 +1,9 @@
 """Reads the records that an earlier version of stormspark left open, when a topology continues from that version's checkpoint.
 
 That version kept the durable acker's changes in a Delta table. A streaming query of Spark, the acker query, read this table with
-Delta's jars. The query's state has the records that were open as of one version of the table. delta-rs reads the later changes
-from the table's files, so no jars are needed here. All open records go into the first commit of the journal, so they are read
-only once.
+Delta's jars. The query's state has the records that were open as of one version of the table. This module reads the later changes
+from the table's files with delta-rs, so it needs no jars. All open records go into the first commit of the journal, so they are
+read only once.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Left(NamedTuple):
 def left_by_earlier_version(
     session: SparkSession, folder: CheckpointFolder, schema: pa.Schema
 ) -> Left | None:
-    """The contents for the first commit of the journal; None if no earlier stormspark has kept any records.
+    """Return the contents for the first commit of the journal; None if no earlier stormspark has kept any records.
 
-    Raises `CheckpointError` if they can't be read.
+    Raises `CheckpointError` if the records can't be read.
     """
     from stormspark.spark.durable_acker import open_records  # that module imports this one
 
@@ -80,17 +80,18 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The changes in a file, without the row that each commit of that version added to move the watermark."""
+    """Return the changes in a file. Leave out the rows that only moved the watermark; each commit of that version added one."""
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 
 def _unread(files: Folder, position: dict[str, Any] | None, last: int) -> Iterator[str]:
-    """The table's files that the query had not read at ``position``; all files if it had read nothing."""
+    """Yield the table's files that the query had not read yet when it stood at ``position``; all files if it had read nothing."""
     begin, index = 0, -1
     if position is not None:
         begin, index = position["reservoirVersion"], position["index"]
         if position["isStartingVersion"] and index >= 0:
-            # The query has read this whole version: its first batch reads up to a thousand files, and the table never has more.
+            # The query has read all files of this version, because its first batch reads up to a thousand files, and the table
+            # never has more.
             begin, index = begin + 1, -1
     for version in range(begin, last + 1):
         with files.read(f"_delta_log/{version:020}.json") as source:

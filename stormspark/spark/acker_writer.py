@@ -1,6 +1,7 @@
-"""Writes the durable acker's journal: each change set of a worker once, and the changes by which the driver closes records.
+"""Writes the durable acker's journal.
 
-A change set is a numbered set of changes that a worker reports together. This module uses neither Spark nor a clock.
+It writes each change set of a worker once, and the changes by which the driver closes records. A change set is a numbered set of
+changes that a worker reports together. This module uses neither Spark nor a clock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["AckerWriter"]
 class AckerWriter:
     """The writer of one driver.
 
-    Any thread may use `close` and `tried`. The rest is for the thread of the data query, the query that runs the topology.
+    Any thread may use `close` and `tried`. The other methods are for the thread of the data query, which runs the topology.
 
     If a commit raises an error, it may be written or not. The writer finds that out as soon as it can read the journal again.
     Until then the workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer
@@ -32,9 +33,9 @@ class AckerWriter:
 
     def __init__(self, journal: AckerJournal) -> None:
         self._journal = journal
-        # By worker and incarnation, the number of the last change set that is known to be written.
+        # The number of the last change set that is known to be written, by worker and incarnation.
         self._written: dict[tuple[int, int], int] = {}
-        # `_tried`: the last attempt that has tried to commit. `_sure`: the last attempt with a commit that is known to be
+        # `_tried` is the last attempt that has tried to commit. `_sure` is the last attempt with a commit that is known to be
         # written.
         self._tried = self._sure = -1
         # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
@@ -48,7 +49,7 @@ class AckerWriter:
         return self._tried
 
     def settle(self) -> None:
-        """Find out whether the last commit is written, if that is unknown and the journal can be read."""
+        """If it is unknown whether the last commit is written, find that out. Do nothing if the journal can't be read."""
         with suppress(OSError, CheckpointError):
             self._settle()
 
@@ -58,10 +59,11 @@ class AckerWriter:
             self._to_close.update(records)
 
     def write(self, reports: Iterable[WorkerReport], attempt: int, at: int) -> bool:
-        """Write the unwritten changes of a batch's reports in one commit. ``at`` is the acker's time; ``attempt`` ran the batch.
+        """Write the changes in a batch's reports that are not written yet, in one commit.
 
-        Return false if there are none. If this raises OSError, the changes may be written or not, and the next call finds out.
-        Raises `CheckpointError` if existing files can't be read, and `FencedError` if a later driver has written.
+        ``attempt`` is the attempt that ran the batch, and ``at`` is the acker's time. Return false if there are no such changes.
+        If this raises OSError, the changes may be written or not, and the next call finds out. Raises `CheckpointError` if
+        existing files can't be read, and `FencedError` if a later driver has written.
         """
         self._settle()
         tables: list[pa.Table] = []
@@ -84,7 +86,7 @@ class AckerWriter:
         return True
 
     def _settle(self) -> None:
-        """Find out whether the last commit is written, if that is unknown."""
+        """If it is unknown whether the last commit is written, find that out."""
         if self._unsettled is None:
             return
         if self._journal.settle():

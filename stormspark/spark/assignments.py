@@ -1,13 +1,13 @@
-"""The state of nimbus, without its sockets, threads and clock: which worker lives where.
+"""The state of nimbus: which worker lives where. This module has no sockets, no threads and no clock; those are in `nimbus`.
 
 The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in an attempt.
 Once it is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker again,
 as a new incarnation.
 
-Why it has to be so. The part of the batch that a lost worker held is gone. Frames that it had sent, but that Spark has not yet
-delivered, would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0, and nothing
-of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every worker refuses their
-requests (`stormspark.worker.host.desk`).
+The reason: when a worker is lost, its part of the batch is gone. Spark may not have delivered all frames that this worker sent.
+These frames would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0, and
+nothing of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every worker
+refuses their requests (`stormspark.worker.host.desk`).
 
 Storm's nimbus restarts a dead worker without the others noticing. Tuples to the dead worker are lost until it is back. Their
 trees time out, and reliable spouts replay them. Spark would continue the batch as if nothing had been lost, so the attempt has to
@@ -48,7 +48,7 @@ class Seat:
     incarnation: int = -1
     process: ProcessId | None = None
     endpoint: Endpoint | None = None
-    #: The Spark executor (its JVM) beside which the worker lives or is to live, if that is known.
+    #: The Spark executor (its JVM) beside which the worker lives or will live, if that is known.
     executor: ProcessId | None = None
 
 
@@ -77,7 +77,7 @@ class Assignments:
     attempt: int = 0
     #: Why the attempt has failed, or None.
     broken: str | None = None
-    #: Whether the attempt failed because of something outside of the topology, such as a disk, that may come back.
+    #: Whether something outside of the topology made the attempt fail, such as a disk that may come back.
     broken_outside: bool = False
     #: Why the topology ends, or None. Once it is set, nothing is started or found any more.
     ending: str | None = None
@@ -87,7 +87,7 @@ class Assignments:
         self.seats = [Seat() for _ in range(self.workers)]
 
     def locate(self, attempt: int, worker: int) -> There | StartHere | Refused | None:
-        """Where a worker is, or the order to start it. None means that it is being started, so ask again."""
+        """Return where a worker is, or the order to start it. None means that the worker is being started, so ask again."""
         refusal = self.refusal(attempt)
         if refusal is not None:
             return Refused(refusal)
@@ -103,7 +103,7 @@ class Assignments:
         return None
 
     def refusal(self, attempt: int) -> str | None:
-        """Why nimbus refuses questions of ``attempt``, or None if it does not."""
+        """Return why nimbus refuses questions of ``attempt``, or None if it answers them."""
         if self.ending is not None:
             return self.ending
         if attempt != self.attempt:
@@ -111,7 +111,7 @@ class Assignments:
         return self.broken
 
     def missing(self) -> list[int]:
-        """The workers that no process has been asked to start yet."""
+        """Return the workers that no process has been asked to start yet."""
         return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]
 
     def deal(
@@ -120,7 +120,7 @@ class Assignments:
         """Distribute the missing workers over these Spark executors.
 
         Each worker goes to the Spark executor with the fewest workers. If several have equally few, it goes to the one whose
-        host has the fewest workers. No other process is asked to start the worker, unless `promise_broken` is called.
+        host has the fewest workers. No other process is asked to start these workers, unless `promise_broken` is called.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])
@@ -159,7 +159,7 @@ class Assignments:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """Record that the forwarder that was to start a worker is gone.
+        """Record that the forwarder that had the order to start a worker has ended.
 
         If the worker's process has not started, another forwarder may start it.
         """
@@ -170,7 +170,8 @@ class Assignments:
     def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
         """End this life of a worker, and with it the attempt. Return false if it had ended already.
 
-        ``outside`` says that something outside of the topology is the cause, such as storage that is away, and not user code.
+        ``outside`` says that user code is not the cause, but something outside of the topology, such as storage that can't be
+        reached.
         """
         seat = self.seats[worker]
         if seat.incarnation != incarnation or seat.state in (SeatState.LOST, SeatState.EMPTY):

@@ -1,7 +1,7 @@
 """Decides whether network traffic has to be encrypted, and makes the certificate for it.
 
-If Spark is configured to encrypt the traffic between its processes, stormspark encrypts its own network traffic, too. If it
-can't, it rejects the topology.
+If Spark is configured to encrypt the traffic between its processes, stormspark encrypts its own network traffic, too. If
+stormspark can't encrypt, it rejects the topology.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _OWN_KEY = "stormspark.network.crypto.enabled"
 
 
 def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None) -> str | None:
-    """The configuration key that demands encryption, or None. ``wanted`` is the value of our own key; None if it is not set.
+    """Return the configuration key that demands encryption, or None.
+
+    ``wanted`` is the value of our own key; None if it is not set.
 
     >>> encrypting_key({"spark.network.crypto.enabled": "true"}.get, None)
     'spark.network.crypto.enabled'

@@ -51,10 +51,10 @@ class CheckpointFolder:
         return self._for_spark("spark")
 
     def acker_journal(self, spool: Path) -> JournalFiles:
-        """The files of the durable acker's journal. Raises OSError.
+        """Return the files of the durable acker's journal. Raises OSError.
 
-        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the acker query reads copies in this
-        folder.
+        ``spool`` is a local folder of this driver. If only Spark can reach the journal, the files are copied to this folder, and
+        the acker query reads the copies.
         """
         folder = f"{self._location}/stormspark/acker/journal"
         return (
@@ -65,7 +65,7 @@ class CheckpointFolder:
 
     @property
     def old_acker_table(self) -> str:
-        """The location of an earlier stormspark's acker table, for delta-rs."""
+        """The location of an earlier stormspark's acker table, in the form that delta-rs needs."""
         return f"{self._location}/stormspark/acker/log"
 
     @property
@@ -75,12 +75,12 @@ class CheckpointFolder:
 
     @property
     def state_table(self) -> str:
-        """The location of the state table, for delta-rs."""
+        """The location of the state table, in the form that delta-rs needs."""
         return f"{self._location}/stormspark/state"
 
     @property
     def state_table_for_spark(self) -> str:
-        """The location of the state table, for Spark."""
+        """The location of the state table, in the form that Spark needs."""
         return self._for_spark("stormspark/state")
 
     @property
@@ -89,7 +89,7 @@ class CheckpointFolder:
         return self._for_spark("stormspark/acker/records")
 
     def last_committed_batch(self) -> int:
-        """The last batch of the data query that Spark has committed; -1 if there is none."""
+        """Return the last batch of the data query that Spark has committed; -1 if there is none."""
         return self._last_commit(self.spark)
 
     def has_acker_state(self) -> bool:
@@ -97,12 +97,15 @@ class CheckpointFolder:
         return self._last_commit(self.acker_query) >= 0
 
     def acker_position(self) -> int:
-        """The last commit of the journal that is in the acker query's state; 0 if there is none."""
+        """Return the number of the last commit of the journal that is in the acker query's state; 0 if there is none."""
         found = self.last_offset(self.acker_query)
         return 0 if found is None else int(found[COMMIT])
 
     def last_offset(self, checkpoint: str) -> Any:
-        """The end offset of the last committed batch of a query with one source; None if there is no such batch."""
+        """Return the offset at which a query's last committed batch ended; None if there is no such batch.
+
+        The query has one source.
+        """
         batch = self._last_commit(checkpoint)
         if batch < 0:
             return None
@@ -110,7 +113,7 @@ class CheckpointFolder:
         return json.loads(text.splitlines()[-1])
 
     def has_old_acker(self) -> bool:
-        """Whether an earlier stormspark has kept open rows here."""
+        """Whether an earlier stormspark has kept open rows in this folder."""
         return "_delta_log" in HadoopFolder(self._session, self._for_spark("stormspark/acker/log")).names()
 
     def forget_old_acker(self) -> None:
@@ -125,11 +128,11 @@ class CheckpointFolder:
 
     def _for_spark(self, name: str) -> str:
         folder = f"{self._location}/{name}"
-        # Spark would look for a local path without a scheme in the cluster's default file system.
+        # If a local path has no scheme, Spark looks for it in the cluster's default file system.
         return Path(folder).as_uri() if self._local else folder
 
     def control_file(self) -> ControlFile:
-        """The control file of this folder."""
+        """Return the control file of this folder."""
         return (
             LocalControlFile(Path(self._location))
             if self._local
@@ -138,7 +141,7 @@ class CheckpointFolder:
 
 
 class _HadoopControlFile:
-    """The control file behind a URL."""
+    """A control file at a URL."""
 
     _NAME = "control.json"
 
@@ -147,7 +150,7 @@ class _HadoopControlFile:
         self._folder = HadoopFolder(session, f"{location}/stormspark")
 
     def read(self) -> bytes | None:
-        """The file's bytes, or None if there is no file."""
+        """Return the file's bytes, or None if there is no file."""
         return self._folder.read(self._NAME) if self._NAME in self._folder.names() else None
 
     def write(self, data: bytes) -> None:

@@ -1,6 +1,6 @@
-"""The number of cores that a Spark session offers to workers: how many tasks its Spark executors run at once.
+"""Finds out how many cores a Spark session offers to workers: the number of tasks that its Spark executors run at once.
 
-Each superstep has one Spark task per worker, so this is how many workers can work at the same time.
+Each superstep has one Spark task per worker, so this many workers can work at the same time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
     """Return how many cores the Spark executors of a classic session offer, counted in tasks at once.
 
     - ``local[N]`` offers N, and ``local-cluster[n,c,m]`` n x c.
-    - On YARN and Kubernetes these are the Spark executors that the application has requested.
-    - With dynamic allocation they are those that the application has, or requests at its start, and at least one. Spark adds
-      further ones only while tasks wait for them. That is no reason to make more workers.
-    - On a standalone cluster, and anywhere else, only the Spark executors that have registered count. This function waits for
-      those to come, for ``wait_secs`` at most.
+    - On YARN and Kubernetes, it counts the Spark executors that the application has requested.
+    - With dynamic allocation, it counts those that the application has, or that it requests at its start, and at least one. Spark
+      adds further ones only while tasks wait for them, so they are no reason to make more workers.
+    - On a standalone cluster, and anywhere else, it counts only Spark executors that have registered. It waits for them to
+      register, for ``wait_secs`` at most.
 
-    If a task takes several cores (``spark.task.cpus``), they count as one.
+    If a task takes several cores (``spark.task.cpus``), these cores count as one.
     """
     executors, context = Executors(spark), spark.sparkContext
     local = cores_of_master(context.master, {"spark.task.cpus": context.getConf().get("spark.task.cpus")})
@@ -56,8 +56,8 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
 def _registered(look: Callable[[], Sequence[int]], wanted: int | None, wait_secs: float) -> Sequence[int]:
     """Wait for Spark executors, and return the number of slots of each, as ``look`` returns it.
 
-    The wait ends when there are ``wanted`` of them. If ``wanted`` is None, it ends when some have come, and no more for
-    `_SETTLED_SECS`. It ends after ``wait_secs`` at the latest.
+    The wait ends when there are ``wanted`` Spark executors. If ``wanted`` is None, it ends when some have come, and no more have
+    come for `_SETTLED_SECS`. It ends after ``wait_secs`` at the latest.
     """
     began = changed = time.monotonic()
     found = look()

@@ -1,6 +1,6 @@
-"""The durable acker: it keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
+"""The durable acker keeps source rows that are open at the end of a batch, so that they outlive workers and drivers.
 
-A row whose tree ends within its batch never reaches the durable acker. A topology without rows that stay open has neither a
+A row whose tree ends within its batch never reaches the durable acker. If no row ever stays open, the topology has neither a
 journal nor an acker query.
 
     workers' change sets -> the acker's journal, one file per batch, before Spark commits the batch
@@ -11,11 +11,11 @@ A record is open while its XOR is not zero (`stormspark.acker.records`). Each re
 lives, the worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's
 open records from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
 
-The invariant: **a row whose batch is committed is acked, or dead-lettered, or its record is open.** Why it holds: the driver
-writes records before Spark commits their batch. The driver closes records in the journal's commit for the batch in which their
-trees ended. The invariant would break if the watermark passed a record that is still open, because the record would leave the
-query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give the row to
-its task again. The task ignores a row that it knows.
+The invariant: **a row whose batch is committed is acked, or is a dead letter, or its record is open.** It holds because the
+driver writes records before Spark commits their batch. The driver closes a record in the journal's commit for the batch in which
+the record's tree ended. The invariant would break if the watermark passed a record that is still open, because the record would
+leave the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give
+the row to its task again. The task ignores a row that it knows.
 
 A batch that is run again brings its own rows again. So the driver closes the records of that batch, and replays none of them.
 """
@@ -65,14 +65,14 @@ _CHANGES_DDL = (
     "root bigint, created timestamp, value bigint, component string, task int, batch bigint, "
     "message_id string, row binary"
 )
-#: The most rows of one message to a worker.
+#: A message to a worker has at most this many rows.
 _ADOPT_ROWS = 5000
 _STOP_SECS = 20.0
 _MICROSECOND = 1_000_000
 
 
 def open_records(session: SparkSession, checkpoint: str) -> DataFrame:
-    """The open records in the state of an acker query, as of its last batch.
+    """Return the open records in the state of an acker query, as of its last batch.
 
     The columns are root, created, value, component, task, batch, message_id and row.
     """
@@ -146,9 +146,10 @@ class DurableAcker:
 
     @property
     def time(self) -> AckerTime:
-        """The acker's time of the next commit, and so of the records that the next batch opens.
+        """The acker's time at the next commit. The records that the next batch opens get this time.
 
-        The returned object also has the delay that the journal began with. Workers find old records by this delay.
+        The returned object also has the watermark's delay, which the journal's first commit has fixed. The delay tells workers
+        which records are old.
         """
         return replace(self._time, tried=self._writer.tried)
 
@@ -158,7 +159,7 @@ class DurableAcker:
         return self._query
 
     def pending(self) -> DataFrame | None:
-        """The open records as of the acker query's last batch; None if it has had no batch."""
+        """Return the open records as of the acker query's last batch; None if this query has had no batch."""
         if self._query is None or not self._folder.has_acker_state():
             return None
         return open_records(self._session, self._folder.acker_query)
@@ -166,7 +167,7 @@ class DurableAcker:
     # -- the data query's thread -----------------------------------------------------------------------------
 
     def time_to_report(self) -> AckerTime:
-        """The acker's `time`, for workers that are about to report changes. First this finds out how the last commit ended."""
+        """Find out how the last commit ended, and return the acker's `time` for workers that are about to report changes."""
         self._writer.settle()
         return self.time
 
@@ -198,7 +199,7 @@ class DurableAcker:
         except (PySparkException, Py4JError) as error:
             msg = f"the acker query of {self._plan.topology} can't run: {str(error)[:1000]}"
             raise CheckpointError(msg) from error
-        # In the progress of a query that begins, the offset is the string "null".
+        # While a query has no offset yet, its progress has the string "null" in place of the offset.
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
         if read is not None:
             # The query's last batch starts where the previous batch ended. So everything before this start is committed.
@@ -208,10 +209,10 @@ class DurableAcker:
     # -- the supervisor --------------------------------------------------------------------------------------
 
     def recover(self, workers: Collection[int], first_batch: int) -> dict[int, list[Adopt]]:
-        """The rows that these workers' earlier lives left open, by worker. ``first_batch`` is the batch that runs next.
+        """Return the rows that these workers' earlier lives left open, by worker. ``first_batch`` is the batch that runs next.
 
-        A worker that adopts the messages in this order puts the oldest rows first. Raises `CheckpointError` if the acker query
-        can't be used.
+        If a worker adopts the messages in the returned order, its oldest rows come first. Raises `CheckpointError` if the acker
+        query can't be used.
         """
         if not self._journal.last:
             return {}
@@ -227,7 +228,7 @@ class DurableAcker:
         return self._sorted_out(found, set(workers), first_batch)
 
     def stop(self) -> None:
-        """Stop the query between two of its batches, if that comes soon."""
+        """Stop the query between two of its batches. If its batch does not end soon, stop it anyway."""
         if self._query is None:
             return
         until = time.monotonic() + _STOP_SECS
@@ -238,7 +239,10 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker. If ``first_batch`` is None, the query's state no longer has them, and workers get only rows."""
+        """Sort records by worker.
+
+        If ``first_batch`` is None, the records have left the query's state, and workers get only their rows.
+        """
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
         columns = [found[name] for name in ("root", "value", "component", "task", "batch", "row")]
@@ -276,7 +280,7 @@ class DurableAcker:
         return {worker: messages[::-1] for worker, messages in result.items()}
 
     def _task_for(self, component: str, task: int) -> Any:
-        """The task that a record belongs to in the present plan, which may have changed. None if its spout is gone."""
+        """Return the task of the present plan to which a record belongs. None if the plan no longer has the record's spout."""
         plan = self._plan.components.get(component)
         if plan is None or not plan.source:
             return None
@@ -304,7 +308,7 @@ class DurableAcker:
         )
 
     def _left_the_state(self, groups: DataFrame, number: int) -> None:
-        """Take in the records that the watermark has passed. All of them should be closed (see the module docstring)."""
+        """Deal with the records that the watermark has passed. All of them should be closed (see the module docstring)."""
         found = groups.where("value != 0 AND source IS NOT NULL").select(
             "root", "created", "value", "source.*"
         )
@@ -319,7 +323,7 @@ class DurableAcker:
 
 
 def _session_for_acker(session: SparkSession) -> SparkSession:
-    """A session of its own for the acker query."""
+    """Make a session of its own for the acker query."""
     own = session.newSession()
     settings: dict[str, str | int | bool] = {
         "spark.sql.adaptive.enabled": False,
@@ -327,7 +331,8 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
         "spark.sql.streaming.metricsEnabled": False,
-        # RocksDB keeps a million open records off the heap, and writes only what changed in a batch.
+        # RocksDB keeps open records, which may be a million, off the JVM's heap. After a batch it writes only the changed
+        # records.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

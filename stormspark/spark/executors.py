@@ -1,4 +1,4 @@
-"""The Spark executors of an application: those that are there, the number requested, and whether some were taken away.
+"""Asks Spark about an application's Spark executors: which are there, how many were requested, and whether some were taken away.
 
 In this module, "executor" means a Spark executor.
 """
@@ -32,14 +32,15 @@ class Executor(NamedTuple):
 
 
 class Executors:
-    """The Spark executors of the application of ``spark``, a classic session."""
+    """The Spark executors of one application. ``spark`` is a classic session of this application."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext
         conf = self._context.getConf()
         self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
         self._master = self._context.master or ""
-        #: Lost executors that can't be the cause of a later failure: at first those that were lost before this topology started.
+        #: Lost executors that can't be the cause of a later failure. At first these are the ones that were lost before the
+        #: topology started.
         self._gone = self._lost()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
@@ -47,7 +48,7 @@ class Executors:
         self.dynamic = self._conf.get(f"{_DYNAMIC}.enabled") == "true"
 
     def active(self) -> list[Executor]:
-        """The executors that have registered and were not lost since."""
+        """Return the executors that have registered and were not lost since."""
         return [
             Executor(
                 one.id(),
@@ -60,7 +61,7 @@ class Executors:
         ]
 
     def ever(self) -> dict[str, bool]:
-        """For each executor that has registered, as far as Spark remembers: whether it is still there."""
+        """Return whether each executor that has registered is still there. Executors that Spark has forgotten are left out."""
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
         }
@@ -81,7 +82,10 @@ class Executors:
         return {name for name, is_there in self.ever().items() if not is_there}
 
     def to_come(self) -> int | None:
-        """How many executors the application has requested, by its configuration and cluster manager; None if unknown."""
+        """Return how many executors the application has requested; None if that is unknown.
+
+        Its configuration and the cluster manager tell the number.
+        """
         instances = self._number("spark.executor.instances")
         if self.dynamic:
             wanted = [self._number(f"{_DYNAMIC}.{name}Executors") or 0 for name in ("min", "initial")]
@@ -99,9 +103,9 @@ class Executors:
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def requested_slots(self) -> int | None:
-        """How many tasks the requested executors will run at once; None if only the registered ones can tell.
+        """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
 
-        A standalone cluster may have fewer cores than an application requests, and then gives it fewer.
+        If a standalone cluster has fewer cores than an application requests, the application gets fewer.
         """
         now = [one.slots for one in self.active()]
         requested = self.to_come()
@@ -111,7 +115,7 @@ class Executors:
         if now:
             each = max(now)
         elif cores is not None or self._master.startswith(("yarn", "k8s:")):
-            each = slots(cores or 1, self._conf)  # one core is Spark's default there
+            each = slots(cores or 1, self._conf)  # one core is the default on such a cluster
         else:
             return None
         count = max(requested or 0, len(now), 1)
@@ -120,7 +124,7 @@ class Executors:
         return count * each
 
     def for_workers(self, workers: int) -> int:
-        """The number of executors over which ``workers`` workers can be placed.
+        """Return the number of executors over which ``workers`` workers can be placed.
 
         With dynamic allocation, it is the number of executors that Spark provides for that many tasks.
         """

@@ -1,12 +1,12 @@
-"""Feedback: a file that says how far the tasks of source spouts have come, for the readers of Python data sources.
+"""Feedback: a file that tells the readers of Python data sources how far the tasks of source spouts have come.
 
 These readers live in processes of their own on the driver's host. The driver replaces the file after each batch:
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`). The marks are as of
-the last batch in which the tasks reported them; before the first report they are null. ``limit`` is the number of tuples that the
-tasks may emit in the next batch; null if nothing limits them. The file exists before the first batch, too.
+``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`). The marks are those
+that the tasks reported last; before the first report they are null. ``limit`` is the number of tuples that the tasks may emit in
+the next batch; null if nothing limits them. The file exists before the first batch, too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from stormspark.worker.step import WorkerReport, merge_progress
 
 __all__ = ["COMPONENT", "COMPONENT_TASKS", "FEEDBACK", "STORM_ID", "Feedback"]
 
-#: The keys that a source spout finds in the configuration of the session that its ``stream`` method gets. They hold the path of
-#: this file, the spout's component id and number of tasks, and an id that only this topology with this checkpoint has.
+#: A source spout finds these keys in the configuration of the session that its ``stream`` method gets. They hold the path of the
+#: feedback file, the spout's component id, an id that only this topology with this checkpoint has, and the spout's number of
+#: tasks.
 FEEDBACK, COMPONENT, STORM_ID = "stormspark.feedback", "stormspark.component", "stormspark.storm.id"
 COMPONENT_TASKS = "stormspark.component.tasks"
 
@@ -38,13 +39,13 @@ class Feedback:
         session.conf.set(STORM_ID, storm_id)
 
     def begin(self, components: Iterable[str], limit_of: Callable[[str], int | None]) -> None:
-        """Write the file before the very first batch, when nothing waits, so that sources know their first limit."""
+        """Write the file before the very first batch, so that sources know their first limit. Nothing waits at that time."""
         if not self.path.exists():
             nothing = {"waiting": 0, "low_marks": None}
             self._replace({component: {**nothing, "limit": limit_of(component)} for component in components})
 
     def write(self, reports: Iterable[WorkerReport], limit_of: Callable[[str], int | None]) -> None:
-        """Write the file after a batch. ``limit_of`` says how many tuples a spout may emit in the next one."""
+        """Write the file after a batch. ``limit_of`` returns how many tuples a spout may emit in the next batch."""
         content: dict[str, object] = {}
         for component, (waiting, low_marks, *_) in merge_progress(r.sources for r in reports).items():
             if low_marks is not None:

@@ -1,28 +1,27 @@
 """The forwarder: the Python function that runs in every Spark stage and connects Spark's partitions with the workers.
 
-Spark gives partition p of superstep k to any idle Python process. Spark may do so again, for a retry, for a speculative copy of
-the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder carries the
-partition's record batches to that worker and the reply's record batches back, byte for byte. It does no Python work per frame,
-and it keeps no state except a cache of connections.
+Spark gives partition p of superstep k to any idle Python process. Spark may give the partition out again, for a retry, for a
+speculative copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
+carries the partition's record batches to that worker and the reply's record batches back, byte for byte. It does no Python work
+per frame, and it keeps no state except a cache of connections.
 
-The invariant: **whatever Spark runs, and however often, each worker sees each request of an attempt once,
-whole, and only while that attempt lives.**
+The invariant: **however often Spark runs a task, a worker runs each request of an attempt once, completely, and only while that
+attempt lasts.**
 
-Why it holds. A request carries its generation, attempt, batch, superstep and partition, and the incarnation of the
-worker that it is meant for. The worker's desk runs a request once, after its end mark has arrived, and answers
-repetitions from memory (`stormspark.worker.host.desk`). The driver fixes generation and attempt in the query when it
-starts the query. So a task that is left over from an earlier query always names an earlier attempt, and nimbus and every
-worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it raises.
-Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
+It holds for these reasons. A request carries its generation, attempt, batch, superstep and partition, and the incarnation of the
+worker that it is meant for. The worker's desk (`stormspark.worker.host.desk`) runs a request only after the request's end mark
+has arrived. If the same request comes again, the desk sends the reply that it remembers. The driver fixes generation and attempt
+in the query when it starts the query. So a task that is left over from an earlier query always names an earlier attempt, and
+nimbus and every worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it
+raises. Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
 
-The invariant would break if a second life of a worker continued within one attempt, because frames of the first life are
-lost or half delivered. Hence the forwarder has no fallback. In any doubt it raises, the query fails, and the driver starts the
-next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the
-task fails, and Spark drops the part that it had.
+The invariant would break if a worker were started again within one attempt, because frames of its first life are lost or half
+delivered. Hence the forwarder has no fallback. In any doubt it raises, the query fails, and the driver starts the next attempt.
+The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the task fails, and Spark
+drops the part of the reply that it had.
 
-Storm sends tuples straight from worker to worker, and loses the tuples that a broken connection held. Here Spark's
-shuffle is the exchange. That is why the path has four hops (worker, forwarder, shuffle, forwarder, worker), and why each
-of them can be repeated.
+Storm sends tuples straight from worker to worker, and loses the tuples that a broken connection held. In stormspark, Spark's
+shuffle is the exchange. So the path has four hops (worker, forwarder, shuffle, forwarder, worker), and each hop can be repeated.
 """
 
 from __future__ import annotations
@@ -69,14 +68,14 @@ from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, PLAIN_ORDERS, Ea
 
 __all__ = ["Attempt", "forwarder", "orders_property", "source_forwarder", "start_offered"]
 
-#: The local property through which the orders for a round reach its tasks.
+#: The name of Spark's local property through which the orders for a round reach the round's tasks.
 _ORDERS = "stormspark.round.orders"
 
 #: The forwarder packs rows of a source into frames of about this many rows or bytes.
 _FRAME_ROWS = 4096
 _FRAME_BYTES = 4 * 1024 * 1024
-#: While a worker computes, the forwarder asks nimbus at this interval whether the attempt still lives: a worker that is
-#: stopped but not dead never hangs up.
+#: While a worker computes, the forwarder asks nimbus at this interval whether the attempt still lasts. It can't rely on the
+#: worker to hang up, because a process that is stopped (SIGSTOP) never does.
 _LOOK_UP_SECS = 5.0
 
 
@@ -98,11 +97,11 @@ class Attempt:
     #: The folder for the workers' logs. If None, each worker uses the default folder of its own user and host.
     log_folder: str | None
     start_timeout_secs: float
-    #: The facts that earlier attempts have left for this one. They may be as large as a batch, and stay the same for the whole
-    #: attempt. So they don't travel with each round, but in the forwarder's closure. Spark sends the closure once to each Spark
-    #: executor, and logs it nowhere.
+    #: The facts that earlier attempts have left for this attempt. They may be as large as a batch, and stay the same for the
+    #: whole attempt. So they travel in the forwarder's closure, and not with each round. Spark sends the closure once to each
+    #: Spark executor, and logs it nowhere.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
-    #: The ports at which workers take requests from other hosts.
+    #: The ports on which workers listen for other hosts.
     ports: Ports = ANY_PORT
     #: How long a connection between two hosts may be silent.
     silence_secs: float = SILENCE_SECS
@@ -113,7 +112,7 @@ def forwarder(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep ``superstep`` for ``mapInArrow``.
 
-    With ``ticks``, its input is tick rows instead of frames. The function raises `WorkerLostError` if the attempt is over.
+    With ``ticks``, the function takes tick rows instead of frames. It raises `WorkerLostError` if the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -121,7 +120,7 @@ def forwarder(
         assert task is not None, "a forwarder runs inside a Spark task"
         partition = task.partitionId()
         if ticks:
-            # A tick row holds nothing that the batch's number does not say already.
+            # Tick rows say nothing that the batch's number does not say already.
             for _ in batches:
                 pass
             batches = ()
@@ -134,10 +133,10 @@ def forwarder(
 def source_forwarder(
     attempt: Attempt, tasks: Sequence[tuple[int, int]], partition_column: str | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks`` (task id, worker).
+    """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks``: pairs (task id, worker).
 
-    All rows of a partition go to one task. The value of ``partition_column`` in the first row chooses the task; without such a
-    column, Spark's number of the partition does.
+    All rows of a partition go to one task. The value of ``partition_column`` in the partition's first row chooses the task.
+    Without such a column, Spark's number of the partition chooses it.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -173,7 +172,10 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
 
 
 def orders_property(orders: RoundOrders) -> tuple[str, str]:
-    """The name and value of the local property that carries the orders for a round to its tasks, without `Attempt.earlier`."""
+    """Return the name and value of the local property that carries a round's orders to its tasks.
+
+    It leaves out `Attempt.earlier`.
+    """
     # Pickle is as safe here as the forwarder's closure, which reaches the tasks in the same way and is pickled, too.
     return _ORDERS, b64encode(pickle.dumps(replace(orders, earlier=NO_EARLIER_ATTEMPTS))).decode()
 
@@ -213,7 +215,7 @@ def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
 
 
 class _Nimbus:
-    """The one connection of this process to the nimbus of a topology, however many workers the process speaks to."""
+    """The connection of this process to the nimbus of a topology. A process has only one, however many workers it speaks to."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._key = attempt.key
@@ -238,7 +240,10 @@ class _Nimbus:
             raise WorkerLostError(msg) from error
 
     def is_gone(self) -> bool:
-        """Whether nimbus has hung up. Nimbus sends nothing unasked, so anything to read is the end of the connection."""
+        """Whether nimbus has hung up.
+
+        Nimbus sends nothing unasked, so if there is something to read, it is the end of the connection.
+        """
         if self._asking.locked():
             return False
         try:
@@ -253,7 +258,7 @@ class _Nimbus:
         self._connection.close()
 
 
-#: The connections of this process to nimbuses, by the key of the topology's generation.
+#: The connections of this process, each to the nimbus of one topology, by the key of the topology's generation.
 _nimbuses: dict[Key, _Nimbus] = {}
 
 
@@ -320,7 +325,7 @@ class _Route:
             raise WorkerLostError(msg)
 
     def is_over(self, now: Attempt) -> bool:
-        """Whether nobody will use this route again: its attempt has ended, or its driver has hung up."""
+        """Whether nobody will use this route again, because its attempt has ended or its driver has hung up."""
         mine, nimbus = self._attempt, _nimbuses.get(self._attempt.key)
         return (mine.key == now.key and mine.attempt < now.attempt) or nimbus is None or nimbus.is_gone()
 
@@ -394,7 +399,7 @@ def _start(attempt: Attempt, worker: int, order: StartHere) -> None:
     except LaunchLostError as error:
         _lost(attempt, worker, order.incarnation, str(error), error)
     except BaseException:
-        _nimbus_of(attempt).close()  # so that nimbus may have another process start the worker
+        _nimbus_of(attempt).close()  # so that nimbus may order another process to start the worker
         raise
 
 
@@ -414,10 +419,10 @@ def _lost(
 
 
 def start_offered(attempt: Attempt) -> list[tuple[int, Callable[[], None]]]:
-    """Offer this Spark executor to nimbus, and wait until tasks on the other Spark executors have made offers, too.
+    """Offer this Spark executor to nimbus. Wait until tasks on the other Spark executors have made offers, too.
 
-    Return the workers that are to live here, each with a function that starts it. Raises `WorkerLostError` if the attempt
-    is over.
+    Return the workers that nimbus has given to this Spark executor, each with a function that starts it. Raises `WorkerLostError`
+    if the attempt is over.
     """
     jvm = executor_jvm()
     if jvm is None:
@@ -452,8 +457,8 @@ def _freeze() -> None:
     """Exclude the modules that this process has imported from garbage collection.
 
     pyspark's daemon runs a full collection after every task. The collection takes 20 to 40 ms while the next task waits, and
-    nearly all of that time goes into looking at modules. Present garbage is collected first, because the collector never looks at
-    frozen objects again. Later objects are collected as usual.
+    nearly all of that time goes into looking at modules. This function first collects the present garbage, because the collector
+    never looks at frozen objects again. Later objects are collected as usual.
     """
     gc.collect()
     gc.freeze()

@@ -1,10 +1,10 @@
-"""The gate: the point at which a query is stopped while its thread does nothing.
+"""The gate: the point at which the query's thread does nothing, so that the query can be stopped there.
 
 ``query.stop()`` interrupts whatever the query's thread is doing. In the middle of a batch it cuts off the batch; in the middle of
 a commit it cuts off the commit. So stormspark never stops a busy query. When a batch has failed or must not begin, the query's
 thread calls `Gate.wait` from inside foreachBatch. There it sleeps *in the JVM*, and only then does the supervisor stop the query.
-The interrupt ends the sleep with an ``InterruptedException``, which goes back through foreachBatch. This is the one exception
-from Python that Spark takes for a clean end, with no error and nothing logged.
+The interrupt ends the sleep with an ``InterruptedException``, which goes back through foreachBatch. Spark takes only this
+exception from Python for a clean end, and then reports and logs no error.
 
 Spark does not commit a batch whose foreachBatch ends at the gate. It runs the batch again, with the same offsets, when
 the query is started from its checkpoint.
@@ -65,5 +65,5 @@ def _is_worth_logging(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] is GateOpenedError)
 
 
-# py4j logs every exception that leaves a callback as an error, with its traceback. This exception is no error.
+# py4j logs every exception that leaves a callback as an error, with its traceback. `GateOpenedError` is no error.
 logging.getLogger("py4j.clientserver").addFilter(_is_worth_logging)

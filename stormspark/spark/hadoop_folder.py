@@ -1,4 +1,4 @@
-"""Gives the driver access to a folder behind a URL of any file system that Spark knows. A file appears whole, or not at all."""
+"""Gives the driver access to a folder at a URL of any file system that Spark knows. A file appears whole, or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["HadoopFolder", "HadoopJournalFiles"]
 
 
 class HadoopFolder:
-    """A folder behind a URL. Each method may raise OSError. A ``name`` is the name of a file directly in the folder."""
+    """A folder at a URL. Each method may raise OSError. A ``name`` is the name of a file directly in the folder."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
         self.location = location
@@ -33,14 +33,14 @@ class HadoopFolder:
             self._files = streaming.CheckpointFileManager.create(self._folder, self._conf)
 
     def names(self) -> list[str]:
-        """The names in the folder; none if there is no folder."""
+        """Return the names of the files in the folder; an empty list if there is no folder."""
         with _os_errors():
             if not self._files.exists(self._folder):
                 return []
             return [status.getPath().getName() for status in self._files.list(self._folder)]
 
     def read(self, name: str) -> bytes:
-        """A file's bytes. Raises FileNotFoundError."""
+        """Return a file's bytes. Raises FileNotFoundError."""
         with _os_errors():
             stream = self._files.open(self._path(name))
             try:
@@ -67,7 +67,7 @@ class HadoopFolder:
                 raise
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a folder with everything in it, if it is there."""
+        """Delete a file, or a folder with everything in it, if it exists."""
         with _os_errors():
             self._files.delete(self._path(name))
 
@@ -78,8 +78,8 @@ class HadoopFolder:
 class HadoopJournalFiles:
     """The durable acker's journal in a `HadoopFolder` at ``location``.
 
-    Spark's Python sources can't read such a folder. So this class copies the files that the acker query still has to read to
-    ``spool``, a local folder.
+    Spark's Python sources can't read such a folder. So this class keeps copies in ``spool``, a local folder, of the files that
+    the acker query still has to read.
     """
 
     def __init__(self, session: SparkSession, location: str, spool: Path) -> None:

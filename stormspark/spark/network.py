@@ -1,4 +1,4 @@
-"""Reads from Spark's and the topology's configuration how connections between hosts are made."""
+"""Reads the settings of connections between hosts from Spark's configuration and from the topology's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Network:
         )
 
     def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
-        """The folder for logs that workers get: the one that the user has ``named``, or None for their own default.
+        """Return the log folder for workers: the folder that the user has ``named``, or None for each worker's own default.
 
         If all of Spark runs on this host, all its processes belong to the driver's user. Then workers get the driver's folder,
         even if the temporary folder of the driver has changed since Spark was started.

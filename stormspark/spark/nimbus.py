@@ -1,15 +1,15 @@
 """Nimbus: the small server in the driver that knows where the workers are, and gives them their orders.
 
-It does for one topology what Storm's nimbus and supervisors do for a cluster; Spark does the rest. A forwarder asks
-nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is
-ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a
-worker in a wrong state.
+It does for one topology what Storm's nimbus and supervisors do for a cluster, except for the work that Spark does. A forwarder
+asks nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is ready,
+and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a worker in a wrong
+state.
 
-Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. The first
-message of a connection shows whether a worker or a forwarder has opened it. With 200 workers and 200 of Spark's Python processes
-there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five seconds. A
-forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a reply. While a worker
-starts, a question may take minutes to answer; its thread just waits.
+Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. A
+connection's first message shows whether a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's
+Python processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
+seconds. A forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a reply.
+While a worker starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -80,15 +80,15 @@ class _Link:
     received_at: float
     warned_at: float = 0.0
     executor: ProcessId | None = None
-    #: Whether its tasks are open, so that it takes requests.
+    #: Whether the worker's tasks are open, so that the worker takes requests.
     ready: bool = False
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
-        """Send a message. Return whether that succeeded in time; if not, the link may be useless.
+        """Send a message. Return whether the message was sent in time; if not, the link may be useless.
 
-        The timeout is there because a worker that does not read must not block nimbus for ever. A worker that is just
-        receiving its state misses these orders. The answer to its next message has the orders that hold then.
+        The timeout is there because a worker that does not read must not block nimbus for ever. A worker that is just receiving
+        its state misses these orders. But the answer to its next message has the complete orders again.
         """
         if not self.sending.acquire(timeout=timeout):
             return False
@@ -104,7 +104,7 @@ class _Link:
 
 @dataclass
 class _Gathering:
-    """The offers of Spark executors to start workers, until enough of them have offered or the deadline has passed."""
+    """Collects the offers of Spark executors to start workers, until enough of them have offered or the deadline has passed."""
 
     expected: int
     tasks: int
@@ -113,21 +113,21 @@ class _Gathering:
     again: bool  # whether the driver sends the tasks again if they have not reached all Spark executors
     deadline: float = 0.0
     offered: int = 0  # how many tasks have made an offer; one Spark executor may run several
-    #: The Spark executors that have offered, in order of arrival.
+    #: The Spark executors that have made offers, in the order of the offers.
     offers: dict[ProcessId, None] = field(default_factory=dict)
     #: The orders that each Spark executor has not fetched yet. None while nimbus waits for more offers.
     dealt: dict[ProcessId, list[tuple[int, StartHere]]] | None = None
 
     @property
     def reached(self) -> bool:
-        """Whether all Spark executors have offered."""
+        """Whether offers have come from all Spark executors."""
         return len(self.offers) >= self.expected
 
     @property
     def complete(self) -> bool:
-        """Whether nimbus stops waiting, because all Spark executors have offered, or because all tasks have.
+        """Whether nimbus stops waiting, because all Spark executors have made offers, or because all tasks have.
 
-        If two tasks ran on one Spark executor, all tasks may have offered, but not all Spark executors.
+        If two tasks run on one Spark executor, all tasks may have made offers, but not all Spark executors.
         """
         return self.reached or self.offered >= self.tasks
 
@@ -136,9 +136,9 @@ class Nimbus:
     """The server for the workers and forwarders of one topology in one generation. It serves until `close`.
 
     ``folder`` is a folder that only this user can enter. It holds the socket for processes on this host. ``address`` is the
-    address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus opens nothing to
-    the network. ``certificate`` encrypts the traffic over the network (`Key`), and a connection over the network may be silent
-    for ``silence_secs``. ``shared`` is the folder that workers have to see.
+    address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus does not listen on the
+    network. ``certificate`` encrypts the traffic over the network (`Key`). A connection over the network may be silent for
+    ``silence_secs``. ``shared`` is the folder that workers have to see.
 
     Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
     why. It calls ``on_stir`` when a worker that had nothing to do has work again.
@@ -205,7 +205,7 @@ class Nimbus:
 
     @property
     def broken_outside(self) -> bool:
-        """Whether the attempt failed because of something outside of the topology, such as a disk, that may come back."""
+        """Whether something outside of the topology made the attempt fail, such as a disk that may come back."""
         with self._changed:
             return self._assignments.broken_outside
 
@@ -216,14 +216,14 @@ class Nimbus:
             self._changed.notify_all()
 
     def lost_workers(self) -> set[int]:
-        """The workers whose lives ended in this attempt."""
+        """Return the workers that were lost in this attempt."""
         with self._changed:
             return {
                 worker for worker, seat in enumerate(self._assignments.seats) if seat.state is SeatState.LOST
             }
 
     def missing(self) -> int:
-        """The number of workers that no process has been asked to start."""
+        """Return the number of workers that no process has been asked to start."""
         with self._changed:
             return len(self._assignments.missing())
 
@@ -231,8 +231,8 @@ class Nimbus:
         """Expect offers, and distribute the missing workers once enough offers have come.
 
         Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
-        after the first offer. With ``again``, the driver will send the tasks again if they reach fewer Spark executors. Then
-        nobody gets a worker from this round of offers.
+        after the first offer. ``again`` says that the driver will send the tasks again if they reach fewer Spark executors. In
+        that case nimbus distributes no workers now.
         """
         with self._changed:
             self._gathering = _Gathering(executors, tasks, patience_secs, again)
@@ -243,7 +243,7 @@ class Nimbus:
             self._gathering = None
 
     def places(self) -> str:
-        """The workers and the places where they live, for people to read."""
+        """Return which worker lives where, as text for people."""
         with self._changed:
             places: dict[str, list[int]] = {}
             for worker, seat in enumerate(self._assignments.seats):
@@ -253,7 +253,7 @@ class Nimbus:
         return "; ".join(f"{', '.join(map(str, workers))} on {name}" for name, workers in places.items())
 
     def adopt(self, worker: int, messages: list[Adopt]) -> None:
-        """Have a worker adopt rows: now if it is connected, otherwise when it connects.
+        """Make a worker adopt rows: now if the worker is connected, otherwise when it connects.
 
         If the worker is not connected, these messages replace those that wait for it already.
         """
@@ -269,8 +269,8 @@ class Nimbus:
     def look_for_silence(self) -> None:
         """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
 
-        If this check runs late, this process was held up and could not listen either. So that time does not count as silence.
-        A worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
+        If this check runs late, this process was held up and could not listen either. So the delay does not count as silence. A
+        worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()
         with self._changed:
@@ -297,9 +297,10 @@ class Nimbus:
         self._give(self._orders._replace(stops=True))
 
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
-        """Have all workers close their spouts, clean up their bolts and end. Return false if one did not within ``timeout``.
+        """Order all workers to close their spouts, clean up their bolts and end.
 
-        ``committed`` is the last committed batch, if batches are transactions.
+        Return false if a worker has not ended after ``timeout``. ``committed`` is the last committed batch, if batches are
+        transactions.
         """
         with self._changed:
             self._assignments.end("the topology stops")
@@ -376,7 +377,7 @@ class Nimbus:
                 self._changed.notify_all()
 
     def _offer(self, offer: Offer) -> Places | Refused:
-        """Decide which workers to start beside a Spark executor, once all expected ones have offered."""
+        """Wait until enough Spark executors have made offers. Return the workers to start beside the one that made this offer."""
         with self._changed:
             refusal = self._assignments.refusal(offer.attempt)
             gathering = self._gathering
@@ -404,7 +405,7 @@ class Nimbus:
             answer = self._assignments.locate(question.attempt, question.worker)
             deadline = time.monotonic() + self._start_timeout
             while answer is None:
-                # After its `Hello`, a process sends heartbeats while it reads its state and opens its tasks. So these steps need
+                # After its `Hello`, a worker sends heartbeats while it reads its state and opens its tasks. So these steps need
                 # no deadline.
                 comes = self._assignments.seats[question.worker].state is SeatState.STARTING
                 left = deadline - time.monotonic()
@@ -471,7 +472,7 @@ class Nimbus:
             state,
             "" if self._shared is None else self._shared.place,
         )
-        # If the worker is gone already, the caller's next `recv` finds that out.
+        # If the worker's process has already ended, the caller's next `recv` finds that out.
         with contextlib.suppress(OSError):
             for message in (welcome, *adoptions):
                 link.connection.send(message)
@@ -505,7 +506,7 @@ class Nimbus:
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
         """End the topology if a worker does not see the driver's folder, because the worker's files would be lost (W3).
 
-        If storage may just be away, only the attempt ends.
+        If the reason may be storage that can't be reached now, only the attempt ends.
         """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
@@ -518,7 +519,7 @@ class Nimbus:
             self._fail(error)
 
     def _look_at(self, link: _Link, busy: Busy | None) -> None:
-        """Warn about user code that does not return (B1). If it holds up a batch for too long, give the worker up."""
+        """Warn about user code that does not return (B1). If this code holds up a batch for too long, give the worker up."""
         if busy is not None and not busy.alone:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
@@ -566,7 +567,8 @@ class Nimbus:
             self._changed.notify_all()
         if not is_new:
             return
-        # The worker has been declared dead. If it still lives it has to exit, because its successor must not meet it.
+        # Nimbus has given this worker up. If its process still lives, the process has to exit, because it must not meet its
+        # successor.
         delivered = (
             link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
         )
@@ -580,7 +582,7 @@ class Nimbus:
     def _starts_again(self) -> bool:
         """Whether an earlier attempt has run.
 
-        If so, storage and hosts have worked once, and a failure may mean that they are away for a while.
+        Then storage and hosts have worked once, and a failure may mean that they can't be reached for a while.
         """
         with self._changed:
             return self._assignments.attempt > 0
@@ -602,7 +604,7 @@ class Nimbus:
 
 
 def _error(pickled: bytes, text: str) -> BaseException:
-    """The worker's own error, if it is a `StormsparkError` that can be unpickled here; otherwise an error with its message."""
+    """Return the worker's own error if it is a `StormsparkError` that can be unpickled; otherwise an error with its message."""
     with contextlib.suppress(Exception):
         error = pickle.loads(pickled)
         if isinstance(error, StormsparkError):

@@ -4,11 +4,11 @@ A batch costs some 0.2 s of CPU, whether or not anything happens in it. Without 
 use all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once
 while something happens, and ever more slowly while nothing does.
 
-A pause delays nothing that workers can see themselves. They look at their spouts and timers during a pause, and report when there
-is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And the spouts of
-transactions may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a tree is
-open, because message timeouts count only one second of the time between two batches (E10). And it is shorter while a component
-works outside of its worker, as in a child process.
+A pause does not delay work that workers can find themselves. They look at their spouts and timers during a pause, and report when
+there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And if batches are
+transactions, spouts may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a
+tree is open, because message timeouts count only one second of the time between two batches (E10). And it is shorter while work
+goes on outside of a worker, such as in a child process of a component.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from stormspark.plan.physical import PhysicalPlan
 __all__ = ["Pacing"]
 
 #: A pause is at most this share of the time since something last happened, so that short silences have only short pauses. The
-#: second share is for topologies in which only a batch can find out that there is something to do. There, work that comes after t
-#: seconds of silence waits for at most a quarter of t.
+#: second share is for topologies in which only a batch can find out that there is work. In such a topology, work that comes after
+#: t seconds of silence waits for at most a quarter of t.
 _SHARE, _SHARE_BLIND = 1.0, 0.25
-#: Such work never waits for longer than this, in seconds.
+#: In such a topology, work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: The longest pause while something is under way. Together with the time that Spark needs to begin the next batch, it stays below
-#: one second. Message timeouts count a gap of up to one second in full.
+#: The longest pause while a tree is open or work goes on outside of workers. With the time that Spark needs to begin the next
+#: batch, it stays below one second. Message timeouts count a gap of up to one second in full.
 _LONGEST_UNDER_WAY = 0.75
 
 
@@ -50,7 +50,7 @@ class Pacing:
 
     @classmethod
     def of(cls, plan: PhysicalPlan, *, available_now: bool = False) -> Self:
-        """The pacing for a topology. With ``available_now`` or a trigger interval, there are no pauses."""
+        """Return the pacing for a topology. With ``available_now`` or a trigger interval, there are no pauses."""
         if available_now or plan.settings.trigger_interval_ms:
             return cls(0.0, _SHARE)
         longest = plan.settings.idle_pause_ms / 1000
@@ -59,9 +59,9 @@ class Pacing:
         return cls(longest, _SHARE)
 
     def pause_after(self, now: float, *, idle: bool, at_rest: bool = True) -> float:
-        """How long to wait after a batch that ended at ``now``.
+        """Return how long to wait after a batch that ended at ``now``.
 
-        ``idle`` says that nothing happened in the batch. ``at_rest`` says that nothing is under way in open trees or outside
+        ``idle`` says that nothing happened in the batch. ``at_rest`` says that no tree is open, and that no work goes on outside
         of workers.
         """
         if not idle or self._quiet_since is None:

@@ -20,7 +20,7 @@ __all__ = ["read_pending"]
 def read_pending(
     topology: str, checkpoint: str | None, most: int
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
-    """Return the number of open trees, a (component, task, number of open trees) per task, and the ``most`` oldest trees.
+    """Return the number of open trees, a tuple (component, task, number of open trees) per task, and the ``most`` oldest trees.
 
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a

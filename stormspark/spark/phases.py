@@ -6,7 +6,7 @@ workers        the busiest worker's own time in the supersteps
 commit         our own work after the rounds: the durable acker's journal, the state table, feedback for sources
 filled         the part of `exchanges` and `between` during which workers kept working, if they did
 pause          the wait of an idle topology (`stormspark.spark.pacing`), if there was one
-spark.*        parts of `between`, as Spark's progress reports them, for a batch now and then: each look costs a call into the JVM
+spark.*        parts of `between` as Spark's progress reports them, only now and then, because a look costs a call into the JVM
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOK_SECS = 1.0
 
 
 class Phases:
-    """The stopwatch of one run of a query. Times are monotonic; durations are in seconds."""
+    """The stopwatch of one run of a query. Times come from a monotonic clock; times and durations are in seconds."""
 
     def __init__(self) -> None:
         self._began = 0.0
@@ -69,7 +69,7 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """Count a pause after the batch. The pause does not belong to `between`. Return it as a figure."""
+        """Count a pause after the batch, and return it as a figure. It does not count as part of `between`."""
         assert self._ended is not None
         self._ended += seconds
         return {"pause": seconds}

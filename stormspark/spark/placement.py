@@ -1,21 +1,21 @@
 """Placement: starts workers evenly over the Spark executors, in a Spark job of its own before the query runs.
 
 In this module, "executor" means a Spark executor. A forwarder may run anywhere, but a worker stays where it was started. If
-forwarders started the workers, each worker would live where Spark happened to run its partition's first task: often all of
-them on the executor that registered first. So this happens before an attempt in which workers are missing:
+forwarders started the workers, each worker would live where Spark happened to run its partition's first task. Often all workers
+would live on the executor that registered first. So the driver does the following before an attempt in which workers are missing:
 
     the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
     -> a job has one task per executor; each task offers its executor to nimbus, and waits
     -> when all executors have offered, nimbus deals the missing workers out (`Assignments.deal`)
     -> each task starts the workers of its executor, and ends
 
-Spark deals the tasks of a job out in turn over executors with free slots. Tasks that wait keep their slots, so the job
-reaches all executors. The driver runs the job again if an executor was not ready for a task yet. If a worker is not placed
-in this way (its executor has no free slot, or the job fails), its first forwarder starts it.
+Spark gives the tasks of a job to executors with free slots, one executor after the other. Tasks that wait keep their slots, so
+the job reaches all executors. If an executor was not ready for a task yet, the driver runs the job again. A worker may still not
+be placed, because its executor has no free slot or the job fails. Then the worker's first forwarder starts it.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
-(``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the job's result is persisted: a block of
-some bytes marks an executor as used. The driver removes the blocks of executors that have no worker.
+(``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the driver caches the job's result, and each
+executor holds a block of some bytes. The driver removes the blocks of executors that have no worker.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _log = logging.getLogger(__name__)
 #: If nobody knows how many executors will come, the driver waits until no new one has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
-#: The driver runs jobs until a task has run on each executor, but for no longer than this. A new executor takes its first task
-#: only when it has started up. By then, other executors may have taken all tasks of a job.
+#: The driver repeats the job until a task has run on each executor, but for no longer than this. A new executor takes its first
+#: task only when it has started up. By then, other executors may have taken all tasks.
 _REACH_SECS = 10.0
 _LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
-    """The placement of one topology's workers. ``ended`` returns whether to stop waiting."""
+    """Places the workers of one topology. ``ended`` returns whether to stop waiting."""
 
     def __init__(
         self,
@@ -61,16 +61,17 @@ class Placement:
     ) -> None:
         self._context, self._executors, self._name = spark.sparkContext, executors, name
         self._wait_secs, self._ended = wait_secs, ended
-        #: For each worker: the job that has placed it, and the partition of that job's result that is kept on its executor.
+        #: For each worker: the result of the job that has placed it, and the partition of that result that is cached on its
+        #: executor.
         self._kept: dict[int, tuple[RDD[Any], int]] = {}
-        #: The last job if it still runs or has failed. It may have started workers all the same.
+        #: The result of the last job, if the job still runs or has failed. Such a job may have started workers all the same.
         self._unfinished: RDD[Any] | None = None
-        #: The executors that were gone when workers were placed last; None before the first time.
+        #: The executors that were already gone at the last placement; None before the first placement.
         self._gone: set[str] | None = None
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Have the missing workers started. Return when their processes are up, not when they are ready."""
+        """Start the missing workers. Return when their processes have started, which is before they are ready."""
         missing = nimbus.missing()
         if not missing or not self._executors.separate:
             return
@@ -78,8 +79,8 @@ class Placement:
         self._wait_for_executors(attempt.workers)
         if self._ended():
             return
-        # An executor with a free slot has a task soon. The task offers the executor once Spark's Python process has started,
-        # which takes as long as the start of a worker.
+        # An executor with a free slot gets a task soon. The task makes its offer once Spark's Python process has started, which
+        # takes as long as the start of a worker.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
         reaches_until = time.monotonic() + (0 if self._executors.dynamic else _REACH_SECS)
         again, pause = True, _LOOK_SECS
@@ -146,7 +147,7 @@ class Placement:
         self._let_go([*before.values(), *((started, partition) for partition in range(tasks))])
 
     def _let_go(self, blocks: Iterable[tuple[RDD[Any], int]]) -> None:
-        """Remove those blocks beside which no worker lives now."""
+        """Remove the blocks on executors that have no worker now."""
         context: Any = self._context
         master = context._jsc.sc().env().blockManager().master()
         used = {(id(job), partition) for job, partition in self._kept.values()}
@@ -160,8 +161,8 @@ class Placement:
     def _wait_for_executors(self, workers: int) -> None:
         """Wait until all requested executors have registered, or as many as there are workers.
 
-        Executors that never came are waited for only once. Later the driver only waits for replacements of executors that were
-        lost since the last placement.
+        The driver waits only once for executors that never come. Later it waits only for replacements of executors that were lost
+        since the last placement.
         """
         wanted = self._executors.to_come()
         if wanted is not None and self._gone is not None:
@@ -204,7 +205,7 @@ class Placement:
 
 
 def _starts(attempt: Attempt) -> Callable[[Iterable[int]], Iterator[tuple[int, list[int]]]]:
-    """Make the function of the job's tasks: it offers its executor, and starts the workers that belong there."""
+    """Make the function of the job's tasks. A task offers its executor to nimbus, and starts the workers that nimbus returns."""
 
     def run(rows: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
         context = TaskContext.get()

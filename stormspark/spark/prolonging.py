@@ -1,9 +1,9 @@
 """Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
 
 Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs. Heron's
-stream manager stops reading above its high water mark, and reads again below its low water mark. Here a prolonged batch has the
-same effect, because Spark reads nothing more until the batch ends. Meanwhile bolts work, ticks fire and limits change, round by
-round. After each round the driver decides anew (W1), from the workers' reports.
+stream manager stops reading above its high water mark, and reads again below its low water mark. A prolonged batch has the same
+effect, because Spark reads nothing more until the batch ends. In each of its rounds bolts work, ticks fire and limits change.
+After each round the driver decides anew (W1), from the workers' reports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stormspark.worker.step import WorkerReport, merge_loads
 
 __all__ = ["Prolonging"]
 
-#: If the waiting rows of a batch did not become fewer in this many rounds in a row, the batch won't end soon.
+#: If the number of waiting rows has not fallen for this many rounds in a row, the batch won't end soon.
 _STALLED_ROUNDS = 3
 
 
@@ -40,7 +40,8 @@ class Prolonging:
 
     def begin(self) -> None:
         """Start the figures of a new batch."""
-        #: The number of rows that came with the batch, by source spout. A spout that reads ranges (Kafka) counts its ranges.
+        #: The number of rows that came with the batch, by source spout. For a spout that reads ranges (Kafka), it is the number
+        #: of ranges.
         self.came: Counter[str] = Counter()
         self._emitting: Counter[str] = Counter()  # the number of rounds in which a spout emitted
         self._busy = 0.0
@@ -52,7 +53,7 @@ class Prolonging:
 
     @property
     def stalled(self) -> bool:
-        """Whether rows wait and have not become fewer for some rounds, because spouts are deactivated or nothing is acked."""
+        """Whether the batch has waiting rows that don't become fewer, because spouts are deactivated or nothing is acked."""
         return self._not_fewer >= _STALLED_ROUNDS
 
     def observe(self, reports: Sequence[WorkerReport]) -> None:
@@ -71,7 +72,7 @@ class Prolonging:
             self._waiting[spout] = sum(load.rows_waiting for load in mine)
             emits = any(load.emitted for load in mine)
             self._emitting[spout] += emits
-            # A spout that emits none of its waiting rows is deactivated or has too much pending. It needs no further rows.
+            # A spout that emits none of its waiting rows is deactivated or has too many open trees. It needs no further rows.
             if self._throttle.is_behind([spout]) or (self._waiting[spout] and not emits):
                 self.wanted = True
         waiting = sum(self._waiting.values())
@@ -79,7 +80,7 @@ class Prolonging:
         self.expected = self.expected or self.wanted
 
     def bites(self) -> Mapping[str, Bite]:
-        """The figures of the batch for each native source spout, from which `TriggerLimits` learns."""
+        """Return the figures of the batch for each native source spout. `TriggerLimits` learns from them."""
         return {
             spout: Bite(
                 self.came[spout],

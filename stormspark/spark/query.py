@@ -2,8 +2,8 @@
 
     one tick row per worker, rows of sources -> superstep 0 -> exchange -> superstep 1 -> ... -> reports -> foreachBatch
 
-Superstep k is a `mapInArrow` stage with the forwarder. An exchange puts the frames for worker w into partition w. The
-chain is one line that never splits and joins, because Spark computes the common part of a split streaming plan twice.
+Superstep k is a `mapInArrow` stage with the forwarder. An exchange puts the frames for worker w into partition w. The chain never
+splits, because Spark would compute the part before a split twice.
 
 A batch of several rounds runs its further rounds through the same supersteps, as Spark jobs of their own (`round_query`).
 """
@@ -55,14 +55,14 @@ def data_query(
 ) -> DataFrame:
     """Make the streaming DataFrame whose every micro-batch is one batch of the topology.
 
-    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. Superstep 0 has their
-    partitions, beside the partitions of the tick rows.
+    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. The partitions of superstep 0
+    are those of these streams and those of the tick rows.
     """
     if available_now:
         ticks = endless_ticks(session, plan.workers)
     else:
-        # One row per worker and batch, each in a partition of its own. The row's time follows from the number of the batch,
-        # not from the clock.
+        # One row per worker and batch, each row in a partition of its own. A row's time follows from the batch's number, and not
+        # from the clock.
         ticks = (
             session.readStream.format("rate-micro-batch")
             .option("rowsPerBatch", plan.workers)

@@ -1,8 +1,8 @@
-"""One run of the data query, the query that runs a topology: from its start at the checkpoint to its end at the gate.
+"""One run of the data query, the query that runs a topology. A run begins at the checkpoint and ends at the gate (`gate`).
 
-Two threads use a run. The query's own thread brings every micro-batch to `QueryRun.batch`. The supervisor's thread
+Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch. The supervisor's thread
 (`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
-to the gate. It never decides how the topology goes on, and it never lets an exception of a failed batch reach Spark.
+to the gate. It never decides how the topology goes on. It also lets no exception of a failed batch reach Spark.
 """
 
 from __future__ import annotations
@@ -47,21 +47,22 @@ __all__ = ["QueryRun"]
 
 _log = logging.getLogger(__name__)
 
-#: When the topology is to end, an unprepared batch of more than this many rounds is left uncommitted.
+#: When the topology has to end, a batch that has had more rounds than this and is not prepared stays uncommitted.
 _ROUNDS_TO_THE_END = 3
-#: The driver logs a warning each time that a batch has taken this many more rounds.
+#: The driver logs a warning whenever a batch has taken this many more rounds.
 _ROUNDS_UNTIL_WARNED = 20
 #: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
-#: To find out what failed, at most this many Java classes are read: those of an error and its causes, and their base classes.
+#: To find out what failed, the driver reads the names of at most this many Java classes: of an error, its causes, and their base
+#: classes.
 _CAUSES = 60
 
 
 @dataclass
 class QueryRun:
-    """One run of the data query, with many batches. A planned restart of the query begins another run of the same attempt.
+    """One run of the data query. It has many batches. A planned restart of the query begins another run within the same attempt.
 
-    Spark calls `batch` on the query's thread, and `BatchDriver` calls this object's methods there, too. The supervisor calls the
+    Spark calls `batch` on the query's thread, and `BatchDriver` calls its methods on the same thread. The supervisor calls the
     rest.
     """
 
@@ -77,7 +78,7 @@ class QueryRun:
     stirred: threading.Event
     acker: DurableAcker | None = None
     feedback: Feedback | None = None
-    #: Whether the topology processes the rows that are there now and then ends.
+    #: Whether the topology ends once it has processed the rows that its sources had at the start.
     available_now: bool = False
     #: The state table to which batches are committed, if batches are transactions.
     commits: BatchCommits | None = None
@@ -92,7 +93,7 @@ class QueryRun:
         self._frames: DataFrame | None = None
         #: Whether Spark is known to have committed a batch of this run, because it has asked for another batch since.
         self.succeeded = False
-        #: Why the topology has to stop.
+        #: Why the topology has to stop, or None.
         self.error: BaseException | None = None
         #: Why the attempt failed, or None.
         self.failure: str | None = None
@@ -105,7 +106,8 @@ class QueryRun:
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
-        #: New limits. The query has to be started again with them once the running batch is committed. That is no failure.
+        #: New limits of sources. Once the running batch is committed, the query has to be started again with them. That is no
+        #: failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
@@ -122,13 +124,13 @@ class QueryRun:
 
         Spark computes the supersteps of a round when this thread collects the replies of its last superstep.
         """
-        # Set this first. Then either this thread sees that the topology is to end, or `is_between_batches` sees this batch.
+        # Set this flag first. Then either this thread sees that the topology has to end, or `is_between_batches` sees this batch.
         self._running = True
         self._phases.begin(time.monotonic())
         self.stirred.clear()
         self.succeeded |= self.batch_number >= 0
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
-            self._to_the_gate()  # a boundary: the previous batch is committed, and this one has not begun
+            self._to_the_gate()  # at this point, the previous batch is committed, and this one has not begun
         self.batch_number, self._frames = number, frames
         reached("driver.batch_begins")
         if self.commits is None:
@@ -180,8 +182,8 @@ class QueryRun:
     def _work_off(self) -> Sequence[WorkerReport]:
         """Run the rounds of a batch that is no transaction. Return the reports of the last round."""
         prolonging = self._prolonging
-        # A round that reports to the durable acker reports every row that waits. If more rounds follow, they close the records of
-        # most of these rows again. So the workers report to the acker once, in the last round.
+        # In a round that reports to the durable acker, the workers report every row that waits. Further rounds would close most
+        # of these records again. So the workers report to the acker only in the last round.
         reported = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
         began = time.monotonic()
@@ -197,16 +199,17 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # With an acker, the round that completes these tuples is the next batch (`is_between_batches`): rows that are open
-            # when a batch ends are in the journal.
+            # With an acker, the next batch completes these tuples (`is_between_batches`), because the journal has the rows that
+            # are open when a batch ends.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 
     def _goes_on_for_held_spouts(self, began: float, reports: Sequence[WorkerReport]) -> bool:
-        """Whether the batch gets another round because max spout pending holds a spout, which waits for the end of rounds.
+        """Whether the batch gets another round, because a spout has reached its max spout pending and waits for acks.
 
-        A round alone costs less than a batch. Nothing else waits for the end of a batch that reads no source, but it should not
-        last longer than any other. If nothing happens because bolts keep the trees, the batch ends, and a pause may follow.
+        Such a spout goes on after the end of a round, and a round costs less than a batch. If a batch reads no source, nothing
+        else waits for its end. But it should not last longer than other batches. If nothing happens in a round, because bolts
+        don't ack the trees yet, the batch ends, and a pause may follow.
         """
         settings = self.plan.settings
         return (
@@ -219,7 +222,7 @@ class QueryRun:
     def _plain_round(self, number: int, *, report_to_acker: bool) -> Sequence[WorkerReport]:
         """Run one round of a batch that is no transaction."""
         acker_time = self.acker.time_to_report() if self.acker is not None and report_to_acker else None
-        # Before the end, this round completes tuples that workers emitted outside of supersteps, and begins nothing new.
+        # If the topology has to end, this round only completes the tuples that were emitted late, and spouts are not called.
         completes = self._went_on and self.stop_wanted.is_set()
         return self.run_round(
             replace(self.plain_orders(), round=number, acker_time=acker_time, asks_spouts=not completes)
@@ -242,7 +245,7 @@ class QueryRun:
 
     @contextlib.contextmanager
     def _on_the_table(self) -> Iterator[None]:
-        """Go to the gate if the state table can't be written to. If another driver has taken it over, the topology ends."""
+        """Go to the gate if the state table can't be written to. If another driver has the table, the topology ends."""
         try:
             yield
         except FencedError as error:
@@ -253,7 +256,7 @@ class QueryRun:
             self._to_the_gate()
 
     def _ends_here(self) -> bool:
-        """Whether to end a batch whose rows still wait, because the topology is to end."""
+        """Whether to end a batch whose rows still wait, because the topology has to end."""
         if not self.stop_wanted.is_set():
             return False
         if self.acker is None and self._prolonging.stalled:
@@ -271,11 +274,11 @@ class QueryRun:
 
     @property
     def transaction(self) -> Transaction | None:
-        """The attempt at the batch that runs now, or ran last, if batches are transactions."""
+        """If batches are transactions, the attempt at the batch that runs now or ran last; otherwise None."""
         return self._driver.transaction
 
     def plain_orders(self) -> RoundOrders:
-        """The orders for a round that begins now, without anything that is special to its batch."""
+        """Return the orders for a round that begins now, without the parts that depend on its batch."""
         return RoundOrders(
             limits=self.throttle.limits,
             target_secs=self.throttle.round_target,
@@ -284,7 +287,7 @@ class QueryRun:
         )
 
     def announce(self, batch: int, announcement: Mapping[str, bytes]) -> None:
-        """Keep the announcement in the state table."""
+        """Store the announcement in the state table."""
         assert self.commits is not None
         with self._on_the_table():
             self.commits.announce(batch, announcement)
@@ -297,7 +300,7 @@ class QueryRun:
             self._log_not_committed(
                 f"{transaction.left:,} tuples still wait after {transaction.rounds} rounds"
             )
-            self._to_the_gate()  # it stays uncommitted, and runs again
+            self._to_the_gate()  # the batch stays uncommitted, and runs again
         if transaction.rounds % _ROUNDS_UNTIL_WARNED == 0:
             _log.warning(
                 "batch %d of %s is not committed after %d rounds, because %d tuples still wait: %s",
@@ -328,7 +331,7 @@ class QueryRun:
         try:
             reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:
-            # Don't raise it to Spark. Spark would log it in full, and match its long message against a regular
+            # Don't let Spark see this error. Spark would log it in full, and would match its long message against a regular
             # expression that overflows the stack.
             self.failure = _text(error)
             self.failed_outside = is_outside(str(error))
@@ -358,7 +361,7 @@ class QueryRun:
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.
 
-        A source that has more rows hands some out in every batch.
+        If a source had more rows, it would have handed some out in one of these batches.
         """
         if self._prolonging.came.total():
             self._quiet = Quiet()
@@ -370,10 +373,10 @@ class QueryRun:
         self.gate.wait()
 
     def _seconds_since(self, began: float) -> float:
-        """The duration of a round.
+        """Return the duration of a round that began at ``began``.
 
-        It counts from the end of the previous round, so that it includes Spark's share. But with a trigger interval it counts
-        from the beginning of this round, because batches don't follow each other at once.
+        It is counted from the end of the previous round, so that it includes Spark's share. But with a trigger interval it is
+        counted from the beginning of this round, because batches don't follow each other at once.
         """
         now = time.monotonic()
         last, self._last_ended = self._last_ended, now
@@ -401,8 +404,8 @@ class QueryRun:
     def is_between_batches(self) -> bool:
         """Whether the query stands between two batches, or before its first one.
 
-        Between two batches, the last batch is committed, nothing of it is left to complete, and no other batch has begun. A
-        batch that begins just now goes to the gate, so nothing can happen between this answer and the stop.
+        Between two batches, the last batch is committed, all its tuples are completed, and no other batch has begun. If a batch
+        begins just now, it goes to the gate. So nothing can happen between this answer and the stop of the query.
         """
         if self._running or self._went_on:
             return False
@@ -428,7 +431,7 @@ class QueryRun:
         self.query.stop()
 
     def note_end(self) -> None:
-        """Record why the query ended by itself, outside of our code."""
+        """Record why the query ended by itself, for a reason outside of our code."""
         assert self.query is not None
         # If another driver in this session takes the checkpoint, Spark reports the query as ended, interrupts its batch, and
         # waits for its thread without limit. The interrupt fails the batch, so the thread may only now be at the gate.
@@ -440,7 +443,7 @@ class QueryRun:
 
 
 def _classes_of(query: StreamingQuery) -> str:
-    """The Java class names of the error that ended a query, outermost first. Spark's own message has no class names."""
+    """Return the Java class names of the error that ended a query, outermost first. Spark's own message has no class names."""
     names: list[str] = []
     with contextlib.suppress(Exception):  # the JVM may be gone
         error: Any = query._jsq.exception().get()

@@ -2,8 +2,8 @@
 
 A planner decides which ranges a batch has. The tasks of the spout get the ranges, and read the data in them.
 
-Spark keeps the planner's positions in its checkpoint, and the next planner continues from them. The planner lives in a process
-that Spark starts on the driver's host for each run of a query. Nobody sees what that process prints, and an exception in it
+Spark keeps the planner's positions in its checkpoint, and the next planner continues from them. For each run of a query, Spark
+starts a process on the driver's host, and the planner lives in it. Nobody sees what that process prints, and an exception in it
 ends the query.
 """
 
@@ -31,25 +31,25 @@ _Positions = dict[str, Any]
 class RangePlanner(Protocol):
     """A planner of the ranges of each batch. It is pickled before any of its methods is called.
 
-    Positions are anything that JSON can hold. `{}` stands for the time before any position was known.
+    Positions can be anything that JSON can express. `{}` stands for the time before any position was known.
     """
 
     def latest(self, start: _Positions) -> _Positions:
-        """The end of the next batch; ``start`` if there is nothing new."""
+        """Return the end of the next batch; ``start`` if there is nothing new."""
 
     def known_ends(self, start: _Positions) -> _Positions:
-        """The end that the next batch could reach, for people who look at the lag."""
+        """Return the end that the next batch could reach, for people who look at the lag."""
 
     def ranges(self, start: _Positions, end: _Positions) -> Sequence[tuple[Any, ...]]:
-        """The rows of a batch. The number in the last column decides which task gets a range."""
+        """Return the rows of a batch. Each row is a range. The number in its last column decides which task gets the range."""
 
     def prepare_available_now(self) -> None:
         """Read nothing that appears from now on."""
 
     def observe(self, end: _Positions, progress: SourceProgress) -> None:
-        """Take in how far tasks had come when the batch that ended at ``end`` was done.
+        """Learn how far tasks had come when the batch that ended at ``end`` was done.
 
-        The first call, with `{}`, brings the progress that an earlier run has left. The progress of each batch comes once. Low
+        The first call has ``end={}``, and the progress that an earlier run has left. After that there is one call per batch. Low
         marks may be older than ``end``.
         """
 
@@ -61,7 +61,7 @@ class RangePlanner(Protocol):
 
 
 class _Ranges(InputPartition):
-    """The ranges of one Spark task, all of which go to the same task of the spout."""
+    """The ranges of one Spark task. All of them go to the same task of the spout."""
 
     def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
         self.rows = list(rows)
@@ -80,7 +80,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner, _, self._component, self._feedback, self._tasks = settings
         self._start: _Positions = {}
         self._passed: tuple[int, int] | None = None
-        self._pass_feedback({})  # the feedback that is there now comes from an earlier run of the query
+        self._pass_feedback({})  # the feedback in the file now comes from an earlier run of the query
 
     def initialOffset(self) -> _Positions:  # noqa: N802
         return {}
@@ -126,8 +126,8 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 written = json.loads(file.read()).get(self._component)
         except (OSError, ValueError):  # no batch has ended yet
             return
-        # Spark plans a batch before it commits the previous one. If the planner got the previous batch's progress once more, it
-        # would take that for the progress of the new ranges.
+        # Spark plans a batch before it commits the previous one. If the planner got the previous batch's progress a second time,
+        # it would take this for the progress of the new ranges.
         if self._passed == (passed := (version.st_ino, version.st_mtime_ns)):
             return
         self._passed = passed
@@ -140,8 +140,8 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> DataFrame:
     """Make the streaming DataFrame of a planner's ranges.
 
-    The planner gets the tasks' progress, which `stormspark.spark.feedback` writes. If ``stormspark.component.tasks`` gives the
-    number of tasks, Spark has one partition for all ranges of the same task.
+    The planner gets the tasks' progress, which comes from `stormspark.spark.feedback`. If ``stormspark.component.tasks`` gives
+    the number of tasks, Spark has one partition for all ranges of the same task.
     """
     feedback = spark.conf.get(FEEDBACK, None)
     component = spark.conf.get(COMPONENT, None) or "source"
@@ -153,8 +153,8 @@ def range_stream(spark: SparkSession, planner: RangePlanner, schema: str) -> Dat
         Path(feedback) if feedback else None,
         int(tasks) if tasks else None,
     )
-    # Each spout gets a class of its own, which knows the settings. Spark would show settings that are passed as options, and a
-    # password may be among them.
+    # Each spout gets a class of its own, which holds the settings. If the settings were passed as options, Spark would show them,
+    # and a password may be among them.
     name = "stormspark_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", component)
 
     class Ranges(DataSource):

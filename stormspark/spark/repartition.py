@@ -1,8 +1,8 @@
-"""Groupings on whole DataFrames: this module turns each `Repartitioning` into an operation of Spark (D5-D11).
+"""Applies groupings to whole DataFrames: this module turns each `Repartitioning` into an operation of Spark (D5-D11).
 
-Partition i of the result holds exactly the rows that task i of the consumer gets, counted from the lowest task id. With a
-fields grouping, a row goes to the same task as a tuple with these values, because both use the same hashes. The hashes are
-computed column by column, and each different string is hashed once.
+Partition i of the result holds exactly the rows that task i of the consumer gets. Tasks are counted from the lowest task id. With
+a fields grouping, a row goes to the same task as a tuple with the same values, because rows and tuples use the same hashes. The
+hashes are computed column by column, and each different string is hashed once.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from stormspark.wire.column_hashes import column_hashes
 
 __all__ = ["repartition", "sender_context"]
 
-#: The name of a DataFrame as the source of tuples.
+#: The component id that choosers get for a DataFrame, as the source of the tuples.
 _SOURCE = "DataFrame"
 
 
 def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
-    """Partition ``df``, batch or streaming, for the tasks of a consumer. Its columns stay as they are.
+    """Partition ``df``, which may be static or streaming, for the tasks of a consumer. Its columns stay as they are.
 
-    The result has one partition per task, except for `SinglePartition` (one) and `Stay` (those of ``df``). The order of rows
-    within a partition is not defined. With `RoundRobin`, two tasks differ by at most one row per partition of ``df``. For
-    `ByChooser` each partition of ``df`` is a sender task with a chooser of its own; in a stream, each batch begins with new
-    choosers.
+    The result has one partition per task. But with `SinglePartition` it has only one partition, and with `Stay` it keeps the
+    partitions of ``df``. The order of rows within a partition is not defined. With `RoundRobin`, the numbers of rows of two tasks
+    differ by at most one per partition of ``df``. With `ByChooser`, each partition of ``df`` is a sender task with a chooser of
+    its own. In a stream, each batch begins with new choosers.
 
     Raises `InvalidTopologyError` if ``df`` lacks a column that the repartitioning names.
 
@@ -80,7 +80,7 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
             copies = sf.explode(sf.array(*map(sf.lit, range(partitions))))
             return df.select("*", copies.alias(copy)).repartitionById(partitions, copy).drop(copy)
         case SinglePartition():
-            # coalesce(1) would run all preceding operations in the one task, too.
+            # coalesce(1) would run all preceding operations in a single task, too.
             return df.repartition(1)
         case Stay():
             return df
@@ -89,9 +89,10 @@ def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
 
 
 def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch: str) -> GroupingContext:
-    """The context of the chooser for one partition of a DataFrame. ``batch`` is the batch of a stream, otherwise empty.
+    """Return the context of the chooser for one partition of a DataFrame.
 
-    The same partition of the same batch makes the same choices, so Spark may repeat a task.
+    ``batch`` is the batch's number in a stream, and otherwise empty. The same partition of the same batch gets the same choices
+    again, so Spark may repeat a task.
     """
     return GroupingContext(
         source=_SOURCE,
@@ -107,7 +108,7 @@ def sender_context(by: ByChooser, fields: tuple[str, ...], partition: int, batch
 
 
 def _chosen(df: DataFrame, by: ByChooser) -> Column:
-    """A column with the positions of the tasks to which each row goes."""
+    """Return a column that has, for each row, the positions of the tasks to which the row goes."""
     fields = tuple(df.columns)
     single = by.grouping.single
     position = {task: position for position, task in enumerate(by.targets)}
@@ -141,7 +142,7 @@ def _task_index(key: Sequence[Column], tasks: int, ints: str) -> Column:
 
 
 def _column(df: DataFrame, name: str) -> Column:
-    """The column of exactly this name. A dot in the name does not make a path, and case matters, as in Storm."""
+    """Return the column of exactly this name. A dot in the name does not make a path, and case matters, as in Storm."""
     if name not in df.columns:
         there = ", ".join(map(repr, df.columns))
         msg = f"a grouping uses column {name!r}, but the DataFrame has only the columns {there}"

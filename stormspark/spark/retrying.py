@@ -1,9 +1,9 @@
-"""Decides whether and when a failed batch is tried again, and what to log meanwhile. It uses neither a clock nor Spark.
+"""Decides whether and when a failed batch is tried again, and what to log meanwhile. This module uses neither a clock nor Spark.
 
 Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
-(``stormspark.max.attempts``) the topology stops. Things *outside* come back: storage, a broker, a Spark executor that the cluster
-took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A committed batch ends such a
-series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
+(``stormspark.max.attempts``) the topology stops. But things *outside* of the topology come back: storage, a broker, a Spark
+executor that the cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A
+committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ class Retries:
     most_attempts: int
     outage_secs: float
     longest_delay_secs: float
-    #: The batch that fails, or -1.
+    #: The batch that failed last; -1 if it is unknown.
     batch: int = -1
     #: The number of failures in a row.
     failures: int = 0
-    #: The number of those failures that have no cause outside of the topology.
+    #: The number of failures in a row that had no cause outside of the topology.
     own: int = 0
     #: Why the last attempt failed.
     reason: str = ""
-    #: The time of the first of these failures with a cause outside of the topology; None if there was none.
+    #: The time of the first failure in a row that had a cause outside of the topology; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 
@@ -126,7 +126,7 @@ class Retries:
         return f"batch {self.batch}" if self.batch >= 0 else "the next batch"
 
     def to_log(self, attempt: int, now: float) -> str | None:
-        """What to log before attempt ``attempt``; None if something was logged within the last minute."""
+        """Return what to log before attempt ``attempt``; None if something was logged within the last minute."""
         if self.away_since is None or self.failures <= _LOGGED:
             self._logged_at = now
             return f"{self._batch} is run again as attempt {attempt}: {self.reason}"

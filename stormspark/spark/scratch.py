@@ -1,7 +1,7 @@
 """The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
-The driver removes it when the topology ends. If the driver is killed, its workers remove it. If all of them are killed together,
-as when memory runs out, the folder stays. A later topology of the same user on the same host removes it.
+The driver removes the folder when the topology ends. If the driver is killed, its workers remove the folder. If all of them are
+killed together, as when memory runs out, the folder stays. A later topology of the same user on the same host removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from stormspark.worker.host.launch import own_folder
 __all__ = ["scratch_folder"]
 
 _PREFIX = "stormspark-"
-#: The file that marks such a folder. It names the host on which the folder was made, and the host's boot id at that time.
+#: The name of the file that marks a scratch folder. The file names the host on which the folder was made, and the host's boot id
+#: at that time.
 _MARK = "host"
 _LEAST_AGE_SECS = 3600.0
 _ANSWER_SECS = 1.0
@@ -39,7 +40,8 @@ def _is_left_over(folder: Path) -> bool:
     """Whether the driver that made this folder, on this host, is dead."""
     mark = folder / _MARK
     try:
-        # Don't trust a folder that others can write to. Keep a new folder, because its driver may not listen yet.
+        # Don't trust a folder that others can write to. Keep a folder that is new, because its driver may not listen on its
+        # sockets yet.
         old = is_private(folder) and time.time() - mark.stat().st_mtime > _LEAST_AGE_SECS
         if not old or mark.read_text(encoding="utf-8") != _this_host():
             return False

@@ -1,6 +1,7 @@
 """Spark sessions: starts a local session for a topology, and checks that a user's session can run one.
 
-A session that the user has made stays as it is. A session made here is set up for small, frequent micro-batches on one host.
+A session that the user has made stays as it is. A session that this module starts is set up for small, frequent micro-batches on
+one host.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _INSTALL_JAVA = (
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 #: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
-#: system in our jar does not. Spark then writes the checkpoint files through it, too. It is for local paths only, and object
+#: system in our jar does not. Spark writes the checkpoint files through our file system, too. It is for local paths only; object
 #: stores keep their own file systems.
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
@@ -62,7 +63,7 @@ def local_session(
     require_java()
     conf = conf or {}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # There are at least as many threads as workers, so that workers run side by side. The 4 is the number of tries of a task, as
+    # There are at least as many threads as workers, so that workers run side by side. The 4 says how often Spark tries a task, as
     # on a cluster.
     master = master or f"local[{max(2, workers)},4]"
     logging = f"-Dlog4j2.configurationFile={_package_file('jars/log4j2.properties').as_uri()}"
@@ -91,7 +92,7 @@ def local_session(
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
     for side in ("driver", "executor") if master.startswith("local") else ():
-        # Keep our class path beside the user's.
+        # Keep our jar on the class path, beside the user's own entries.
         path = settings.get(f"spark.{side}.extraClassPath", "")
         if path and str(jar) not in path.split(os.pathsep):
             settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])
@@ -132,7 +133,7 @@ def check_session(spark: object) -> SparkSession:
 
 
 def require_java() -> None:
-    """Raise `UnsupportedEnvironmentError`, which says what to install, if Spark will find no Java that can run it."""
+    """Raise `UnsupportedEnvironmentError` if Spark will find no Java that can run it. The message says what to install."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -148,7 +149,7 @@ def require_java() -> None:
 
 
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
-    """Start Spark's JVM with its output in a file, because some of it comes before logging is set up."""
+    """Start Spark's JVM. Its output goes to a file, because some output comes before logging is set up."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     output = log.open()
     try:
@@ -169,7 +170,7 @@ def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:
 
 
 def _package_file(name: str) -> Path:
-    """A file that is part of this package, as a real file for the JVM."""
+    """Return the path of a file of this package. It is a real file, so the JVM can open it."""
     file = resources.files("stormspark.spark").joinpath(name)
     if not isinstance(file, Path):
         msg = f"stormspark is imported from an archive, in which Java can't read {name}: install stormspark to start Spark"

@@ -21,13 +21,14 @@ __all__ = ["SourceStream", "explain_failure", "open_sources"]
 
 @dataclass(frozen=True)
 class SourceStream:
-    """The rows of one source spout, which Spark reads. ``tasks`` are pairs (task id, worker), ascending."""
+    """The stream of rows that Spark reads for one source spout. ``tasks`` are pairs (task id, worker), sorted."""
 
     spout: str
     rows: DataFrame
     tasks: tuple[tuple[int, int], ...]
     partition_column: str | None
-    #: Whether Spark itself plans what a batch reads. Otherwise a `RangePlanner` plans it, and follows limits batch by batch.
+    #: Whether Spark itself plans what a batch reads. Otherwise a `RangePlanner` plans it, and can follow a new limit in each
+    #: batch.
     native: bool
 
 
@@ -40,12 +41,12 @@ def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimit
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
-    """The reason why the topology has to stop, if a source spout knows that no further attempt helps against ``error``."""
+    """Return why the topology has to stop, if a source spout knows that no attempt can help against ``error``; otherwise None."""
     for component in plan.sources:
         spout: SourceSpout = cloudpickle.loads(component.pickled)
         try:
             reason = spout.explain_failure(error, session)
-        except Exception:  # the spout may read the very thing that failed
+        except Exception:  # the spout may try to read what has just failed
             reason = None
         if reason is not None:
             return StormsparkError(f"{component.place}: {reason}")

@@ -1,4 +1,4 @@
-"""The state table, written by Spark, for places that only Spark's file systems and credentials can reach.
+"""The state table, written by Spark. It is for storage that only Spark's file systems and credentials can reach.
 
     workers: changed_rows(...)     in their reports, without a file
     driver:  commit(txid, rows)    one append of Delta's, with all of the rows
@@ -7,20 +7,21 @@
 It makes the same promises as `stormspark.checkpoint.state_table`. A batch is in the table whole or not at all, and never twice.
 One driver writes. The error of a failed commit does not say whether the commit is in the log, so the driver then reads the log.
 
-**How only one driver writes.** Delta lets an application number its entries, as versions of that application. Here the
-application is ``stormspark``. The high bits of a version are the generation. The low bits are a number that grows with every try.
-Delta silently drops an entry whose version is not above the last one. Of two entries that are written at the same time it rejects
-one, because both writers have read the last version. So once a later generation has written anything, no entry of an earlier one
-gets in, even if it was under way. To find out whether a write has left an entry, the driver looks at the version that Delta
-reports for this session, or else at the newest entry of the log.
+**How only one driver writes.** Delta lets an application number its entries. Such a number is called a version of the
+application. In this table, the application is ``stormspark``. The high bits of a version are the generation. The low bits are a
+number that grows with each try to write an entry. Delta silently drops an entry whose version is not above the last one. If two
+entries are written at the same time, Delta rejects one of them, because both writers have read the last version. So once a later
+generation has written anything, Delta takes no entry of an earlier generation, even if the write had already begun. To find out
+whether a write has left an entry, the driver looks at the version that Delta reports for this session, or else at the newest
+entry of the log.
 
 **The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. It
-takes longer the more state there is. So it is due only when at least as many rows were added since the last compaction as that
-compaction left. On average, compaction then writes about one more row per change. The replaced files stay until somebody runs a
-``VACUUM``, which may run at any time.
+**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. The
+more state there is, the longer compaction takes. So compaction is due only when the rows that were added since the last
+compaction are at least as many as that compaction left. On average, compaction then writes about one more row per change. The
+replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
 """
 
 from __future__ import annotations
@@ -52,19 +53,19 @@ __all__ = ["SparkStateTable", "is_for_spark"]
 
 _APPLICATION = _STAND = "stormspark"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-#: The number of low bits of a version, which hold the number of the try. The generation is in the bits above.
+#: This many low bits of a version hold the number of the try. The generation is in the bits above.
 _NUMBER_BITS = 36
 #: Operations of other programs that leave the rows as they are.
 _HARMLESS = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
-#: The component, task and kinds of the driver's own rows.
+#: The component, the task and the two kinds in the driver's own rows.
 _DRIVER, _NO_TASK, _METADATA, _ANNOUNCED = "", -1, "metadata", "announced"
-#: Compaction comes after `_COMPACT_AFTER` entries if enough has changed. It comes after about `_COMPACT_AT_LAST` entries in any
-#: case, because each entry has a file.
+#: The table is compacted after `_COMPACT_AFTER` entries if enough has changed. After about `_COMPACT_AT_LAST` entries it is
+#: compacted in any case, because each entry has a file.
 _COMPACT_AFTER, _COMPACT_AT_LAST = 50, 1000
 _ROWS_A_FILE = 1_000_000
 _ROWS_AT_ONCE = 8192
 _NOT_WRITTEN = "could not be written to"
-#: How many times `open` tries to write its entry, while an earlier driver still writes.
+#: `open` tries this many times to write its entry while an earlier driver still writes.
 _TRIES = 10
 #: Schemes of URLs to which workers can write with delta-rs.
 _DELTA_RS = {"file", "memory", "s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
@@ -76,7 +77,9 @@ _TABLE_SETTINGS = {
 
 
 def is_for_spark(setting: str | None, location: str) -> bool:
-    """Whether Spark writes the state table at ``location``, by ``stormspark.state.table`` or by the location's scheme.
+    """Whether Spark writes the state table at ``location``.
+
+    ``stormspark.state.table`` (``setting``) decides, or else the location's scheme.
 
     >>> is_for_spark(None, "/checkpoints/count"), is_for_spark(None, "hdfs://name/checkpoints/count")
     (False, True)
@@ -101,7 +104,7 @@ def reads_delta(session: SparkSession) -> bool:
 
 @dataclass(frozen=True)
 class _Stand:
-    """The metadata of the newest entry: its writer, the last batch, the oldest readable batch, and the last announced one."""
+    """The metadata of the newest entry: its writer, the last batch, the last announced batch, and the oldest readable batch."""
 
     format: int = FORMAT
     generation: int = -1
@@ -110,8 +113,8 @@ class _Stand:
     txid: int = -1
     oldest: int = -1
     announced: int = -1
-    #: Whether this is the first entry of a driver, which keeps earlier drivers out. An earlier driver may still have written
-    #: right before it. So of this entry only the writer counts; the rest comes from the entry before.
+    #: Whether this is a driver's first entry, which keeps earlier drivers out. An earlier driver may still have written right
+    #: before this entry. So only the writer is taken from this entry; the rest of the metadata comes from the entry before.
     opening: bool = False
     #: How many rows the last compaction left.
     compacted: int = 0
@@ -124,7 +127,7 @@ class _Stand:
 class SparkStateTable:
     """The state table at ``location``, which is a URL of any file system that Spark knows.
 
-    At least the ``retain_txids`` batches before the last one can be read, and at least the batches of the last ``retain_hours``
+    At least the ``retain_txids`` batches before the last one can be read, and also the batches of the last ``retain_hours``
     hours. ``clock`` measures the time since this driver committed a batch. Raises `UnsupportedEnvironmentError` if the session
     has no Delta.
     """
@@ -158,7 +161,7 @@ class SparkStateTable:
     # -- what is in the table --------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read what is committed. The driver that writes does not need this. Raises `CheckpointError`."""
+        """Read from the log what is committed. The driver that writes need not call this. Raises `CheckpointError`."""
         self._stand = self._look()
 
     @property
@@ -179,9 +182,10 @@ class SparkStateTable:
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component. None stands for all tasks of the component.
+        """Yield the newest rows of these tasks.
 
-        This raises the same errors as `newest_rows`.
+        ``tasks`` maps each component to its tasks; None stands for all tasks of the component. This raises the same errors as
+        `newest_rows`.
         """
         if not tasks:
             return
@@ -194,7 +198,7 @@ class SparkStateTable:
         yield from self.newest_rows(where, kind=kind).to_batches(_ROWS_AT_ONCE)
 
     def newest_rows(self, where: str = "true", as_of: int | None = None, kind: str = "state") -> pa.Table:
-        """The newest row of each key as of a batch, sorted and without deleted keys. ``where`` is a filter in SQL.
+        """Return the newest row of each key as of a batch, sorted and without deleted keys. ``where`` is a filter in SQL.
 
         All rows are read into memory. Raises `CheckpointError` if the table does not have that batch, or can't be read.
         """
@@ -222,12 +226,12 @@ class SparkStateTable:
         return in_hand(self.newest_rows(" and ".join(wanted) or "true", as_of))
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """The newest values of the metadata that the driver committed with its batches."""
+        """Return the newest values of the metadata that the driver committed with its batches."""
         found = self.newest_rows(as_of=as_of, kind=_METADATA).to_pylist()
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """The number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
+        """Return the number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}
@@ -243,8 +247,8 @@ class SparkStateTable:
         """Begin to write as this generation, and make the table if there is none. No earlier writer can write any more.
 
         ``first_txid`` is the first batch of a new table. After an error, the driver calls this again to continue. Raises
-        `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if
-        the table can't be read, or not by this version.
+        `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if the
+        table can't be read, or needs another version of stormspark.
         """
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -276,7 +280,7 @@ class SparkStateTable:
             self._number = -1
         self._stand = found
         self._append(SCHEMA.empty_table(), replace(found or _Stand(), opening=True))
-        # From here on no entry of an earlier generation gets in. So only now can the table be read reliably.
+        # From now on Delta rejects every entry of an earlier generation. So only now can the table be read reliably.
         self._refused = "could not be opened"
         stand = self._look()
         assert stand is not None
@@ -319,7 +323,7 @@ class SparkStateTable:
             self._committed.append((self._clock(), txid))
 
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
-        """Keep ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
+        """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
         The announcement is in the table when this returns. This raises the same errors as `commit`.
         """
@@ -332,9 +336,10 @@ class SparkStateTable:
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
 
     def compact(self, budget_secs: float) -> bool:
-        """Write the table anew if that is due, however long it takes. Return false, because nothing is left to do afterwards.
+        """Write the table anew if compaction is due, however long that takes.
 
-        A retained batch has the same rows before and after. This raises the same errors as `commit`.
+        Return false, because nothing is left to do afterwards. A retained batch has the same rows before and after. This raises
+        the same errors as `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted
@@ -397,7 +402,7 @@ class SparkStateTable:
         raise CheckpointError(msg)
 
     def _stand_in(self, entries: Sequence[Any], whole: bool) -> _Stand | None:
-        """The metadata of our newest entry; None if these entries are too few to find it.
+        """Return the metadata of our newest entry; None if it is not among these entries.
 
         Raises `CheckpointError` if a later entry of somebody else has changed the table.
         """
@@ -460,7 +465,7 @@ class SparkStateTable:
             raise CheckpointError(msg)
 
     def _append(self, rows: pa.Table | DataFrame, stand: _Stand) -> None:
-        """Write one entry of the log (see the module's docstring). A DataFrame as ``rows`` replaces the whole table."""
+        """Write one entry of the log (see the module's docstring). If ``rows`` is a DataFrame, it replaces the whole table."""
         assert self._generation is not None
         before, self._token = self._stand, uuid.uuid4().hex
         self._number += 1
@@ -511,7 +516,7 @@ class SparkStateTable:
         return conf.get(_LAST_COMMIT, None) is not None
 
     def _horizon(self, stand: _Stand) -> int:
-        """The oldest batch that must stay readable."""
+        """Return the oldest batch that must stay readable."""
         horizon = stand.txid - self._retain_txids
         if self._retain_secs:
             old, before = -1, self._clock() - self._retain_secs
@@ -522,7 +527,7 @@ class SparkStateTable:
 
 
 def _newest(rows: DataFrame) -> DataFrame:
-    """The newest row of each key, without deleted keys."""
+    """Return the newest row of each key, without deleted keys."""
     last = functions.max(functions.struct("txid", "value")).alias("last")
     found = rows.groupBy(*ORDER).agg(last).where("last.value is not null")
     return found.select(*ORDER, "last.value", "last.txid")
@@ -535,7 +540,7 @@ def _own_session(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": 8,
         "spark.databricks.delta.snapshotPartitions": 2,
-        # The opening of a table is an entry without rows, and so is a batch in which nothing changed.
+        # `open` writes an entry without rows, and so does the commit of a batch in which nothing changed.
         "spark.databricks.delta.skipRecordingEmptyCommits": False,
     }
     for key, value in settings.items():
@@ -544,7 +549,7 @@ def _own_session(session: SparkSession) -> SparkSession:
 
 
 def _literal(text: str) -> str:
-    """A string as a literal of Spark's SQL."""
+    """Return a string as a literal of Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

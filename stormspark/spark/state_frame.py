@@ -1,4 +1,4 @@
-"""The state of a component as a DataFrame of Spark. For each task of the component, one Spark task reads the state."""
+"""Makes the state of a component a DataFrame of Spark. One Spark task per task of the component reads the state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stormspark.checkpoint.plain_state import Entry, StateOfComponent
 
 __all__ = ["state_frame"]
 
-#: The keys of a dict become fields of a struct, up to this many. If there are more, they are data and not names.
+#: A dict becomes a struct if it has at most this many keys. If it has more, its keys are data and not names of fields.
 _MOST_FIELDS = 50
 
 
@@ -50,7 +50,7 @@ def _entries(
 
 
 def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | None, pa.DataType | None]:
-    """The common type of all keys, and the common type of all values; None where there is no common type."""
+    """Return the common type of all keys and the common type of all values; None where there is no common type."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for entries in _entries(found, batches, raw_keys=False, raw_values=False):
@@ -63,9 +63,9 @@ def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | 
 
 
 def _type_of(values: list[Any]) -> pa.DataType:
-    """The common Arrow type of these values.
+    """Return the common Arrow type of these values.
 
-    A type of Arrow that Spark does not have (month_day_nano_interval) stands for values without a common type.
+    If the values have no common type, return month_day_nano_interval, a type of Arrow that Spark does not have.
     """
     try:
         inferred = pa.array(values).type
@@ -79,7 +79,7 @@ def _type_of(values: list[Any]) -> pa.DataType:
 
 
 def _common(seen: list[bytes]) -> pa.DataType | None:
-    """The common type of the types that were seen; None if there is none, or if the state is empty."""
+    """Return the common type of the types that were seen; None if there is none, or if the state is empty."""
     schemas = [pa.ipc.read_schema(pa.py_buffer(bytes(one))) for one in seen]
     if not schemas:
         return None

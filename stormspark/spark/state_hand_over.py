@@ -1,7 +1,7 @@
-"""Hands state to starting workers if only the driver can reach the state table. The state is read between two attempts.
+"""Hands state to starting workers if only the driver can reach the state table. The driver reads the state between two attempts.
 
-The driver can't read the state when a worker asks for it, because the round that starts the worker may hold the cores that a
-query of Spark would need. So the state waits in the driver's folder, in one file per worker.
+When a worker asks for its state, it is too late to read it: the round that starts the worker may hold the cores that a query of
+Spark would need. So the state waits in the driver's folder, in one file per worker.
 """
 
 from __future__ import annotations
@@ -30,23 +30,29 @@ class HandedOut(Protocol):
         """The batch that was committed last; -1 before the first."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
-        """The metadata that the driver committed with its batches."""
+        """Return the metadata that the driver committed with its batches."""
 
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """The newest rows of these tasks, given by component. None stands for all tasks of the component."""
+        """Yield the newest rows of these tasks.
+
+        ``tasks`` maps each component to its tasks; None stands for all tasks of the component.
+        """
 
 
 class StateHandOver:
-    """The hand-over of state to the workers of one topology. ``folder`` is the driver's own."""
+    """Hands state to the workers of one topology. ``folder`` is the driver's own folder."""
 
     def __init__(self, plan: PhysicalPlan, table: HandedOut, folder: Path) -> None:
         self._plan, self._table, self._folder = plan, table, folder
-        self._waiting: dict[int, int] = {}  # by worker, the batch of the state that waits for it
+        self._waiting: dict[int, int] = {}  # for each worker with state that waits, the batch of that state
 
     def read(self, workers: Iterable[int]) -> None:
-        """Prepare the state of these workers as of the last batch, and renew older state that waits. Raises `CheckpointError`."""
+        """Prepare the state of these workers as of the last batch. Replace state that still waits and is older.
+
+        Raises `CheckpointError`.
+        """
         last = self._table.last_txid
         wanted = set(workers) | {worker for worker, as_of in self._waiting.items() if as_of != last}
         if last < 0 or not wanted:
@@ -59,7 +65,10 @@ class StateHandOver:
             self._waiting[worker] = last
 
     def parts(self, worker: int) -> Iterator[bytes]:
-        """The state of a worker, in parts to send to it. It can be read once. Before the first batch there is none."""
+        """Yield the state of a worker, in parts to send to the worker. The state can be read once.
+
+        Before the first batch there is none.
+        """
         if self._table.last_txid < 0:
             return
         if self._waiting.pop(worker, None) is None:
@@ -82,7 +91,10 @@ class StateHandOver:
             yield from self._table.newest(dict.fromkeys(sources), ROWS)
 
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
-        """The tasks whose state a worker needs, by component: its own tasks, or all (None) if the number of tasks has changed."""
+        """Return the tasks whose state a worker needs, by component.
+
+        They are its own tasks, or all (None) if the number of tasks changed.
+        """
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):
             if self._plan.components[task.component].kind_of_state:

@@ -1,11 +1,11 @@
-"""A source of tick rows that never ends, for queries with ``trigger="available-now"``, whose other sources end.
+"""A source of tick rows that never ends. It is for queries with ``trigger="available-now"``, whose other sources end.
 
-Spark's `Trigger.AvailableNow` fixes at the start of the query how far it reads each source, and ends the query when it has
-read them all. By then the last rows have been handed out, but their trees have not ended. So the ticks of such a query have
+With `Trigger.AvailableNow`, Spark fixes at the start of the query how far it reads each source, and ends the query when it has
+read that far. At that time the last rows have been handed out, but their trees have not ended. So the ticks of such a query have
 no end. The driver ends the query when no row comes, none waits, and no tree is open any more.
 
-The offsets are those of Spark's ``rate-micro-batch``, which gives the ticks in all other queries. So a topology can continue
-from the same checkpoint with the other trigger.
+The offsets are like those of Spark's ``rate-micro-batch``, which gives the ticks in all other queries. So a topology can continue
+from the same checkpoint with another trigger.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["endless_ticks"]
 
 
 def endless_ticks(session: SparkSession, workers: int) -> DataFrame:
-    """One row per worker and batch, each in a partition of its own."""
+    """Make a streaming DataFrame with one row per worker and batch, each row in a partition of its own."""
     session.dataSource.register(_Ticks)
     return session.readStream.format(_Ticks.name()).option("workers", workers).load()
 

@@ -1,9 +1,9 @@
 """A topology that runs on Spark. It starts its query, watches it, starts it again after a loss, and ends it.
 
 Only one thread, the supervisor, starts and stops queries. Spark calls `QueryRun.batch` on the query's own thread for every
-micro-batch. That thread runs the batch by collecting the workers' reports, and it goes to the gate when something is wrong or
-when the topology is to end. So there are two threads and one rule: the query's thread records what happened, and the supervisor
-decides how the topology goes on.
+micro-batch. That thread runs the batch by collecting the workers' reports. When something is wrong or the topology has to end, it
+goes to the gate, where it waits until the query is stopped (`gate`). So the query's thread only records what happened, and the
+supervisor decides how the topology goes on.
 
     attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
     attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the topology is to end -> gate before batch 12
@@ -101,13 +101,13 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session. The default is the active session, or else a local session that is started here;
-    ``master`` and the ``spark.*`` entries of ``conf`` configure that local one. ``conf`` overrides the topology's own
-    configuration. If neither sets ``topology.workers``, the cores of the session decide how many workers there are
-    (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to; the topology continues there
-    from where it stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout
-    before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now"
-    the topology processes the rows that its sources have at this moment, and then ends.
+    ``spark`` is a classic session. The default is the active session, or else a local session that this function starts;
+    ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the topology's own
+    configuration. If neither of the two sets ``topology.workers``, the cores of the session decide how many workers there are
+    (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology with the same checkpoint
+    continues where it stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout
+    before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now" the
+    topology processes the rows that its sources have at this moment, and then ends.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
@@ -151,8 +151,9 @@ class SparkTopology:
         self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
         self._session = session_for_query(spark)
-        # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes it
-        # at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove it.
+        # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes the
+        # folder at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove the
+        # folder.
         self._scratch = scratch_folder()
         self._tidy_up = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._began = time.time()
@@ -170,7 +171,7 @@ class SparkTopology:
         self._drivers_table = False
         self._kept = checkpoint is not None
         self._planned_restarts = 0
-        # Workers that have not yet got the open rows of their earlier lives.
+        # The workers that have not yet got the open rows of their earlier lives.
         self._unrecovered = set(range(plan.workers))
         try:
             self._begin(spark, checkpoint, active)
@@ -231,7 +232,7 @@ class SparkTopology:
         self._supervisor.start()
 
     def _give_back(self) -> None:
-        """Undo a beginning that failed. Only the generation in the checkpoint remains."""
+        """Undo a start that failed. Only the new generation stays in the checkpoint."""
         if self._acker is not None:
             with contextlib.suppress(Exception):
                 self._acker.stop()
@@ -269,10 +270,10 @@ class SparkTopology:
         return self._acker
 
     def pending(self) -> DataFrame:
-        """The source rows whose trees are open beyond their batch, as the durable acker knows them.
+        """Return the source rows whose trees are open beyond their batch, as the durable acker knows them.
 
         The columns are root, created, value, component, task, batch, message_id and row. The data is some seconds old. A row
-        whose tree ends within its batch never appears here.
+        whose tree ends within its batch never appears in the result.
         """
         if self._acker is None or (records := self._acker.pending()) is None:
             return self._session.createDataFrame([], OPEN_RECORDS_DDL)
@@ -293,7 +294,7 @@ class SparkTopology:
         return self._error
 
     def statistics(self) -> TopologyStatistics:
-        """The counters and latencies up to the last batch that ended. They can be read after the end of the topology, too."""
+        """Return the counters and latencies up to the last ended batch. They can be read after the end of the topology, too."""
         return self._tally.statistics()
 
     @property
@@ -307,7 +308,7 @@ class SparkTopology:
         return self._limits.units
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """The stories that the workers on this host wrote, newest first: of trees that failed, and of some that did not."""
+        """Return the stories that workers on this host wrote, newest first: of trees that failed, and of some that did not."""
         # The folder also holds the stories of earlier runs.
         stories = [story for story in read_stories(self._log_folder) if story.ended >= self._began]
         return stories if root is None else stories_of(stories, root)
@@ -319,13 +320,13 @@ class SparkTopology:
     def stop(self) -> None:
         """End the topology once the running batch is committed, and wait for that end.
 
-        The workers deactivate and close their spouts, and clean up their bolts. A call that runs on a thread of its executor's
-        own is waited for, ten seconds at most. If batches are transactions, and the running one can't end without the call, that
-        batch stays uncommitted.
+        The workers deactivate and close their spouts, and clean up their bolts. If a call still runs on an executor's own thread,
+        this method waits for it, ten seconds at most. If batches are transactions, and the running batch can't end without that
+        call, the batch stays uncommitted.
 
-        If batches are transactions, bolts may hold tuples over the end of a batch. Nobody can emit such a tuple again if its
-        spout is no source spout. So if the topology has such a spout, this method first deactivates the spouts. Then it gives the
-        held tuples one message timeout to be acked, as Storm does.
+        If batches are transactions, bolts may hold tuples over the end of a batch. Only a source spout can emit such a tuple
+        again after a restart. So if the topology also has other spouts, this method first deactivates the spouts. Then it gives
+        the held tuples one message timeout to be acked, as Storm does.
         """
         self._wait_for_held()
         self._nimbus.limit_waiting()
@@ -353,7 +354,7 @@ class SparkTopology:
             )
 
     def _held(self) -> int:
-        """The number of tuples that bolts hold over the end of the last committed batch."""
+        """Return the number of tuples that bolts still held when the last committed batch had ended."""
         run = self._run
         return 0 if run is None else run.held
 
@@ -385,7 +386,7 @@ class SparkTopology:
         try:
             self._run_attempts()
         except Exception as error:
-            # A call during which the JVM ended can raise any error, so test the JVM itself.
+            # If the JVM ends during a call, the call can raise any error. So test whether the JVM itself still answers.
             if _answers(self._session):
                 _log.exception("topology %s stops", self.name)
                 self._error = error
@@ -406,7 +407,7 @@ class SparkTopology:
             self._ended.set()
 
     def _run_attempts(self) -> None:
-        """Run one query after another until the topology is to end or a batch has failed too often."""
+        """Run one query after another until the topology has to end or a batch has failed too often."""
         attempt, reason = 0, ""
         settings = self._settings
         retries = self._retries = Retries(
@@ -449,7 +450,7 @@ class SparkTopology:
             if run.succeeded or planned:
                 retries.succeeded()
             if planned:
-                # The restart was planned and falls between two batches. The attempt continues, and workers notice nothing.
+                # The restart was planned, and no batch has begun. So the attempt continues, and workers notice nothing.
                 self._planned_restarts += 1
                 for new in run.new_limits:
                     _log.info("%s starts its query again with a new limit: %s", self.name, new)
@@ -482,8 +483,8 @@ class SparkTopology:
         """Start a query and watch it until it ends.
 
         If the very first query can't start, none ever will, so the error ends the topology. If a later query can't start,
-        storage may be away, and another attempt may help. But no attempt repairs a source that no longer fits its spout, such
-        as a table whose column was renamed.
+        the reason may be storage that can't be reached, and another attempt may help. But no attempt repairs a source that no
+        longer fits its spout, such as a table whose column was renamed.
         """
         try:
             run.start(self._folder.spark)
@@ -516,7 +517,7 @@ class SparkTopology:
         self._unrecovered.clear()
 
     def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
-        """The facts that earlier attempts left for the next batch, which is the one after the last committed batch."""
+        """Return the facts that earlier attempts left for the next batch, which is the one after the last committed batch."""
         announced_batch, announced = commits.announced()
         batch = commits.last + 1
         return EarlierAttempts(
@@ -524,19 +525,19 @@ class SparkTopology:
         )
 
     def _shared_folder(self) -> SharedFolder | None:
-        """The part of the checkpoint that workers have to see. None if they have nothing to write there."""
+        """Return the folder in the checkpoint that workers have to see. None if workers write nothing to the checkpoint."""
         plan = self._plan
         if self._folder.local is None:
             return None
         if self._acker is not None:
-            # The workers themselves write nothing. The Spark executors beside them hold the acker query's state.
+            # The workers themselves write nothing. But the Spark executors beside them write the acker query's state.
             otherwise = (
                 "set stormspark.acker.durable to false; then rows that are open in a window or a join are lost with their "
                 "worker"
             )
         elif plan.exactly_once and (
             self._settings.record_inputs
-            or plan.sources  # rows whose tuples bolts keep over the end of their batch
+            or plan.sources  # for rows whose tuples bolts hold over the end of a batch
             or any(one.kind_of_state for one in plan.components.values())
         ):
             if self._drivers_table:
@@ -553,7 +554,7 @@ class SparkTopology:
             raise CheckpointError(msg) from error
 
     def _durable_acker(self) -> DurableAcker | None:
-        """The durable acker, for a topology whose source rows can outlive their batch.
+        """Return the durable acker if the topology's source rows can stay open beyond their batch; otherwise None.
 
         If batches are transactions, no tree outlives its batch, and there is no durable acker.
         """
@@ -573,7 +574,7 @@ class SparkTopology:
         self._nimbus.adopt(worker, messages)
 
     def _batch_commits(self) -> BatchCommits | None:
-        """The state table, opened for commits, if batches are transactions. Opening it fences every earlier writer."""
+        """If batches are transactions, open the state table for commits and return it. Opening it fences every earlier writer."""
         if not self._plan.exactly_once:
             return None
         table = self._table_of_spark() or self._table_of_driver()
@@ -585,7 +586,7 @@ class SparkTopology:
         return commits
 
     def _table_of_spark(self) -> SparkStateTable | None:
-        """The state table if Spark has to write it; otherwise None."""
+        """Return the state table if Spark has to write it; otherwise None."""
         settings = self._settings
         if not is_for_spark(settings.state_table, self._folder.state_table):
             return None
@@ -604,7 +605,7 @@ class SparkTopology:
         )
 
     def _table_of_driver(self) -> DriversStateTable | None:
-        """The state table if the driver writes it and workers hand it their changes; otherwise None."""
+        """Return the state table if the driver writes it, and workers hand their changes to the driver; otherwise None."""
         settings = self._settings
         # The user gave no checkpoint, so the folder is the driver's own. Workers on other hosts can't see it.
         alone = not self._kept and self._network.address is not None
@@ -646,8 +647,8 @@ class SparkTopology:
             self._wake.clear()
             self._nimbus.look_for_silence()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
-                # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs ends forwarders that wait,
-                # and tasks that have not begun.
+                # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
+                # wait, and tasks that have not begun.
                 run.cancel()
             end_wanted = self._stop_wanted.is_set() or bool(run.new_limits)
             if run.gate.reached.is_set() or (end_wanted and run.is_between_batches()):

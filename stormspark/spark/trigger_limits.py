@@ -1,18 +1,19 @@
-"""Trigger limits: how much of a native source one batch may read, by Spark's ``maxOffsetsPerTrigger`` and similar options.
+"""Trigger limits: how much of a source Spark may read for one batch (``maxOffsetsPerTrigger`` and similar options).
 
-These options stay fixed while a query runs. A limit that is too large does little harm, because its batches are prolonged. Then
+These options stay fixed while a query runs. A limit that is too large does little harm, because its batches are prolonged. But
 more rows wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs throughput. A new
-limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been so for some rounds in a
-row, and did not change just before (`_PAUSE_SECS`):
+limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, has been wrong for some rounds in
+a row, and no limit has changed just before (`_PAUSE_SECS`):
 
-- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. One round
-  would be too few, because a bolt that is slow for a while becomes fast again.
-- too small: in every batch as many rows come as the limit lets through, no spout is held back, and the busiest bolt works
-  for less than a `FACTOR`-th of the target. The new limit lets the bolt work for the whole target, but grows at most
-  `_MOST_GROWTH`-fold.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. The target
+  is not one round, because a bolt that is slow for a while becomes fast again.
+- too small: every batch brings as many rows as the limit allows, no spout is held back, and the busiest bolt works for less than
+  a `FACTOR`-th of the target time. With the new limit, the bolt should work for the whole target time. But a limit grows at most
+  `_MOST_GROWTH`-fold at once.
 
-Nothing shows whether a source has more rows than it gave. If a source gives few rows, the reason may be the limit, or that it has
-no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason (`_FULL`).
+Nothing shows whether a source has more rows than a batch read. A batch may have few rows because of the limit, or because the
+source has no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason
+(`_FULL`).
 
 This module reads no clock: time is an argument.
 """
@@ -35,7 +36,7 @@ _ROUNDS = 4
 _PATIENCE = {-1: 32, 1: 12}
 _PAUSE_SECS = 10.0
 _MOST_GROWTH = 16
-#: A batch with at least this share of the rows that the limit lets through counts as full.
+#: A batch with at least this share of the rows that the limit allows counts as full.
 _FULL = 0.5
 
 
@@ -44,9 +45,9 @@ class Bite(NamedTuple):
 
     #: The number of rows that came.
     came: int
-    #: The number of rounds until the topology had caught up with these rows.
+    #: The number of rounds until the topology had caught up with the batch's rows.
     rounds: int
-    #: Whether rows are left or the spout is limited, so that it needs no larger batches.
+    #: Whether rows are left over or the spout is held back, so that larger batches would not help.
     held: bool
     #: The seconds that the busiest task of a bolt worked, over all rounds.
     busy: float
@@ -69,9 +70,9 @@ class NewLimit(NamedTuple):
 class _Limit:
     per_trigger: PerTrigger
     units: int
-    #: The most rows that one unit of the limit has brought.
+    #: The largest number of rows that one unit of the limit has brought.
     rows_of_unit: float = 0.0
-    #: The direction in which the limit should change, judged by the last batches: -1 down, 1 up, 0 not at all.
+    #: The direction in which the limit should change, as the last batches show: -1 down, 1 up, 0 not at all.
     direction: int = 0
     #: How many batches in a row had this direction.
     batches: int = 0
@@ -104,7 +105,7 @@ class TriggerLimits:
         self._fresh = False
 
     def open(self, spout: str, per_trigger: PerTrigger) -> int:
-        """The present limit of a source, to be read when a query starts."""
+        """Return the present limit of a source. A query reads it when it starts."""
         if spout not in self._limits:
             self._limits[spout] = _Limit(per_trigger, per_trigger.first)
         return self._limits[spout].units

@@ -1,7 +1,7 @@
-"""Finds the folders of a topology by its name, for commands that look at a topology of another process.
+"""Finds the folders of a topology by the topology's name, for commands that look at a topology of another process.
 
-A topology writes ``topology.json`` into its log folder when it starts, and the file stays. A topology can be found by name only
-if its log folder is the default one.
+A topology writes ``topology.json`` into its log folder when it starts, and the file stays there. Commands find a topology by name
+only if its log folder is the default one.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Whereabouts:
 
     @classmethod
     def read(cls, topology: str) -> Whereabouts:
-        """Read the file that the last topology of that name left.
+        """Read ``topology.json`` of the last topology of that name.
 
-        Raises `TopologyNotAliveError` if this user has started none on this host, and `UnsupportedEnvironmentError` if the
-        folder or the file may be somebody else's.
+        Raises `TopologyNotAliveError` if this user has started no topology of that name on this host. Raises
+        `UnsupportedEnvironmentError` if the folder or the file may belong to somebody else.
         """
         path = _path(topology)
         try:

@@ -1,4 +1,4 @@
-"""Storm's hashes of all values of an Arrow column in one call, for the fields grouping of whole record batches (D1-D3).
+"""Computes Storm's hashes of all values of an Arrow column in one call, for fields groupings of whole record batches (D1-D3).
 
 The hashes equal those of `stormspark.grouping.hashing`, so rows and tuples with equal keys go to the same tasks.
 """
@@ -21,9 +21,9 @@ _LONGEST = 2**63 - 1
 
 
 def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
-    """Hash each value of an Arrow column as `value_hash` hashes the Python value that it stands for (D2, D3).
+    """Hash each value of an Arrow column as `value_hash` hashes the same value in Python (D2, D3).
 
-    Null stands for None, and structs and maps stand for dicts. The result is unsigned. Raises as `value_hash` does.
+    Null stands for None, and structs and maps stand for dicts. The result is unsigned. Raises the same errors as `value_hash`.
 
     >>> column_hashes(pa.array(["a", None, "b"]))
     array([97,  0, 98], dtype=uint32)
@@ -40,8 +40,8 @@ def column_hashes(column: pa.Array, ints: str = "long") -> NDArray[np.uint32]:
         return _without_nulls(hashes, column)
     if pa.types.is_floating(kind) and ints != "json":
         return _without_nulls(double_hashes(_doubles(column)), column)
-    # Floats are not dictionary-encoded, because a dictionary may merge 0.0 and -0.0. The other types here can't be encoded at
-    # all.
+    # Floats are not dictionary-encoded, because a dictionary may merge 0.0 and -0.0. The other types in this condition can't be
+    # encoded at all.
     if (
         pa.types.is_floating(kind)
         or pa.types.is_nested(kind)
@@ -67,7 +67,7 @@ def _is_extension(kind: pa.DataType) -> bool:
 
 
 def _doubles(column: pa.Array) -> NDArray[np.float64]:
-    """Return the numbers, with 0 for null. Every shorter float is exact as a double."""
+    """Return the numbers as doubles, with 0 for null. A double can hold every shorter float exactly."""
     return column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # type: ignore[no-any-return]
 
 

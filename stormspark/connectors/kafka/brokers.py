@@ -1,4 +1,4 @@
-"""The driver's client of Kafka: for topics, ends of partitions and a group's commits."""
+"""The driver's client of Kafka. It finds topics and the ends of partitions, and reads and makes a group's commits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["Answer", "Brokers", "EndsWatch"]
 
-#: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for it.
+#: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for the
+#: answer.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
-#: Seconds between a commit that failed and the next try.
+#: How many seconds after a failed commit the next try comes.
 _AGAIN_SECS = 0.1
-#: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of others.
+#: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of other programs.
 _MARK = "stormspark:"
 
 
 class Brokers:
-    """A client of Kafka. It can't be pickled, so it is made where it is used.
+    """A client of Kafka. It can't be pickled, so each process makes its own.
 
     Raises `InvalidTopologyError` for settings that librdkafka rejects. Requests that Kafka does not answer raise
     `KafkaException`.
@@ -34,7 +35,7 @@ class Brokers:
         from confluent_kafka.admin import AdminClient
 
         self.servers = str(conf["bootstrap.servers"])
-        self._why: str | None = None  # why Kafka did not answer, in librdkafka's words
+        self._why: str | None = None  # librdkafka's message, which says why Kafka did not answer
         with_callback = {**conf, "error_cb": self._note_error}
         self._committing = False
         self._commit_error: Any = None
@@ -43,7 +44,7 @@ class Brokers:
         except KafkaException as error:
             msg = f"Kafka at {self.servers}: {error.args[0].str()}"
             raise InvalidTopologyError(msg) from error
-        # An AdminClient is a producer internally, which warns of settings that only consumers have.
+        # An AdminClient is a producer inside, and a producer warns of settings that only consumers have.
         self._admin = AdminClient(
             {key: value for key, value in with_callback.items() if key not in _CONSUMER_ONLY}
         )
@@ -74,7 +75,7 @@ class Brokers:
             names = [name for name in topics if pattern.fullmatch(name)]
         else:
             topics = {}
-            for name in names:  # a server may have very many other topics
+            for name in names:  # ask for each topic alone, because a server may have very many others
                 topics.update(self._consumer.list_topics(name, timeout).topics)
         return sorted(Partition(name, number) for name in names for number in topics[name].partitions)
 
@@ -100,7 +101,10 @@ class Brokers:
     def _offsets(
         self, partitions: Iterable[Partition], which: str, *timestamp: int, isolation: Any = None
     ) -> Positions:
-        """Return the offset of each partition that answers, or -1 if it has no such offset."""
+        """Return an offset of each partition that answers, or -1 if the partition has no such offset.
+
+        ``which`` says which offset.
+        """
         from confluent_kafka import KafkaException, TopicPartition, admin
 
         spec: Any = getattr(admin.OffsetSpec, which)(*timestamp)  # type: ignore[attr-defined]
@@ -137,7 +141,7 @@ class Brokers:
         return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the first offsets that retention has left."""
+        """Return the first offsets that retention has not removed."""
         return self._offsets(partitions, "earliest")
 
     def at_timestamp(self, partitions: Iterable[Partition], timestamp: int) -> Positions:
@@ -160,9 +164,9 @@ class Brokers:
     def commit(self, positions: Mapping[Partition, int], deployment: str, *, wait_secs: float = 0.0) -> None:
         """Commit positions for the group.
 
-        With ``wait_secs``, wait for Kafka to take the commit, at most so many seconds. If the group's coordinator is away or has
-        just moved, try again within this time. Raises `KafkaException` if Kafka has not taken the commit. Without ``wait_secs``,
-        failures go unnoticed, and nothing is committed while another commit is under way.
+        With ``wait_secs``, wait at most this long until Kafka has taken the commit. If the group's coordinator can't be reached
+        or has just moved, try again within this time. Raises `KafkaException` if Kafka has not taken the commit. Without
+        ``wait_secs``, failures go unnoticed, and nothing is committed while another commit is under way.
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -181,7 +185,10 @@ class Brokers:
             error = self._commit_once(offsets, until)
 
     def _commit_once(self, offsets: list[Any], until: float) -> Any:
-        """Wait for the answer to the previous commit, then send this one. Return its error, or None if Kafka has taken it."""
+        """Wait for the answer to the previous commit, then send this one.
+
+        Return this commit's error, or None if Kafka has taken it.
+        """
         from confluent_kafka import KafkaError
 
         if self._is_answered(until):
@@ -199,16 +206,16 @@ class Brokers:
         return not self._committing
 
     def close(self) -> None:
-        """Close the connection, without waiting for a commit that Kafka does not answer."""
+        """Close the connection. Don't wait for a commit to which Kafka does not answer."""
         closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECS)
 
 
 def _transient_errors() -> set[int]:
-    """Return the error codes after which a commit may succeed if it is tried again.
+    """Return the error codes of commits that may succeed when they are tried again.
 
-    `KafkaError.retriable` does not tell, because it is not set for errors of commits.
+    `KafkaError.retriable` does not help, because it is not set for errors of commits.
     """
     from confluent_kafka import KafkaError
 
@@ -239,8 +246,8 @@ _CONSUMER_ONLY = {
 class Answer(NamedTuple):
     """Kafka's last answer: the ends of partitions, and the ids of topics.
 
-    A partition that did not answer keeps its earlier end. So ``counts`` says, for each partition, how many answers had its end.
-    ``number`` counts all answers.
+    If a partition did not answer, its earlier end stays in ``ends``. So ``counts`` says, for each partition, how many answers so
+    far had its end. ``number`` is the number of all answers so far.
     """
 
     ends: Positions
@@ -250,14 +257,13 @@ class Answer(NamedTuple):
 
 
 class EndsWatch:
-    """A watch on the ends of all partitions, as of Kafka's last answer.
+    """Keeps the ends of all partitions, as of Kafka's last answer.
 
-    The watch asks Kafka in a thread of its own, so that an outage blocks nobody. ``refresh_secs`` is how often it looks for
-    new partitions.
-    ``pause_secs`` is how long an answer counts as fresh.
+    The watch asks Kafka in a thread of its own, so that an outage blocks nobody. It looks for new partitions every
+    ``refresh_secs``. An answer counts as fresh for ``pause_secs``.
 
-    The watch asks for the topics' ids after the ends. A topic that is made again gets another id. So if a topic still has its
-    former id by then, the ends belong to this topic.
+    The watch first asks for the ends, and then for the topics' ids. A topic that is made again gets another id. So if a topic
+    still has its former id, the ends belong to this topic.
     """
 
     def __init__(
@@ -314,7 +320,7 @@ class EndsWatch:
             except KafkaException:
                 self.reachable = False
                 time.sleep(_AWAY_SECS)
-            except Exception as error:  # this is no error of Kafka's, so `ask` raises it
+            except Exception as error:  # Kafka did not cause this error, so `ask` raises it
                 self._failed = error
             else:
                 self.reachable = self.known = True
@@ -339,5 +345,5 @@ class EndsWatch:
         )
 
 
-#: Seconds between two requests to a broker that is away.
+#: How many seconds pass between two requests to a broker that does not answer.
 _AWAY_SECS = 0.5

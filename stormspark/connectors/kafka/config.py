@@ -23,7 +23,7 @@ __all__ = ["FirstPollOffsetStrategy", "KafkaSpoutConfig", "KafkaSpoutConfigBuild
 
 
 class ProcessingGuarantee(StrEnum):
-    """A guarantee of how often each message is processed: at least once, at most once, or no guarantee (K2)."""
+    """How often each message is processed: at least once, at most once, or without a guarantee (K2)."""
 
     AT_LEAST_ONCE = "AT_LEAST_ONCE"
     AT_MOST_ONCE = "AT_MOST_ONCE"
@@ -33,8 +33,8 @@ class ProcessingGuarantee(StrEnum):
 class FirstPollOffsetStrategy(StrEnum):
     """A strategy that decides where a topology without a checkpoint begins to read (K3).
 
-    The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The others ignore
-    these offsets when a topology is deployed for the first time.
+    The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The other
+    strategies ignore these offsets when a topology is deployed for the first time.
     """
 
     EARLIEST = "EARLIEST"
@@ -49,18 +49,20 @@ class FirstPollOffsetStrategy(StrEnum):
 class _Options:
     """The settings that have defaults. Times are in ms, as in Storm."""
 
-    #: Settings of the consumer, by the names of librdkafka or of the Java client. They may hold passwords: no repr shows them.
+    #: Settings of the consumer, by the names of librdkafka or of the Java client. No repr shows them, because they may hold
+    #: passwords.
     props: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    #: The consumer group under whose name offsets are committed; None: nothing is committed.
+    #: The consumer group under whose name offsets are committed. If it is None, nothing is committed.
     group_id: str | None = None
     processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE
     first_poll_offset_strategy: FirstPollOffsetStrategy = FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: How many offsets a partition may be ahead of its lowest open message. Beyond that, the partition has to wait (W13).
+    #: How many offsets a partition may be ahead of its lowest open message. If it is further ahead, the partition has to wait
+    #: (W13).
     max_uncommitted_offsets: int = 10_000_000
-    #: How many messages a task takes from Kafka at once, at most.
+    #: A task takes at most this many messages from Kafka at once.
     max_poll_records: int = 500
     #: How long a task waits for the next message that it has to read, if that message has not arrived yet.
     poll_timeout_ms: int = 50
@@ -69,18 +71,20 @@ class _Options:
     #: When a failed message is emitted again (K4).
     retry: ExponentialBackoff = field(default_factory=ExponentialBackoff)
     record_translator: RecordTranslator = field(default_factory=DefaultRecordTranslator)
-    #: Whether the spout emits a tuple of None values, instead of nothing, if the translator returns None (K7). The tuple goes to
-    #: the default stream. If the translator lacks that stream, it must have exactly one stream, and the tuple goes there.
+    #: Whether the spout emits a tuple of None values if the translator returns None (K7). By default it emits nothing. The tuple
+    #: goes to the default stream. If the translator does not have the default stream, it must have exactly one stream, and the
+    #: tuple goes to that stream.
     emit_null_tuples: bool = False
-    #: Whether tuples have message ids even if the guarantee needs none: for max spout pending and the statistics.
+    #: Whether tuples have message ids even if the guarantee needs none. Max spout pending and the statistics need message ids.
     tuple_tracking_enforced: bool = False
-    #: How many offsets one batch reads from all partitions together, at most; None: as many as the tasks can process.
+    #: One batch reads at most this many offsets from all partitions together. If it is None, a batch reads as many as the tasks
+    #: can process.
     max_offsets_per_trigger: int | None = None
-    #: Whether a topic that does not exist when the topology starts is an error, or is waited for.
+    #: What happens if a topic does not exist when the topology starts: that is an error, or the spout waits for the topic.
     unknown_topic: Literal["fail", "wait"] = "fail"
     #: What the topology does if a partition's log was cut (a new leader did not have all of it, or a disk was lost): continue at
-    #: the log's new end, or stop. Without topic ids, nobody can tell whether the log was cut or the topic was made again. Then
-    #: "continue" reads the whole topic again; with AT_MOST_ONCE it continues at the new end.
+    #: the log's new end, or stop. Without topic ids, nobody can tell whether the log was cut or the topic was made again. In this
+    #: case "continue" reads the whole topic again, but with AT_MOST_ONCE it continues at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"
@@ -109,7 +113,7 @@ class KafkaSpoutConfig(_Options):
             object.__setattr__(self, name, value)
 
     def _checked(self) -> dict[str, Any]:
-        """Check the settings, and return those that need another form."""
+        """Check the settings. Return those that have to be stored in another form."""
         topics = self.topics if isinstance(self.topics, re.Pattern) else _names(self.topics)
         servers = self.servers if isinstance(self.servers, str) else ",".join(self.servers)
         if not servers:
@@ -199,7 +203,7 @@ def _names(topics: str | Iterable[str]) -> tuple[str, ...]:
     if not names:
         _refuse("topics must name at least one topic, or be a compiled pattern")
     for name in names:
-        # Kafka's own rule. It also finds a pattern that somebody forgot to compile.
+        # This is Kafka's own rule for names. It also rejects a pattern that somebody forgot to compile.
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name):
             _refuse(
                 f"{name!r} is not a topic's name, which has only letters, digits, '.', '_' and '-'; give a pattern as "
@@ -244,7 +248,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(group_id=group_id)
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
-        """Set how often each message is processed: at least once by default (K2)."""
+        """Set how often each message is processed. The default is at least once (K2)."""
         return self._with(processing_guarantee=guarantee)
 
     def set_first_poll_offset_strategy(
@@ -254,7 +258,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(first_poll_offset_strategy=strategy)
 
     def set_start_timestamp(self, timestamp: int | datetime) -> KafkaSpoutConfigBuilder:
-        """Set where the TIMESTAMP strategies begin: in ms since 1970, or as a datetime."""
+        """Set the time at which the TIMESTAMP strategies begin, in ms since 1970 or as a datetime."""
         return self._with(start_timestamp=timestamp)
 
     def set_offset_commit_period_ms(self, period: int) -> KafkaSpoutConfigBuilder:
@@ -266,7 +270,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(max_uncommitted_offsets=offsets)
 
     def set_max_poll_records(self, records: int) -> KafkaSpoutConfigBuilder:
-        """Set how many messages a task takes from Kafka at once, at most."""
+        """Set how many messages a task may take from Kafka at once."""
         return self._with(max_poll_records=records)
 
     def set_poll_timeout_ms(self, timeout: int) -> KafkaSpoutConfigBuilder:
@@ -287,7 +291,10 @@ class KafkaSpoutConfigBuilder:
         fields: Fields | Iterable[str] | None = None,
         stream: str = DEFAULT_STREAM,
     ) -> KafkaSpoutConfigBuilder:
-        """Set a translator, or a function with the fields of its values and their stream (K7)."""
+        """Set the translator.
+
+        If it is a function, ``fields`` name the values that it returns, and ``stream`` is their stream (K7).
+        """
         return self._with(record_translator=as_translator(translator, fields, stream))
 
     def set_emit_null_tuples(self, emit: bool) -> KafkaSpoutConfigBuilder:
@@ -299,11 +306,11 @@ class KafkaSpoutConfigBuilder:
         return self._with(tuple_tracking_enforced=enforced)
 
     def set_max_offsets_per_trigger(self, offsets: int | None) -> KafkaSpoutConfigBuilder:
-        """Set how many offsets one batch reads from all partitions together, at most."""
+        """Set how many offsets one batch may read from all partitions together."""
         return self._with(max_offsets_per_trigger=offsets)
 
     def set_unknown_topic(self, what: Literal["fail", "wait"]) -> KafkaSpoutConfigBuilder:
-        """Set whether a topic that does not exist at the start is an error, or is waited for."""
+        """Set what happens if a topic does not exist at the start: that is an error, or the spout waits for the topic."""
         return self._with(unknown_topic=what)
 
     def set_truncated_log(self, what: Literal["continue", "fail"]) -> KafkaSpoutConfigBuilder:

@@ -1,13 +1,13 @@
-"""Decides when to believe that a log is no longer the one that was read: its topic was made again, or the log was cut.
+"""Decides when to believe that a partition has another log than before: its topic was made again, or the log was cut.
 
-Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. And messages may be lost: with a disk, or
-because a broker without them became the leader. But an answer may also be wrong for a while: a broker that has just become the
-leader may not know the log's end yet, and a broker that was away may still know a deleted topic. So stormspark acts on such a
-change only if Kafka has reported it for some time, and in several answers. Until then no more messages of the partition are
-handed out. Only the topic's id tells a topic that was made again from a log that was cut. If the former or the present id is not
-known, the result says that it is unclear which has happened.
+Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. And messages may be lost, with a disk, or
+because a broker that does not have them became the leader. But Kafka's answers may also be wrong for a while. A broker that has
+just become the leader may not know the log's end yet, and a broker that was down may still know a deleted topic. So stormspark
+acts on such a change only if Kafka has reported it for some time, and in several answers. Until then no more messages of the
+partition are handed out. Only the topic's id shows whether the topic was made again or the log was cut. If the former or the
+present id is not known, the result says that it is unclear which of the two has happened.
 
-This module is pure: Kafka's answers come as arguments.
+This module does no IO. Kafka's answers are arguments.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from stormspark.connectors.kafka.offsets import Partition, Positions
 __all__ = ["Changes", "Doubts", "Patience"]
 
 _K = TypeVar("_K", bound=Hashable)
-#: How long Kafka must have reported a change, in seconds, and in how many answers after the first one.
+#: Kafka must have reported a change for this many seconds, and in this many answers after the first one.
 _SURE_SECS = 5.0
 _SURE_ANSWERS = 3
 
 
 class _Reported(NamedTuple):
-    """A reported change: the times and the answers of Kafka's first and last report of it, and the lowest reported end."""
+    """A change that Kafka has reported: the times and answers of the first and the last report, and the lowest reported end."""
 
     since: float
     first: int
@@ -36,7 +36,7 @@ class _Reported(NamedTuple):
 
 
 class Patience(Generic[_K]):
-    """Changes that Kafka has reported but that are not believed yet, by the partition or topic that they concern.
+    """Changes that Kafka has reported and that are not believed yet. Each one is about a partition or a topic.
 
     >>> patience = Patience[str]()
     >>> [patience.is_sure("t-0", 60, now=now, answer=answer) for now, answer in ((0, 1), (1, 9), (6, 10))]
@@ -50,7 +50,7 @@ class Patience(Generic[_K]):
         return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Record that Kafka has reported the change in this answer. Return whether it was reported long enough and often enough.
+        """Record that Kafka has reported the change in this answer. Return whether the change is now certain.
 
         The same answer may be passed several times. It counts once, with the time of the first call.
         """
@@ -63,11 +63,11 @@ class Patience(Generic[_K]):
         )
 
     def lowest(self, about: _K) -> int:
-        """Return the lowest end that Kafka has reported. Messages from there on are new, and have not been read."""
+        """Return the lowest end that Kafka has reported. Messages from this offset on are new, and have not been read."""
         return self._reported[about].lowest
 
     def forget(self, about: _K) -> None:
-        """Forget a change that is settled, or that turned out not to be true."""
+        """Forget a change that has been acted on, or that turned out not to be true."""
         self._reported.pop(about, None)
 
     def keep(self, about: set[_K]) -> None:
@@ -79,11 +79,11 @@ class Patience(Generic[_K]):
 class Changes(NamedTuple):
     """The changes that follow from an answer of Kafka.
 
-    - ``held``: partitions of which nothing is handed out for now.
+    - ``held``: partitions whose messages are not handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
-    - ``cut``: partitions whose log was cut, with the earlier position where they go on.
+    - ``cut``: partitions whose log was cut, with the lower positions at which they go on.
     - ``unclear``: partitions that end before their positions, with their ends. Either the log was cut, or the topic was made
-      again. It is unknown which, because the topic's former or present id is not known.
+      again. Nobody can tell which, because the topic's former or present id is not known.
     """
 
     held: frozenset[Partition]
@@ -118,7 +118,7 @@ class Doubts:
         """Compare ``positions`` with Kafka's answer number ``answer``.
 
         ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
-        answer has the end of every partition, so ``counts`` says, for each partition, how many answers had it.
+        answer has the end of every partition, so ``counts`` says, for each partition, how many answers had its end.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)

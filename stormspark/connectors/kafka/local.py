@@ -1,4 +1,4 @@
-"""The Kafka source of the local engine. Only the group's commits are kept from one run to the next."""
+"""The Kafka source of the local engine. From one run to the next, only the group's commits stay."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from stormspark.connectors.kafka.planner import KafkaPlanner, PlannerSettings
 
 __all__ = ["KafkaLocalSource"]
 
-#: Seconds between two requests for the ends of partitions, because batches of the local engine may take less than 1 ms.
+#: At least this many seconds pass between two requests for the ends of partitions. A batch of the local engine may take less than
+#: 1 ms, so there would be too many requests otherwise.
 _PAUSE_SECS = 0.02
 
 
 class KafkaLocalSource:
-    """A `LocalSource` that returns ranges of offsets. Each start is a deployment of its own, as in Storm (K3)."""
+    """A `LocalSource` that returns ranges of offsets. Each start of a topology counts as a new deployment, as in Storm (K3)."""
 
     def __init__(self, config: KafkaSpoutConfig) -> None:
         settings = PlannerSettings.of(config, str(uuid.uuid4()))

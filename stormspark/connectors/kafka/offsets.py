@@ -1,21 +1,22 @@
-"""Decides which offsets are handed out next, where a partition begins, and what may be committed.
+"""Decides which offsets are handed out next, at which offset a partition begins, and which offsets may be committed.
 
-These functions are pure: everything that is known about Kafka comes as arguments.
+These functions do no IO. Everything that is known about Kafka comes as arguments.
 
 A position is the offset of the next message to hand out. Spark's checkpoint holds positions as {topic: {partition: position}},
 and a topology goes on from there.
 
 A partition's first position is recorded before any of its messages is handed out. The batch that records the position hands out
-none of the partition's messages. The position only becomes part of the batch's end, and the partition's next range begins there.
-So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka says by then.
+none of the partition's messages. The position only becomes part of the batch's end, and the partition's next range begins at this
+position. So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka then answers.
 
 The positions are `{}` until Kafka has answered for all existing partitions. After that they are never `{}`: a topic that does not
 exist yet is `{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`.
-Partitions that are found later were added later, so they are read from their beginning.
+Partitions that are found later are new, so they are read from their beginning.
 
-Beside its positions, a topic has its id, if the brokers return one. A topic that was deleted and made again has another id. If a
-position moves, because its topic was made again or its log was cut, it is recorded like a first position. The batch that records
-it hands out no messages of the partition, only the notice of the change.
+If the brokers return ids of topics, a topic's id is recorded beside its positions. A topic that was deleted and made again has
+another id. If a position moves, because the topic was made again or the log was cut, the new position is recorded like a first
+position. The batch that records the new position hands out no messages of the partition. It only hands out a notice of the
+change.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ __all__ = [
 ASKED = ""
 #: Under this key, a topic's positions have the topic's id. No partition has this number.
 ID = "id"
-#: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. That is as many as
-#: a fast topology processes per batch, so a small batch does not keep the next one small.
+#: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. A fast topology
+#: processes about as many per batch. So the next batch can be large even after a small one.
 _LEAST_WAITING = 50_000
 #: Greater than any offset. It distinguishes two kinds of change in a `Range`.
 _FAR = 1 << 62
@@ -74,9 +75,9 @@ class Range(NamedTuple):
 
     ``place`` is the partition's index in the sorted list of partitions (K6).
 
-    If ``end`` is before ``start``, there are no messages, and the partition does not go on at ``start``. Either its log was cut,
-    and it goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If it is unknown which of
-    the two has happened, ``end`` is as in the second case, minus 2 to the power of 62.
+    If ``end`` is before ``start``, the range has no messages, and the partition does not go on at ``start``. Either its log was
+    cut, and the partition goes on at ``end``. Or its topic was made again, and the partition begins at -1 - ``end``. If it is
+    unknown which of the two has happened, ``end`` is as in the second case, minus 2 to the power of 62.
 
     >>> Range("t", 0, 100, 60, 0).change, Range("t", 0, 100, -1, 0).change, Range("t", 0, 60, 100, 0).change
     (('cut', 60), ('made anew', 0), None)
@@ -97,7 +98,7 @@ class Range(NamedTuple):
 
     @property
     def change(self) -> tuple[str, int] | None:
-        """What has happened to the partition, and where it goes on; None if it goes on at ``start``."""
+        """What has happened to the partition, and at which offset it goes on; None if it goes on at ``start``."""
         if self.end >= self.start:
             return None
         if self.end >= 0:
@@ -137,7 +138,7 @@ def as_positions(document: Mapping[str, Mapping[str, int | str]]) -> Positions:
 
 
 def topic_ids(document: Mapping[str, Mapping[str, int | str]]) -> dict[str, str]:
-    """Return the topic ids that are known.
+    """Return the topic ids that a document of Spark's checkpoint holds.
 
     >>> topic_ids({"words": {"0": 7, "id": "bLzl4FwcQqWQMAJqUUMIew"}, "new": {}})
     {'words': 'bLzl4FwcQqWQMAJqUUMIew'}
@@ -171,13 +172,14 @@ def first_position(
     committed: Committed | None,
     deployment: str,
 ) -> int:
-    """Return where to begin in a partition for which the topology has no position yet (K3).
+    """Return the offset at which to begin in a partition for which the topology has no position yet (K3).
 
     ``at_timestamp`` is the first offset at or after the start timestamp. If it is None, a TIMESTAMP strategy begins at the end.
 
-    A commit of the same deployment always counts, because the strategies that ignore commits do so the first time only. If the
-    committed offset is gone by now, the partition begins at the earliest one that is left. A committed offset beyond the end
-    is used as it is: a broker may not know the end yet, and `stormspark.connectors.kafka.doubts` finds out.
+    A commit of the same deployment is always used, because the strategies that ignore commits ignore them only the first time. If
+    the message at the committed offset is gone, the partition begins at the earliest offset that is left. A committed offset
+    beyond the end is used as it is, because the broker may not know the end yet. `stormspark.connectors.kafka.doubts` finds out
+    whether it does.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
@@ -209,8 +211,8 @@ def share_out(
     The batch takes all available offsets, but at most ``limit`` in total, shared evenly among the partitions.
 
     ``done`` is the result of `committable`. A partition gets no offset that is ``max_uncommitted`` or more beyond its position
-    in ``done`` (K5, W13). If ``done`` is None, nothing is held back. A partition stays where it is if ``ends`` does not have
-    it, or if its end is before its position: see `stormspark.connectors.kafka.doubts`.
+    in ``done`` (K5, W13). If ``done`` is None, nothing is held back. A partition's position stays the same if ``ends`` does not
+    have the partition, or if its end is before its position (see `stormspark.connectors.kafka.doubts`).
 
     >>> a, b = Partition("t", 0), Partition("t", 1)
     >>> share_out({a: 0, b: 0}, {a: 100, b: 3}, limit=10)
@@ -233,7 +235,7 @@ def share_out(
 
 
 def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
-    """Return how many offsets may be handed out, so that tasks never run dry and yet few messages wait.
+    """Return how many offsets may be handed out, so that tasks always have messages, but not many messages wait.
 
     The waiting and the new messages together may be twice what the last batch emitted, or 50,000 if that is more. If backpressure
     limits the tasks, ``limit`` is how many tuples they may emit in the next batch. Then the messages together may be twice that.
@@ -247,11 +249,11 @@ def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
 
 
 def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partition, int]:
-    """Share out at most ``limit`` offsets: small partitions get all of theirs, the others get equal shares."""
+    """Share out at most ``limit`` offsets. Small partitions get all their offsets, and the others get equal shares."""
     if limit is None or sum(there.values()) <= limit:
         return there
     given: dict[Partition, int] = {}
-    # The smallest partition comes first. What a partition leaves of its share goes to those after it.
+    # The smallest partition comes first. If a partition does not use its whole share, the rest goes to the partitions after it.
     in_order = sorted(there, key=lambda partition: (there[partition], partition))
     for left, partition in zip(range(len(in_order), 0, -1), in_order, strict=True):
         given[partition] = share = min(there[partition], -(-limit // left))
@@ -264,8 +266,8 @@ def ranges(
 ) -> list[Range]:
     """Return the ranges that a batch from ``start`` to ``end`` hands out, by partition.
 
-    A partition that ``start`` does not have gets no range, because this batch only records its first position. If a partition
-    goes back, or its topic was made again, its range has no messages and only says what happened.
+    A partition that ``start`` does not have gets no range, because this batch only records its first position. If a partition's
+    position moves back, or its topic was made again, its range has no messages and only says what happened.
 
     >>> ranges({"t": {"0": 5}}, {"t": {"0": 7, "1": 3}})
     [Range(topic='t', partition=0, start=5, end=7, place=0)]
@@ -305,7 +307,7 @@ def committable(end: Mapping[Partition, int], low_marks: Mapping[str, int]) -> P
 
 
 def blocked(low_marks: Mapping[str, int], highest: Mapping[str, int], max_uncommitted: int) -> dict[str, int]:
-    """Return the partitions that have to wait because of their lowest open message, each with the message's offset (W13).
+    """Return the partitions that have to wait because of their lowest open message. Each comes with this message's offset (W13).
 
     >>> blocked({"t-0": 3, "t-1": 90}, {"t-0": 103, "t-1": 103}, 100)
     {'t-0': 3}

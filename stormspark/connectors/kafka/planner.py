@@ -43,17 +43,17 @@ from stormspark.errors import InvalidTopologyError, StormsparkError
 
 __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 
-#: How long a batch waits for Kafka to return the ends of partitions, which usually takes some ms. After that, the batch goes on
+#: A batch waits this long until Kafka returns the ends of partitions, which usually takes some ms. After that, the batch goes on
 #: without them.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
-#: How long a batch waits for the commit that has to come before it.
+#: A batch waits this long for the commit that has to come before the batch.
 _COMMIT_SECS = 5.0
-#: How long a topology that stops tries to commit. A broker that has just started needs seconds until it takes commits.
+#: A topology that stops tries to commit for this long. A broker that has just started needs some seconds until it takes commits.
 _LAST_COMMIT_SECS = 30.0
-#: How long a run that stops at the current ends waits until it is sure what has happened to a log.
+#: A run that stops at the current ends waits this long until it is sure what has happened to a log.
 _SETTLE_SECS = 15.0
-#: Stands in the positions, in place of a topic, while a pattern has not matched any topic yet. No topic can have this name.
+#: While a pattern has not matched any topic yet, the positions have this name in place of a topic. No topic can have it.
 _NO_TOPIC = "*"
 
 _log = logging.getLogger(__name__)
@@ -74,9 +74,9 @@ class PlannerSettings:
     max_uncommitted: int
     refresh_secs: float
     limit: int | None
-    #: An id that distinguishes the commits of this deployment from those of others (K3).
+    #: An id that distinguishes the commits of this deployment from those of other deployments (K3).
     deployment: str
-    #: What to do if a log was cut: "continue" at its end, or "fail".
+    #: What to do if a log was cut: "continue" at the log's end, or "fail".
     truncated_log: str = "continue"
 
     @classmethod
@@ -103,7 +103,7 @@ class PlannerSettings:
 class KafkaPlanner:
     """The planner of one Kafka spout.
 
-    It can be pickled until it first connects to Kafka. ``pause_secs`` is how long an answer of Kafka counts as fresh.
+    The planner can be pickled until it first connects to Kafka. An answer of Kafka counts as fresh for ``pause_secs``.
     """
 
     settings: PlannerSettings
@@ -113,14 +113,14 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: For a run that stops at the current ends: the offsets at which it stops. An offset before the partition's position has no
+    #: If the run stops at the current ends, the offsets at which it stops. An offset before the partition's position has no
     #: effect.
     _target: Positions | None = field(default=None, init=False)
-    #: The positions before which all messages are acked or given up, as far as tasks have reported.
+    #: The positions before which all messages are acked or given up. They are as of the tasks' last reports.
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)
-    #: How many tuples backpressure lets the tasks emit in the next batch.
+    #: How many tuples the tasks may emit in the next batch, if backpressure limits them.
     _held_to: int | None = field(default=None, init=False)
     _handed_out: int = field(default=0, init=False)
     _planned: Document | None = field(default=None, init=False)
@@ -131,7 +131,7 @@ class KafkaPlanner:
     # -- what to hand out ------------------------------------------------------------------------------------
 
     def latest(self, start: Document) -> Document:
-        """Return where a batch from ``start`` ends. If the broker is away, that is ``start``.
+        """Return the positions at which a batch from ``start`` ends. If the broker can't be reached, these are ``start``.
 
         Raises `StormsparkError` if a log was cut and ``truncated_log`` is "fail".
         """
@@ -141,7 +141,7 @@ class KafkaPlanner:
             end = self._after(start)
             until = time.monotonic() + _SETTLE_SECS
             while self._doubts and self._target is not None and end == start and time.monotonic() < until:
-                time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop here
+                time.sleep(_ENDS_SECS)  # otherwise a run that stops at the current ends would stop now
                 end = self._after(start)
             if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != start:
                 self._commit(as_positions(end), wait_secs=_COMMIT_SECS)
@@ -181,10 +181,9 @@ class KafkaPlanner:
         return as_document(after, topics, self._ids(after, changes, ends, known, ids))
 
     def _missing(self, first: Positions) -> bool:
-        """Whether an existing partition has not answered yet.
+        """Whether Kafka has not yet answered for one of the existing partitions.
 
-        If reading began without such a partition, the planner would later take the partition for one that was added after the
-        start.
+        If reading began without such a partition, the planner would later believe that the partition was added after the start.
         """
         settings, target = self.settings, self._target
         wanted = self._connected().partitions(settings.names, settings.pattern) if target is None else target
@@ -197,9 +196,9 @@ class KafkaPlanner:
         return bool(silent)
 
     def _only_lost(self, changes: Changes, positions: Positions) -> Changes:
-        """Return the changes, except those of partitions whose logs still have everything that was read.
+        """Return the changes, without those of partitions whose logs still have everything that was read.
 
-        Kafka reports the beginning of an open Kafka transaction as the end of such a log. The position lies beyond this end,
+        For such a log, Kafka reports the beginning of an open Kafka transaction as the end. The position lies beyond this end,
         because the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
@@ -236,12 +235,15 @@ class KafkaPlanner:
         return {**new, **kept, **changes.remade}
 
     def _moved(self, after: Positions, changes: Changes, ends: Mapping[Partition, int]) -> Positions:
-        """Return the positions after ``changes``. The batch that records a moved position hands out no messages from there."""
+        """Return the positions after ``changes``.
+
+        The batch that records a moved position hands out none of the partition's messages.
+        """
         self._fail_if_configured(after, changes)
         lower, anew = {**changes.cut}, set(changes.remade)
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE:
             lower |= changes.unclear
-        else:  # if the topic was made again, so were all its partitions
+        else:  # if the topic was made again, all its partitions were made again
             anew |= {partition.topic for partition in changes.unclear}
         moved = [p for p in after if p in lower or p.topic in anew]
         for partition in moved if self._done else ():
@@ -275,7 +277,10 @@ class KafkaPlanner:
     def _first_positions(
         self, partitions: Sequence[Partition], ends: Mapping[Partition, int], *, came_later: bool
     ) -> Positions:
-        """Return first positions: by the strategy, or the beginning for a partition that was added later (K3)."""
+        """Return first positions. They come from the strategy.
+
+        If a partition was added later, it is the partition's beginning (K3).
+        """
         settings, brokers = self.settings, self._connected()
         earliest = brokers.earliest(partitions)
         if came_later:
@@ -315,7 +320,7 @@ class KafkaPlanner:
     # -- progress --------------------------------------------------------------------------------------------
 
     def observe(self, end: Document, progress: SourceProgress) -> None:
-        """Take in how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
+        """Learn how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
         Low marks are valid for the batch in which the tasks were asked for them. If the same marks were used after a later batch,
         messages that the later batch has opened would count as done. So marks carry a number (`ASKED`), and marks with the same
@@ -333,9 +338,9 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit finished positions for the group, if the commit period is over (K5).
+        """Commit, for the group, the positions before which all is done, if the commit period is over (K5).
 
-        With ``now``, commit at once, and wait until Kafka has taken the commit. If it does not, log a warning.
+        With ``now``, commit at once, and wait until Kafka has taken the commit. If Kafka does not take it, log a warning.
         """
         from confluent_kafka import KafkaException
 
@@ -347,7 +352,8 @@ class KafkaPlanner:
         )
         if not done:
             return
-        # Commit even what was committed before: that commit may be lost, and Kafka forgets groups that are silent for long.
+        # Commit positions again even if they were committed before, because that commit may be lost, and Kafka forgets groups
+        # that commit nothing for long.
         self._committed_at = self.clock()
         try:
             self._commit(done, wait_secs=_LAST_COMMIT_SECS if now else 0.0)
@@ -396,8 +402,8 @@ class KafkaPlanner:
 def check_topics(config: KafkaSpoutConfig) -> None:
     """Check the servers and topics before a topology starts.
 
-    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it is also raised if the
-    servers don't answer or a topic does not exist.
+    Raises `InvalidTopologyError` for settings that can't work. Unless ``unknown_topic`` is "wait", it also raises this error if
+    the servers don't answer or a topic does not exist.
     """
     brokers = Brokers(config.client_conf)
     try:

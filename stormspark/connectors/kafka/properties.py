@@ -1,6 +1,6 @@
 """Translates Kafka's consumer settings from the Java client's names to librdkafka's (K6).
 
-Settings for things that stormspark itself does are rejected.
+Settings of things that stormspark does itself are rejected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["client_conf", "java_deserializers"]
 
 _log = logging.getLogger(__name__)
 
-#: Java's name -> librdkafka's. All other settings have the same name, or don't exist in librdkafka.
+#: The settings that have another name in librdkafka. All other settings have the same name, or don't exist in librdkafka.
 _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -46,8 +46,8 @@ _REFUSED = {
     "ssl.keystore.certificate.chain": "set ssl.certificate.pem",
 }
 
-#: Settings without effect here: those of consumers that share the partitions of a group, and those of the Java client's
-#: internals. They are dropped with a warning.
+#: Settings that have no effect in stormspark: settings of consumers that share the partitions of a group, and settings of the
+#: Java client's internals. They are dropped with a warning.
 _MEANINGLESS = {
     "default.api.timeout.ms", "exclude.internal.topics", "group.instance.id", "group.protocol", "group.remote.assignor",
     "heartbeat.interval.ms", "interceptor.classes", "max.poll.interval.ms", "max.poll.records", "metric.reporters",
@@ -55,7 +55,7 @@ _MEANINGLESS = {
     "session.timeout.ms",
 }  # fmt: skip
 
-#: Fetches are large, and resume as soon as there is room. By librdkafka's own default they would wait a whole second.
+#: Fetches are large, and go on as soon as there is room. With librdkafka's own default they would wait a whole second.
 _TUNED = {
     "fetch.message.max.bytes": 4 << 20,
     "fetch.wait.max.ms": 100,

@@ -1,13 +1,14 @@
-"""Reads ranges of offsets in a worker. Each task has one consumer for all its partitions, which fetches ahead.
+"""Reads ranges of offsets in a worker. Each task has one consumer for all its partitions. The consumer fetches ahead.
 
-Kafka answers for several partitions at once. So messages of other partitions arrive too, and the reader keeps them until it is
-their turn. The messages of a partition arrive in order, and without gaps except those of Kafka's log itself: compacted messages,
-aborted messages and transaction markers have offsets, but no consumer gets them. So a range ends when a message beyond it
-arrives, or when Kafka says that the partition ends.
+Kafka answers for several partitions at once. So messages of other partitions arrive too, and the reader keeps them until their
+partitions are read. The messages of a partition arrive in order, and without gaps except those of Kafka's log itself: compacted
+messages, aborted messages and transaction markers have offsets, but no consumer gets them. So the reader has all of a range when
+a message beyond the range arrives, or when Kafka says that the partition ends.
 
 **The reader never gives a consumer a second position for the same partition.** Otherwise the reader could take an answer to the
-first request for an answer to the second one, and a gap in that answer for a gap in the log. If reading has to start over,
-because a batch runs again or retention has removed messages, the reader makes a new consumer. That is rare.
+first request for an answer to the second request. Then messages that this answer lacks would seem to be missing in the log. If
+reading has to start over, because a batch runs again or retention has removed messages, the reader makes a new consumer. That is
+rare.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from stormspark.connectors.kafka.doubts import Patience
 __all__ = ["Chunk", "RangeReader"]
 
 _Key = tuple[str, int]
-#: How much of a partition is kept while others are read. Beyond that, the partition is paused.
+#: The reader keeps this much of a partition while it reads others. If more has been fetched, the partition is paused.
 _KEEP_MESSAGES = 10_000
 _KEEP_BYTES = 16 << 20
-#: Seconds between two warnings about a problem that lasts.
+#: How many seconds pass between two warnings about a problem that lasts.
 _WARN_SECS = 30.0
 _WATERMARK_SECS = 0.2
-#: If no message comes for the first number of seconds, Kafka may have none. The reader then asks for the partition's end, and
-#: again whenever the second number of seconds has passed.
+#: If no message has come for `_DRY_SECS`, Kafka may have none. The reader then asks for the partition's end, and asks again every
+#: `_ASK_AGAIN_SECS`.
 _DRY_SECS = 2.0
 _ASK_AGAIN_SECS = 0.25
-#: After a question that was not answered, the reader asks nothing for this many seconds.
+#: After a request that was not answered, the reader asks nothing for this many seconds.
 _AWAY_SECS = 2.0
 
 
@@ -49,7 +50,7 @@ class Chunk(NamedTuple):
 
 
 class _Feed:
-    """The fetched messages of one partition: all that it has from ``low`` up to, but not including, ``next``."""
+    """The fetched messages of one partition: all its messages from ``low`` up to, but not including, ``next``."""
 
     def __init__(self, key: _Key, low: int) -> None:
         self.topic, self.partition = key
@@ -57,7 +58,7 @@ class _Feed:
         self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
-        #: Whether the consumer's position is outside the log.
+        #: Whether the consumer's position is before or after the log's messages.
         self.lost = False
 
     def add(self, message: Any) -> None:
@@ -101,7 +102,7 @@ class _Feed:
 
 
 class RangeReader:
-    """The reader of one task. It warns on ``logger`` of messages that are gone, and of brokers that are away."""
+    """The reader of one task. It logs on ``logger`` which messages are gone, and which brokers don't answer."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class RangeReader:
         self._dry_since: dict[_Key, float] = {}
         #: Partitions that seem to end before offsets that were handed out.
         self._ends_early = Patience[_Key]()
-        #: How often Kafka has answered about a partition's end, and when it was asked last.
+        #: How often Kafka has answered what a partition's end is, and when it was asked last.
         self._asked: dict[_Key, tuple[int, float]] = {}
         self._ask_nobody_until = -float("inf")
         self._warned_at = -float("inf")
@@ -132,8 +133,8 @@ class RangeReader:
     def read(self, topic: str, partition: int, start: int, end: int, limit: int) -> Chunk:
         """Return at most ``limit`` messages from ``start`` up to, but not including, ``end``.
 
-        If none is at hand, wait up to ``wait_secs`` for one. If the broker is away, there are no messages and ``next`` is
-        ``start``. A warning says so from time to time.
+        If none has been fetched, wait up to ``wait_secs`` for one. If the broker does not answer, there are no messages, ``next``
+        is ``start``, and the reader logs a warning from time to time.
         """
         key = (topic, partition)
         feed = self._feed(key, start)
@@ -152,7 +153,7 @@ class RangeReader:
         return chunk
 
     def listen(self) -> None:
-        """Notice brokers that are away, even if nothing is read. To be called from time to time."""
+        """Notice brokers that don't answer, even if nothing is read. Call this from time to time."""
         if self._consumer is not None:
             self._take(self._consumer.consume(self._max_records, 0.0))
 
@@ -187,7 +188,7 @@ class RangeReader:
         before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
-            if not come:  # waiting for many messages would mean waiting for the last of them
+            if not come:  # a call that waits for many messages returns only when the last of them has come
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
                 if come:
                     come += self._consumer.consume(self._max_records, 0.0)
@@ -248,7 +249,7 @@ class RangeReader:
     # -- trouble ---------------------------------------------------------------------------------------------
 
     def _look_for_the_rest(self, key: _Key, start: int, end: int) -> int:
-        """Skip messages that are gone, after the consumer's position left the log (K5). Return where to read on."""
+        """Skip messages that Kafka no longer has (K5). Return the offset at which to read on."""
         marks = self._watermarks(key)
         if marks is None:
             self._warn_if_dry(key, start, end)
@@ -273,7 +274,10 @@ class RangeReader:
         return there
 
     def _give_up_the_rest(self, key: _Key, start: int, end: int) -> int:
-        """After some time without messages, give up the range if the partition ends before it. Return where to read on."""
+        """After some time without messages, give up the range if the partition ends before it.
+
+        Return the offset at which to read on.
+        """
         marks = self._watermarks(key)
         if marks is not None and marks[1] <= start:
             return self._give_up(key, start, end, marks[1])
@@ -284,7 +288,7 @@ class RangeReader:
     def _give_up(self, key: _Key, start: int, end: int, high: int) -> int:
         """Give up the range, and report it, once Kafka has said for some time that the partition ends at ``high``.
 
-        Returns where to read on.
+        Returns the offset at which to read on.
         """
         if not self._ends_early.is_sure(key, high, now=self._clock(), answer=self._asked[key][0]):
             return start
@@ -300,7 +304,7 @@ class RangeReader:
         return end
 
     def _watermarks(self, key: _Key) -> tuple[int, int] | None:
-        """Return the first offset and the end of a partition, or None if its leader is away or was asked just now."""
+        """Return the first offset and the end of a partition; None if its leader does not answer, or was asked just now."""
         from confluent_kafka import KafkaException, TopicPartition
 
         times, asked_at = self._asked.get(key, (0, -float("inf")))

@@ -40,16 +40,16 @@ def _json(data: bytes) -> Any:
     return json.loads(data)
 
 
-#: Deserializers by stormspark's names.
+#: The deserializers that have names in stormspark.
 _NAMED: dict[str, Deserializer] = {"str": _text, "bytes": _bytes, "json": _json}
-#: stormspark's names for deserializers that are Java classes.
+#: Maps the names of Java's deserializers to stormspark's.
 _JAVA = {"StringDeserializer": "str", "ByteArrayDeserializer": "bytes"}
 
 
 def deserializer_of(name: str | Deserializer, option: str) -> Deserializer:
     """Return the deserializer of that name: ``str`` (UTF-8), ``bytes`` or ``json``.
 
-    The name may also be that of the Java client's class for the first two. A function of bytes is returned unchanged. Raises
+    For the first two, the name of the Java client's class is also allowed. A function of bytes is returned unchanged. Raises
     `InvalidTopologyError` for other names.
 
     >>> deserializer_of("json", "value_deserializer")(b"[1, 2]")

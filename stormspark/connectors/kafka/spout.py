@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch. If nothing happens, that
-#: is every few seconds.
+#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch. While nothing happens, this means
+#: every few seconds.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
-#: Finds the planner's error for ``truncated_log`` "fail" within Spark's error message.
+#: Finds, in Spark's error message, the error that the planner raises if ``truncated_log`` is "fail".
 _CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
-#: The deployments and components whose topics were found. If the query restarts in this process, it does not look for the topics
-#: again, because it must not fail when a broker is away.
+#: The deployments and components whose topics have been found. If the query starts again in this process, the spout does not look
+#: for the topics again, because the start must not fail if a broker does not answer.
 _checked: set[str] = set()
 
 
@@ -98,12 +98,15 @@ class KafkaSpout(RangeSpout):
         return range_stream(spark, planner, _SCHEMA)
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return the planner's error if a log was cut: another attempt would raise it again. Return None for other errors."""
+        """Return the planner's error if a log was cut, because another attempt would raise it again.
+
+        Return None for other errors.
+        """
         found = _CUT.search(error)
         return found[0] if found else None
 
     def local_source(self) -> LocalSource | None:
-        """Return a source of the same ranges without Spark. Only the group's commits outlive it."""
+        """Return a source of the same ranges that works without Spark. Only the group's commits outlive this source."""
         from stormspark.connectors.kafka.local import KafkaLocalSource
 
         check_topics(self.config)
@@ -123,7 +126,7 @@ class KafkaSpout(RangeSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Return the range's messages that Kafka has now, and the rest of the range; the rest is None if nothing is left."""
+        """Return messages of the range that have arrived, and the rest of the range; the rest is None if nothing is left."""
         wanted = Range(*range)
         topic, partition, start, end, _ = wanted
         if self._reader is None:
@@ -144,7 +147,7 @@ class KafkaSpout(RangeSpout):
         return [(message[:3], message) for message in messages], left
 
     def _report_change(self, range: Range) -> None:
-        """Report, to the driver and in the task's log, that reading goes on at another offset than expected."""
+        """Report to the driver and in the task's log that reading goes on at an offset that was not expected."""
         assert range.change is not None
         change, position = range.change
         name = name_of(range.topic, range.partition)
@@ -190,7 +193,7 @@ class KafkaSpout(RangeSpout):
     def translate(self, row: tuple[Any, ...]) -> Sequence[Any] | Routed | None:
         """Deserialize the key and the value, and call the translator (K7).
 
-        If any of these raises, the message becomes a dead letter.
+        If a deserializer or the translator raises an exception, the message becomes a dead letter.
         """
         topic, partition, offset, key, value, timestamp, headers = row
         config = self.config
@@ -210,7 +213,7 @@ class KafkaSpout(RangeSpout):
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """Return the lowest open offset of each partition. Warn if a partition has to wait because of it (W13)."""
+        """Return the lowest open offset of each partition. Warn if a partition has to wait because of its lowest offset (W13)."""
         self._asked += 1
         marks: dict[str, int] = {}
         position: Any

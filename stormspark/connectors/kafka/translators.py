@@ -1,4 +1,4 @@
-"""Translators: they turn a Kafka record into the values of a tuple (K7)."""
+"""Translators, which turn a Kafka record into the values of a tuple (K7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RecordTranslator(Protocol):
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
         """Return the values for the default stream, or a `Routed` for another stream.
 
-        For None the record is acked and nothing is emitted, unless `KafkaSpoutConfig.emit_null_tuples` is set.
+        If this returns None, the record is acked and nothing is emitted, unless `KafkaSpoutConfig.emit_null_tuples` is set.
         """
 
     def streams(self) -> Mapping[str, Fields]:
@@ -50,7 +50,7 @@ class DefaultRecordTranslator:
 class SimpleRecordTranslator:
     """A translator that calls ``function(record)``, which returns the values of ``fields`` for one stream.
 
-    The function may also return None, to skip the record, or a `Routed`, to name another stream. Such a stream must be in
+    The function may also return None, to skip the record, or a `Routed`, to name another stream. That stream must be in
     ``more_streams``, and has the same fields.
 
     >>> words = SimpleRecordTranslator(lambda record: (record.value, record.offset), ["word", "offset"])
@@ -145,7 +145,7 @@ def as_translator(
     fields: Fields | Iterable[str] | None = None,
     stream: str = DEFAULT_STREAM,
 ) -> RecordTranslator:
-    """Return a translator unchanged, or make one of a function and its fields.
+    """Return a translator unchanged, or make a translator from a function and its fields.
 
     Raises `InvalidTopologyError` for a function without fields.
     """
