@@ -17,7 +17,7 @@ from word_count import WORD
 
 
 def counted_by_topology(output: Path) -> Counter[str]:
-    """The counts that the tasks of the count bolt wrote. If two tasks counted the same word, the grouping is wrong."""
+    """Return the counts that the tasks of the count bolt wrote. If two tasks counted the same word, the grouping is wrong."""
     total: Counter[str] = Counter()
     for file in sorted(output.glob("task-*.json")):
         counts = json.loads(file.read_text())
@@ -28,7 +28,7 @@ def counted_by_topology(output: Path) -> Counter[str]:
 
 
 def counted_by_python(folder: Path | None) -> Counter[str]:
-    """The same count in three lines."""
+    """Return the same count in three lines."""
     total: Counter[str] = Counter()
     for _, line in lines(folder=folder):
         total.update(WORD.findall(line))
@@ -36,7 +36,7 @@ def counted_by_python(folder: Path | None) -> Counter[str]:
 
 
 def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
-    """One sentence for each word that two counts differ in."""
+    """Return one sentence for each word that two counts differ in."""
     return [
         f"{word!r}: the topology counted {ours[word]:,}, Python {theirs[word]:,}"
         for word in sorted(ours.keys() | theirs.keys())

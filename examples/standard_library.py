@@ -12,7 +12,7 @@ _LEFT_OUT = {"site-packages", "dist-packages"}
 
 
 def source_files(folder: str | Path | None = None) -> list[Path]:
-    """All Python files of the standard library, or of another folder, always in the same order."""
+    """Return all Python files of the standard library, or of another folder, always in the same order."""
     folder = Path(folder or sysconfig.get_paths()["stdlib"])
     return sorted(
         file for file in folder.rglob("*.py") if not _LEFT_OUT.intersection(file.relative_to(folder).parts)
@@ -20,7 +20,7 @@ def source_files(folder: str | Path | None = None) -> list[Path]:
 
 
 def lines(share: int = 0, of: int = 1, folder: str | Path | None = None) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers; each of ``of`` readers takes every ``of``-th line.
+    """Yield the lines that are not blank, with their numbers; each of ``of`` readers takes every ``of``-th line.
 
     >>> first, second = (next(lines(share, of=2)) for share in (0, 1))
     >>> first[0], second[0]

@@ -46,7 +46,7 @@ def only_answer(context: TopologyContext) -> list[int] | None:
 
 
 def keeps_answers(command: Sequence[str], folder: str) -> bool:
-    """Whether the command runs a Python script that imports the ``storm.py`` beside it, and this file is Storm's own."""
+    """Return whether the command runs a Python script that imports the ``storm.py`` beside it, and this file is Storm's own."""
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if "python" not in Path(command[0]).name or not script.endswith(".py"):
         return False

@@ -382,7 +382,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a child process has ended. This does not reap the child, so the child stays a zombie."""
+    """Return whether a child process has ended. This does not reap the child, so the child stays a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # this process ignores SIGCHLD, so the kernel has reaped the child

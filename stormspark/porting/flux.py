@@ -22,7 +22,7 @@ __all__ = ["is_flux", "read_flux"]
 
 
 def is_flux(text: str) -> bool:
-    r"""Whether a YAML text looks like a topology: it has a top-level key ``spouts``, ``bolts`` or ``topologySource``.
+    r"""Return whether a YAML text looks like a topology: it has a top-level key ``spouts``, ``bolts`` or ``topologySource``.
 
     >>> is_flux("name: a\nspouts:\n- id: s\n"), is_flux("services:\n  db: {}\n")
     (True, False)
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _registered_beside(project: PythonProject, path: Path) -> set[str]:
-    """The class names that the ``flux_classes.py`` beside the file registers, as far as they are literals."""
+    """Return the class names that the ``flux_classes.py`` beside the file registers, as far as they are literals."""
     beside = path.parent / CLASSES_FILE
     file = project.file(beside) if beside.is_file() else None
     return set(_registrations(file.tree)) if file is not None else set()

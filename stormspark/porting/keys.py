@@ -42,7 +42,7 @@ DIFFERENT_MEANING: Mapping[str, str] = {
 def about_settings(
     settings: list[Setting], *, strings: bool = False, of_heron: bool = False
 ) -> Iterator[Statement]:
-    """One statement per setting that is unknown or wrong, has no effect here, or has a different effect here.
+    """Yield one statement per setting that is unknown or wrong, has no effect here, or has a different effect here.
 
     With ``strings``, all values are strings, as in heronpy, so types are not checked. With ``of_heron``, any key may be set for
     one component.

@@ -175,7 +175,7 @@ def _is_class(topology: TopologyFound) -> bool:
 
 
 def _environment_of(file: Path) -> list[str]:
-    """The option ``--environment`` with the first environment, if the streamparse project has several; else no option."""
+    """Return the option ``--environment`` with the first environment, if the streamparse project has several; else no option."""
     config = next(
         (folder / "config.json" for folder in file.parents if (folder / "config.json").is_file()), None
     )
@@ -222,7 +222,7 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
 
 
 def _root_of(file: Path) -> Path:
-    """The folder that a file belongs to: the root of its Java packages, its streamparse project, or its own folder."""
+    """Return the folder that a file belongs to: the root of its Java packages, its streamparse project, or its own folder."""
     if file.suffix == ".java":
         try:
             package = re.search(
@@ -360,7 +360,7 @@ def _read_java(
 
 
 def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
-    """The files, except those with Storm's or Heron's own classes, whose behaviour is known."""
+    """Return the files, except those with Storm's or Heron's own classes, whose behaviour is known."""
     own = {
         one.package.removesuffix(".topology")
         for one in files
@@ -380,7 +380,7 @@ def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
 
 
 def _written(read: list[ReadTopology]) -> list[Skeleton]:
-    """One skeleton per topology that can have one, with the name of the class that builds it."""
+    """Return one skeleton per topology that can have one, with the name of the class that builds it."""
     written: list[Skeleton] = []
     taken: set[str] = set()
     for one in read:

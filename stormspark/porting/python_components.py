@@ -32,7 +32,7 @@ def streams_of(
     place: Place,
     names: dict[str, ast.expr] | None = None,
 ) -> tuple[StreamFound, ...] | None:
-    """The streams that ``outputs`` declares, by names of fields or by ``Stream``; None if it has anything but literals."""
+    """Return the streams that ``outputs`` declares, by names of fields or by ``Stream``; None if it has anything but literals."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
     if isinstance(node, ast.Name):

@@ -43,7 +43,7 @@ _TITLES: dict[Kind, str] = {
 
 
 def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
-    """One row of strings per topology, in the columns of `SUMMARY`. 3/4 means that three of four are known."""
+    """Yield one row of strings per topology, in the columns of `SUMMARY`. 3/4 means that three of four are known."""
     for one in findings.topologies:
         components = [component.resolved for component in one.components]
         inputs = [each.resolved for _, each in one.inputs]
@@ -61,12 +61,12 @@ def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
 
 
 def as_json(findings: Findings) -> str:
-    """All findings. A value that could not be made out is ``{"unresolved": "source text"}``."""
+    """Return all findings. A value that could not be made out is ``{"unresolved": "source text"}``."""
     return json.dumps(_plain(asdict(findings)), indent=2)
 
 
 def as_markdown(findings: Findings) -> str:
-    """The whole report."""
+    """Return the whole report."""
     return "\n".join(_lines(findings)) + "\n"
 
 

@@ -28,7 +28,7 @@ def read_inputs(
     ids: Mapping[str, str],
     names: dict[str, ast.expr],
 ) -> Iterator[InputFound]:
-    """The subscriptions in ``inputs``: a list or a dict of specs, of ``spec["stream"]`` and of GlobalStreamIds.
+    """Yield the subscriptions in ``inputs``: a list or a dict of specs, of ``spec["stream"]`` and of GlobalStreamIds.
 
     ``ids`` maps a name that stands for a spec to the id of its component.
     """
@@ -92,7 +92,7 @@ def _grouped(
 
 
 def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFile) -> tuple[int | None, str]:
-    """The number in ``par``, or None if it is unknown. A remark says if it is unknown or depends on the environment (A31)."""
+    """Return the number in ``par``, or None if it is unknown. A remark says if it is unknown or depends on the environment (A31)."""
     if node is None:
         return 1, ""
     value = project.value(node, file)
@@ -113,7 +113,7 @@ def settings_of(
     file: PythonFile,
     component: str = "",
 ) -> Iterator[Setting]:
-    """The settings in a ``config``."""
+    """Yield the settings in a ``config``."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return
     value = project.value(node, file)

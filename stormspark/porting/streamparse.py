@@ -20,7 +20,7 @@ _NO_CLASS = {"JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout"}
 
 
 def read_streamparse(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """The topologies in ``file``. The first has the file's name, and the others have the names of their classes (A37)."""
+    """Yield the topologies in ``file``. The first has the file's name, and the others have the names of their classes (A37)."""
     first = True
     for node in file.tree.body:
         if not isinstance(node, ast.ClassDef):

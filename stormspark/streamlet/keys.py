@@ -24,7 +24,7 @@ __all__ = ["ByFunction", "ByKey", "is_pair", "key_hash"]
 
 
 def is_pair(element: object) -> bool:
-    """Whether an element has a key and a value: two items in any iterable with a length, other than str and bytes.
+    """Return whether an element has a key and a value: two items in any iterable with a length, other than str and bytes.
 
     >>> is_pair(("word", 1)), is_pair(["word", 1]), is_pair("ab"), is_pair(("word", 1, 2))
     (True, True, False, False)

@@ -78,11 +78,11 @@ class AckTracker:
             return list(self._failed)
 
     def is_acked(self, message_id: Hashable) -> bool:
-        """Whether ``message_id`` was ever acked."""
+        """Return whether ``message_id`` was ever acked."""
         return message_id in self.acked
 
     def is_failed(self, message_id: Hashable) -> bool:
-        """Whether ``message_id`` ever failed."""
+        """Return whether ``message_id`` ever failed."""
         return message_id in self.failed
 
     @property

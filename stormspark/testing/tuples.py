@@ -48,7 +48,7 @@ test_tuple.__test__ = False  # type: ignore[attr-defined]
 
 
 def multiseteq(first: Iterable[Any], second: Iterable[Any]) -> bool:
-    """Whether both have the same elements equally often, in any order. The elements need not be hashable.
+    """Return whether both have the same elements equally often, in any order. The elements need not be hashable.
 
     >>> multiseteq([("a", 1), ("b", 2), ("a", 1)], [("b", 2), ("a", 1), ("a", 1)])
     True

@@ -47,7 +47,7 @@ class Coordinator(ABC, Generic[M]):
         """
 
     def is_ready(self) -> bool:
-        """Whether there is data for a new transaction. Called often, and before each new transaction."""
+        """Return whether there is data for a new transaction. Called often, and before each new transaction."""
         return True
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class PartitionedCoordinator(ABC):
         """Return the present number of partitions, which may grow from one transaction to the next."""
 
     def is_ready(self) -> bool:
-        """Whether a new transaction may begin."""
+        """Return whether a new transaction may begin."""
         return True
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to do
@@ -162,7 +162,7 @@ class OpaqueCoordinator:
     """Decides whether a new transaction may begin."""
 
     def is_ready(self) -> bool:
-        """Whether a new transaction may begin."""
+        """Return whether a new transaction may begin."""
         return True
 
     def close(self) -> None:

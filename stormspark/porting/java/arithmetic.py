@@ -26,7 +26,7 @@ class Char(str):
 
 
 def unescaped(literal: str) -> str:
-    r"""The text of a literal, with its escapes resolved.
+    r"""Return the text of a literal, with its escapes resolved.
 
     >>> unescaped(r"a\tb\u0041\101\0")
     'a\tbAA\x00'
@@ -42,7 +42,7 @@ def unescaped(literal: str) -> str:
 
 
 def text_of_block(literal: str) -> str:
-    r"""The text of a text block without its quotes: without the indentation that all its lines share.
+    r"""Return the text of a text block without its quotes: without the indentation that all its lines share.
 
     >>> text_of_block("\n    a\n      b \n    ")
     'a\n  b\n'
@@ -54,7 +54,7 @@ def text_of_block(literal: str) -> str:
 
 
 def calculated(operator: str, a: Any, b: Any) -> Any:
-    """The result of Java's operator; None if it is not known."""
+    """Return the result of Java's operator; None if it is not known."""
     if operator == "+" and (_is_string(a) or _is_string(b)):
         return _shown(a) + _shown(b)
     a, b = (ord(one) if isinstance(one, Char) else one for one in (a, b))
@@ -81,7 +81,7 @@ def calculated(operator: str, a: Any, b: Any) -> Any:
 
 
 def are_same(a: Value, b: Value) -> bool | None:
-    """The result of Java's ``==`` for plain values, and for an object and null; None if it is not certain."""
+    """Return the result of Java's ``==`` for plain values, and for an object and null; None if it is not certain."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Const) and one.value is None and not one.unless:
             if isinstance(other, Const):
@@ -99,7 +99,7 @@ def are_same(a: Value, b: Value) -> bool | None:
 
 
 def _is_given(value: Value) -> bool:
-    """Whether a library's static method returned the value. Such a value may be null."""
+    """Return whether a library's static method returned the value. Such a value may be null."""
     return isinstance(value, Instance) and value.simple_type[:1].islower()
 
 

@@ -58,7 +58,7 @@ class EmitFound:
     with_id: bool
 
     def described(self, style: str) -> str:
-        """The emit in words, for a class of this style.
+        """Return the emit in words, for a class of this style.
 
         >>> EmitFound(Place("A.java", 1), "errors", False, False, False).described("bolt")
         'emits on errors without an anchor'
@@ -150,7 +150,7 @@ def _read_method(facts: ClassFacts, method: JavaMethod, fields: dict[str, str]) 
 
 
 def _is_part(node: Node) -> bool:
-    """Whether an identifier is part of a field access. The field access is counted by itself."""
+    """Return whether an identifier is part of a field access. The field access is counted by itself."""
     return node.type == "identifier" and node.parent is not None and node.parent.type == "field_access"
 
 
@@ -171,7 +171,7 @@ def _is_collector(on: Node | None, typed: dict[str, str]) -> bool:
 
 
 def _type_of(node: Node | None, typed: dict[str, str]) -> str:
-    """The type of a simple expression, without its package; empty if it is not known."""
+    """Return the type of a simple expression, without its package; empty if it is not known."""
     if node is None:
         return ""
     if node.type == "parenthesized_expression":

@@ -59,7 +59,7 @@ _SETTERS: Final = {
 
 
 def storm_key(constant: str) -> str:
-    """The key that a constant of Storm's ``Config`` stands for.
+    """Return the key that a constant of Storm's ``Config`` stands for.
 
     >>> storm_key("TOPOLOGY_MESSAGE_TIMEOUT_SECS"), storm_key("TOPOLOGY_AUTO_CREDENTIALS")
     ('topology.message.timeout.secs', 'topology.auto-credentials')
@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """The keys and values that a setter of Java's Config sets. Most are found with the same setter of `stormspark.Config`."""
+    """Yield the keys and values that a setter of Java's Config sets. Most are found with the same setter of `stormspark.Config`."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return

@@ -63,23 +63,23 @@ class Library(Protocol):
     """The behaviour of library classes. Each method returns None if it does not know the class or the method."""
 
     def create(self, evaluation: Evaluation, made: Instance) -> Value | None:
-        """The value of ``new X(...)``, for a class that is not in the project."""
+        """Return the value of ``new X(...)``, for a class that is not in the project."""
 
     def call(
         self, evaluation: Evaluation, on: Value, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """The value of a method's call on an object."""
+        """Return the value of a method's call on an object."""
 
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """The value of a static method's call. ``owner`` is a class or ``super``, or empty if the code names none."""
+        """Return the value of a static method's call. ``owner`` is a class or ``super``, or empty if the code names none."""
 
     def constant(self, owner: str, name: str) -> Value | None:
-        """The value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
+        """Return the value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
 
     def inherited_field(self, evaluation: Evaluation, this: Instance, name: str) -> Value | None:
-        """The value of a field that a class of the project inherits from a library."""
+        """Return the value of a field that a class of the project inherits from a library."""
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
         """Record that a method received ``value`` and can't be followed."""
@@ -112,7 +112,7 @@ class Evaluation:
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """The current branches and loops that are inside the given ones; all of them if the walk has left the given ones."""
+        """Return the current branches and loops that are inside the given ones; all of them if the walk has left the given ones."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
@@ -159,7 +159,7 @@ class Evaluation:
     def method_of(
         self, java_class: JavaClass, name: str, arguments: list[Value] | int | None
     ) -> JavaMethod | None:
-        """The method of this name that fits the arguments, in the class or in a class of the project that it extends."""
+        """Return the method of this name that fits the arguments, in the class or in a class of the project that it extends."""
         for one in self.sources.ancestors(java_class):
             if found := fitting(one.methods.get(name, []), arguments):
                 return found
@@ -346,7 +346,7 @@ class Evaluation:
     # -- expressions -----------------------------------------------------------------------------------------
 
     def _value(self, node: Node, scope: _Scope, wanted: str = "") -> Value:
-        """The value of an expression. ``wanted`` is the declared type of the variable or field that receives it."""
+        """Return the value of an expression. ``wanted`` is the declared type of the variable or field that receives it."""
         if handler := _EXPRESSIONS.get(node.type):
             return handler(self, node, scope)
         if node.type == "array_initializer":
@@ -364,7 +364,7 @@ class Evaluation:
         return self._field(name, scope) or _unknown(node)
 
     def _field(self, name: str, scope: _Scope) -> Value | None:
-        """The value of a field by its simple name: one of this object, of an enclosing class, an inherited or an imported one."""
+        """Return the value of a field by its simple name: one of this object, of an enclosing class, an inherited or an imported one."""
         if scope.this is not None and name in scope.this.fields:
             return scope.this.fields[name]
         around: JavaClass | None = scope.owner
@@ -391,7 +391,7 @@ class Evaluation:
         return None
 
     def constant_of(self, java_class: JavaClass, name: str) -> Value | None:
-        """The value of a static field, in the class or in a class or interface above it."""
+        """Return the value of a static field, in the class or in a class or interface above it."""
         seen: set[JavaClass] = set()
         waiting = [java_class]
         while waiting:
@@ -621,7 +621,7 @@ class Evaluation:
         held[name] = self._either(held.get(name), value, since)
 
     def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:
-        """The class of the static field ``name``; None if ``name`` is no static field."""
+        """Return the class of the static field ``name``; None if ``name`` is no static field."""
         if on is not None and on.type != "this":
             around = None if self._is_variable(on, scope) else self.sources.find(text_of(on), scope.owner)
         else:
@@ -634,7 +634,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """A variable's value after an assignment. An assignment in a branch or loop inside ``since`` may not happen."""
+        """Return a variable's value after an assignment. An assignment in a branch or loop inside ``since`` may not happen."""
         conditions = self.since(since)
         if not conditions:
             return new
@@ -749,7 +749,7 @@ def _unknown(node: Node) -> Unknown:
 
 
 def _one_of(returned: list[Value], name: str) -> Value:
-    """The value of a method with several returns: the first one that is known, but null only if there is no other."""
+    """Return the value of a method with several returns: the first one that is known, but null only if there is no other."""
     known = [one for one in returned if not isinstance(one, Unknown)]
     objects = [one for one in known if not (isinstance(one, Const) and one.value is None)]
     if not known:
@@ -761,7 +761,7 @@ def _one_of(returned: list[Value], name: str) -> Value:
 
 
 def _explicit_call(constructor: JavaMethod | None) -> Node | None:
-    """The call of ``this(...)`` or ``super(...)`` at the beginning of a constructor."""
+    """Return the call of ``this(...)`` or ``super(...)`` at the beginning of a constructor."""
     if constructor is None or constructor.body is None:
         return None
     return next(
@@ -777,7 +777,7 @@ def _is_fluent(value: Instance, method: JavaMethod) -> bool:
 
 
 def _assigned_in(node: Node | None) -> set[str]:
-    """The variables and fields that the code assigns to."""
+    """Return the variables and fields that the code assigns to."""
     if node is None:
         return set()
     found = set()

@@ -81,7 +81,7 @@ class _Walk:
 
 
 def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
-    """An object of the class, made with unknown arguments."""
+    """Return an object of the class, made with unknown arguments."""
     parameters = java_class.constructors[0].parameters if java_class.constructors else ()
     return evaluation.create(
         java_class, [Unknown(one.name, one.type) for one in parameters], java_class.place
@@ -89,7 +89,7 @@ def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
 
 
 def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
-    """An object to call the method on; None for a static method."""
+    """Return an object to call the method on; None for a static method."""
     return None if method.static else _made(evaluation, method.owner)
 
 

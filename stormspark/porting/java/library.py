@@ -211,7 +211,7 @@ class Drafts:
         return self._submitted(name, arguments, place)
 
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
-        """The value of a key in a map, or else the default. ``arguments`` are the key and the default."""
+        """Return the value of a key in a map, or else the default. ``arguments`` are the key and the default."""
         key, otherwise = arguments
         known = text(key)
         for pair in reversed(pairs.pairs if isinstance(pairs, Pairs) else []):
@@ -465,7 +465,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
 
 
 def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
-    """The name and the fields of the grouping that an expression makes: ``Grouping.shuffle(new NullStruct())``."""
+    """Return the name and the fields of the grouping that an expression makes: ``Grouping.shuffle(new NullStruct())``."""
     kind = made.simple_type if isinstance(made, Instance) else ""
     known = {"shuffle", "all", "none", "direct", "fields"}
     if kind in known and isinstance(made, Instance):
@@ -520,7 +520,7 @@ def _converted(name: str, arguments: list[Value]) -> Value:
 
 
 def _described(value: Value | None) -> str:
-    """The value as a statement of the report shows it, close to its source text."""
+    """Return the value as a statement of the report shows it, close to its source text."""
     match value:
         case Unknown() | Name():
             return value.text

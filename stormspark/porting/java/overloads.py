@@ -26,7 +26,7 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes these arguments.
+    """Return the method that takes these arguments.
 
     If ``arguments`` is only their number, return the first method that takes that many. If it is None, return the first method.
 

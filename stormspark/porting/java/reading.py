@@ -102,7 +102,7 @@ class ReadTopology:
 
 
 def read_topologies(sources: JavaSources) -> list[ReadTopology]:
-    """All topologies that the sources build, sorted by their places."""
+    """Return all topologies that the sources build, sorted by their places."""
     drafts = Drafts()
     evaluation = Evaluation(sources, drafts)
     follow(sources, evaluation, drafts)
@@ -507,7 +507,7 @@ class _Reader:
 
 
 def shell_command(read: ReadComponent) -> list[str]:
-    """The command of a shell component's child; empty if a word of it is not known."""
+    """Return the command of a shell component's child; empty if a word of it is not known."""
     if read.instance is None:
         return []
     given = read.instance.base_arguments or read.instance.arguments
@@ -573,7 +573,7 @@ def _read_streams(sources: JavaSources, found: list[Streams]) -> ReadTopology:
 
 
 def _owner(sources: JavaSources, place: Place) -> JavaClass | None:
-    """The outermost class around a place, else the first class of the file."""
+    """Return the outermost class around a place, else the first class of the file."""
     around = [one for file in sources.files if file.path == place.file for one in file.classes]
     inside = [one for one in around if one.node.start_point[0] < place.line <= one.node.end_point[0] + 1]
     return next(iter(inside or around), None)
@@ -596,7 +596,7 @@ def _type_name(value: Value | None) -> str:
 
 
 def kebab(name: str) -> str:
-    """The name of a topology, from the name of a class.
+    """Return the name of a topology, from the name of a class.
 
     >>> kebab("RollingTopWords"), kebab("DRPCWordCount")
     ('rolling-top-words', 'drpc-word-count')
@@ -605,7 +605,7 @@ def kebab(name: str) -> str:
 
 
 def unreadable(sources: JavaSources) -> Iterator[Statement]:
-    """One statement per syntax error that the parser found."""
+    """Yield one statement per syntax error that the parser found."""
     for file in sources.files:
         for place, what in file.errors:
             yield Statement(

@@ -31,7 +31,7 @@ _STATE: Final = {
 
 
 def class_summary(facts: ClassFacts, instance: Instance | None) -> tuple[str, ...]:
-    """A summary of a component's class: the class that it extends, then its emits, acks, state and windows with their lines."""
+    """Return a summary of a component's class: the class that it extends, then its emits, acks, state and windows with their lines."""
     style = facts.base.style if facts.base else ""
     actions: dict[str, list[Place]] = {}
     for emit in facts.emits:
@@ -163,7 +163,7 @@ def report_what_does_not_fit(topology: TopologyFound) -> None:
 
 
 def described(value: Value | None) -> str:
-    """The value as a statement of the report shows it, close to its source text."""
+    """Return the value as a statement of the report shows it, close to its source text."""
     match value:
         case Unknown():
             return value.text

@@ -98,7 +98,7 @@ _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
 
 def skeleton(read: ReadTopology) -> str:
-    """The text of the Python file."""
+    """Return the text of the Python file."""
     return _Skeleton(read).text()
 
 
@@ -255,7 +255,7 @@ class _Skeleton:
     # -- objects ---------------------------------------------------------------------------------------------
 
     def _object(self, one: ReadComponent) -> str:
-        """The expression that makes the component."""
+        """Return the expression that makes the component."""
         component = one.draft.component
         if isinstance(component, Function):
             return self._function(one, component)
@@ -295,7 +295,7 @@ class _Skeleton:
         return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
 
     def _stock(self, one: ReadComponent) -> str | None:
-        """The expression that makes a stock component; None if it has no counterpart here, or if too little is known."""
+        """Return the expression that makes a stock component; None if it has no counterpart here, or if too little is known."""
         assert one.stock is not None
         instance = one.instance
         assert instance is not None
@@ -392,7 +392,7 @@ class _Skeleton:
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """The streams that a component declares. Unknown streams are taken from the subscriptions to it."""
+        """Return the streams that a component declares. Unknown streams are taken from the subscriptions to it."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
@@ -432,7 +432,7 @@ class _Skeleton:
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
-        """The parameters of the longest constructor that the topology uses.
+        """Return the parameters of the longest constructor that the topology uses.
 
         A parameter has a default if a shorter constructor that the topology uses lacks it.
         """
@@ -460,7 +460,7 @@ class _Skeleton:
         return ", ".join(map(self._argument, self._passed(one)))
 
     def _passed(self, one: ReadComponent) -> Sequence[Value]:
-        """The arguments that the component's class gets in the skeleton."""
+        """Return the arguments that the component's class gets in the skeleton."""
         instance = one.instance
         if instance is None or instance.java_class is None:
             return ()

@@ -41,7 +41,7 @@ _CLASSES = {
 
 
 def java_parser() -> Parser:
-    """A parser of Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
+    """Return a parser of Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
     try:
         import tree_sitter_java
         from tree_sitter import Language, Parser
@@ -132,22 +132,22 @@ class JavaFile:
     errors: list[tuple[Place, str]] = field(default_factory=list)
 
     def place(self, node: Node) -> Place:
-        """The line where a node begins."""
+        """Return the line where a node begins."""
         return Place(self.path, line_of(node))
 
 
 def text_of(node: Node | None) -> str:
-    """The source text of a node; empty without a node."""
+    """Return the source text of a node; empty without a node."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def line_of(node: Node) -> int:
-    """The line where a node begins, counted from 1."""
+    """Return the line where a node begins, counted from 1."""
     return node.start_point[0] + 1
 
 
 def descendants(node: Node, *types: str) -> Iterator[Node]:
-    """The nodes of these types in ``node``, itself included, in the order of the text."""
+    """Yield the nodes of these types in ``node``, itself included, in the order of the text."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -157,13 +157,13 @@ def descendants(node: Node, *types: str) -> Iterator[Node]:
 
 
 def arguments_of(node: Node) -> list[Node]:
-    """The arguments of a call, of ``new``, or of ``this(...)`` and ``super(...)``, without comments."""
+    """Return the arguments of a call, of ``new``, or of ``this(...)`` and ``super(...)``, without comments."""
     arguments = node.child_by_field_name("arguments")
     return [] if arguments is None else [one for one in arguments.named_children if "comment" not in one.type]
 
 
 def type_name(node: Node | None) -> str:
-    """The type in the source, without type arguments: ``Map.Entry``, ``int[]``."""
+    """Return the type in the source, without type arguments: ``Map.Entry``, ``int[]``."""
     if node is None:
         return ""
     if node.type == "generic_type":
@@ -238,7 +238,7 @@ def _add_classes(file: JavaFile, node: Node, outer: JavaClass | None) -> None:
 
 
 def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass:
-    """The class of a declaration, with the classes inside it."""
+    """Return the class of a declaration, with the classes inside it."""
     superclass = node.child_by_field_name("superclass")
     interfaces = node.child_by_field_name("interfaces") or next(
         (one for one in node.named_children if one.type == "extends_interfaces"), None
@@ -337,7 +337,7 @@ class JavaSources:
             self._by_full_name.setdefault(java_class.qualified, java_class)
 
     def classes(self) -> Iterator[JavaClass]:
-        """All named classes, outer classes first."""
+        """Yield all named classes, outer classes first."""
         waiting = [one for file in self.files for one in file.classes]
         while waiting:
             one = waiting.pop(0)
@@ -345,7 +345,7 @@ class JavaSources:
             waiting.extend(one.inner.values())
 
     def find(self, name: str, where: JavaClass | JavaFile) -> JavaClass | None:
-        """The project's class that ``name`` stands for in ``where``; None if the project has no such class."""
+        """Return the project's class that ``name`` stands for in ``where``; None if the project has no such class."""
         if not name:
             return None
         head, _, rest = name.partition(".")
@@ -359,7 +359,7 @@ class JavaSources:
         return found
 
     def full_name(self, name: str, where: JavaClass | JavaFile) -> str:
-        """The name with its package, if the class is in the project or is imported by name; else the name."""
+        """Return the name with its package, if the class is in the project or is imported by name; else the name."""
         if found := self.find(name, where):
             return found.qualified
         file = where.file if isinstance(where, JavaClass) else where
@@ -367,7 +367,7 @@ class JavaSources:
         return file.imports[head] + dot + rest if head in file.imports else name
 
     def ancestors(self, java_class: JavaClass) -> Iterator[JavaClass]:
-        """The class, then the classes of the project that it extends, nearest first."""
+        """Yield the class, then the classes of the project that it extends, nearest first."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """The simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
+        """Return the simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):
@@ -418,7 +418,7 @@ class JavaSources:
         return None
 
     def _inner(self, java_class: JavaClass, name: str) -> JavaClass | None:
-        """The inner class with this name, of ``java_class`` or of a class that it extends."""
+        """Return the inner class with this name, of ``java_class`` or of a class that it extends."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:

@@ -92,7 +92,7 @@ BASES: Final[dict[str, Base]] = {
 
 
 def base_of(types: Iterable[str]) -> Base | None:
-    """The base class here, from the names of the classes and interfaces that a class extends. The first known name counts.
+    """Return the base class here, from the names of the classes and interfaces that a class extends. The first known name counts.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
@@ -120,7 +120,7 @@ def _unknown(made: Instance) -> None:
 
 
 def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
-    """The streams of a component whose fields are one of the constructor's arguments."""
+    """Return the streams of a component whose fields are one of the constructor's arguments."""
 
     def streams(made: Instance) -> _Streams | None:
         names = field_names(made.arguments[position]) if len(made.arguments) > position else None
@@ -130,7 +130,7 @@ def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
 
 
 def _shell_fields(made: Instance) -> _Streams | None:
-    """The streams that ``new FluxShellBolt(command, fields)`` and later calls on this object declare."""
+    """Return the streams that ``new FluxShellBolt(command, fields)`` and later calls on this object declare."""
     streams: _Streams = {}
     if len(made.arguments) == 2:
         names = field_names(made.arguments[1])
@@ -163,7 +163,7 @@ def _kafka_streams(made: Instance) -> _Streams | None:
 
 
 def translated_streams(call: Call) -> _Streams | None:
-    """The streams of ``setRecordTranslator(...)``, whose argument is a function with its fields, or a translator object."""
+    """Return the streams of ``setRecordTranslator(...)``, whose argument is a function with its fields, or a translator object."""
     given: list[tuple[Value, ...]] = [call.arguments]
     first = call.arguments[0] if call.arguments else None
     if len(call.arguments) == 1 and isinstance(first, Instance):
@@ -225,5 +225,5 @@ STOCK: Final[dict[str, Stock]] = {
 
 
 def stock_of(made: Instance) -> Stock | None:
-    """The stock component that ``made`` is an instance of; None if ``made`` is any other object."""
+    """Return the stock component that ``made`` is an instance of; None if ``made`` is any other object."""
     return STOCK.get(made.simple_type) if made.java_class is None else None

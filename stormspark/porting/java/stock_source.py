@@ -47,7 +47,7 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """A KafkaSpout with the known part of its configuration; None if the spout needs a class of its own instead."""
+    """Return a KafkaSpout with the known part of its configuration; None if the spout needs a class of its own instead."""
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
@@ -78,7 +78,7 @@ def _kafka_options(calls: list[Call]) -> Iterator[str]:
 
 
 def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
-    """A KafkaBolt with its topic, its producer's properties and its mapper, if they are known."""
+    """Return a KafkaBolt with its topic, its producer's properties and its mapper, if they are known."""
     line = f"{use(ours)}()"
     for call in instance.calls:
         first = call.arguments[0] if call.arguments else None
@@ -110,7 +110,7 @@ def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
 
 
 def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> Iterator[str]:
-    """The calls that set the window: ``.with_window(...)``. An unknown window gets length 1, so that a plan is possible."""
+    """Yield the calls that set the window: ``.with_window(...)``. An unknown window gets length 1, so that a plan is possible."""
     long = False
     for call in instance.calls if instance else ():
         if call.name not in _WINDOW_CALLS:

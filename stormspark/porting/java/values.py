@@ -138,19 +138,19 @@ class Pairs(Value):
 
 
 def text(value: Value | None) -> str | None:
-    """The string, if the value is a known string; else None."""
+    """Return the string, if the value is a known string; else None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
 def integer(value: Value | None) -> int | None:
-    """The integer, if the value is a known integer; else None."""
+    """Return the integer, if the value is a known integer; else None."""
     if isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool):
         return value.value
     return None
 
 
 def field_names(value: Value | None) -> tuple[str, ...] | None:
-    """The names in ``new Fields(...)``, or in a list or an array of strings; None if one of them is not known."""
+    """Return the names in ``new Fields(...)``, or in a list or an array of strings; None if one of them is not known."""
     if isinstance(value, Instance) and value.simple_type == "Fields":
         inner = value.arguments
         if len(inner) == 1 and text(inner[0]) is None:
@@ -165,7 +165,7 @@ def field_names(value: Value | None) -> tuple[str, ...] | None:
 
 
 def made_by(value: Instance) -> str:
-    """The expression that makes the object: the call of a constructor or of a static method.
+    """Return the expression that makes the object: the call of a constructor or of a static method.
 
     >>> made_by(Instance("Split", (), Place("A.java", 1))), made_by(Instance("Reader.getInt", (), Place("A.java", 1)))
     ('new Split(...)', 'Reader.getInt(...)')
@@ -175,7 +175,7 @@ def made_by(value: Instance) -> str:
 
 
 def plain(value: Value) -> Any:
-    """The value as a Python object, or an `Unresolved` if it is not known."""
+    """Return the value as a Python object, or an `Unresolved` if it is not known."""
     match value:
         case Const():
             return value.value
