@@ -68,7 +68,7 @@ class List(list[Any]):
     """A list with Java's methods."""
 
     def __init__(self, items: list[Any] | int = 0) -> None:
-        super().__init__(() if isinstance(items, int) else items)  # in Java, a number would be the list's capacity
+        super().__init__(() if isinstance(items, int) else items)  # Java takes a number as the capacity
 
     def add(self, item: Any) -> None:
         """Append one item."""

@@ -1,4 +1,4 @@
-"""Lists the stand-ins for Storm's and Java's classes (K23). It has only their names, so no stand-in is imported before its use."""
+"""Lists the stand-ins for Storm's and Java's classes (K23). It has only names, so no stand-in is imported before its use."""
 
 from __future__ import annotations
 

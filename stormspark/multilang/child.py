@@ -1,8 +1,8 @@
 """One child process: its pipes, its signs of life, and its end.
 
 The task's own thread writes to the child and reads from it. There is no thread between a child and its task, because passing each
-message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take stay
-in a buffer until the child reads more of its input. So the worker and the child can't block each other.
+message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take
+stay in a buffer until the child reads more of its input. So the worker and the child can't block each other.
 
 Each child has one **attendant** thread. It does everything that must not wait for the task. The attendant reads the child's
 stderr, so that the child never blocks on its output. It asks for signs of life, and kills a child that gives none. It notices

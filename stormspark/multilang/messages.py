@@ -3,8 +3,8 @@
 Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, are
 written without it. msgspec reads the most frequent messages of a bolt's child. It makes an object of each message, and checks the
 types. Python's own JSON decoder, which has better errors, reads everything that msgspec rejects. So the result is always the
-result of Python's decoder, and tests check this. The library orjson is not used, because it silently turns integers beyond 64 bits
-into floats, and NaN into null.
+result of Python's decoder, and tests check this. The library orjson is not used, because it silently turns integers beyond 64
+bits into floats, and NaN into null.
 """
 
 from __future__ import annotations

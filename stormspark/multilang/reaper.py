@@ -4,9 +4,9 @@ Each child has a session of its own, so that it can be killed together with all 
 is killed can't kill others. The kernel's parent-death signal does not help. It reaches only the child, and not the processes that
 the child has forked. And the kernel sends it as soon as the *thread* that started the child ends.
 
-So there is a watchman. It is a small shell process, whose standard input is a pipe that only this process holds. The reaper writes
-the id of each session to the pipe. When this process ends, the pipe ends too. Then the watchman kills all processes that still run
-in these sessions. A watchman needs a megabyte of memory.
+So there is a watchman. It is a small shell process, whose standard input is a pipe that only this process holds. The reaper
+writes the id of each session to the pipe. When this process ends, the pipe ends too. Then the watchman kills all processes that
+still run in these sessions. A watchman needs a megabyte of memory.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class _BoltConversation(Conversation):
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
-        while len(self.before_it) >= self._most:  # the worker checks `room`, but other callers may have to wait
+        while len(self.before_it) >= self._most:  # the worker checks `room` before; others wait
             self.child.flush()
             self.child.wait(0.01)
             self.take_in()

@@ -97,8 +97,8 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
     """Return the engine's settings: the settings in ``config``, and other settings that follow from them.
 
-    Heron writes numbers and booleans as strings, so these are converted (A44). ``held_secs`` is the longest time for which windows
-    keep an element. The message timeout must be longer than this time (C27).
+    Heron writes numbers and booleans as strings, so these are converted (A44). ``held_secs`` is the longest time for which
+    windows keep an element. The message timeout must be longer than this time (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}

@@ -1,7 +1,7 @@
 """Recognises pairs of a key and a value, and chooses a key's partition (G24).
 
-Heron uses Python's own ``hash``, which by default differs for strings from process to process. `key_hash` gives the same result in
-every process. As with ``hash``, equal keys have equal hashes. As in a dict, 1, 1.0 and True are the same key.
+Heron uses Python's own ``hash``, which by default differs for strings from process to process. `key_hash` gives the same result
+in every process. As with ``hash``, equal keys have equal hashes. As in a dict, 1, 1.0 and True are the same key.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Build the topology and pass it to the command that is loading this file.
 
-        Raises `InvalidTopologyError` if an argument has another type, or if no command is loading the file. Also raises the errors
-        of `Builder.build`.
+        Raises `InvalidTopologyError` if an argument has another type, or if no command is loading the file. Also raises the
+        errors of `Builder.build`.
         """
         for value, wanted, argument in (
             (name, str, "name"),

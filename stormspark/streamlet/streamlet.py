@@ -46,10 +46,10 @@ __all__ = ["Streamlet"]
 class Streamlet:
     """A stream of elements. Elements may be any objects that can be pickled.
 
-    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each streamlet is a stage
-    of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called. By default its name
-    begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change these. Functions may be
-    lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
+    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each streamlet is a
+    stage of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called. By default
+    its name begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change these. Functions
+    may be lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -257,9 +257,9 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet with pairs (`KeyedWindow`, ``join_function(left value, right value)``).
 
-        This streamlet is the left side, and ``join_streamlet`` is the right side. Elements of both sides must be pairs of a key and
-        a value. There is one result for each two pairs, one from the left and one from the right, that have the same key and are in
-        the same window.
+        This streamlet is the left side, and ``join_streamlet`` is the right side. Elements of both sides must be pairs of a key
+        and a value. There is one result for each two pairs, one from the left and one from the right, that have the same key and
+        are in the same window.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 

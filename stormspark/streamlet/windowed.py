@@ -5,8 +5,8 @@ bolt, decides which elements a window has. With ATLEAST_ONCE, elements are acked
 are anchored to all elements of the window. So no element is lost when a worker dies. With EFFECTIVELY_ONCE, batches are
 transactions, and the elements in the windows are the task's state.
 
-In Heron's Python, an element stays in a window of n seconds for n + 1 seconds, so tumbling windows overlap. In stormspark, tumbling
-windows do not overlap.
+In Heron's Python, an element stays in a window of n seconds for n + 1 seconds, so tumbling windows overlap. In stormspark,
+tumbling windows do not overlap.
 """
 
 from __future__ import annotations
@@ -199,7 +199,8 @@ def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
 def _seconds(start_ms: int | None, end_ms: int) -> Window:
     """Return the time of a window.
 
-    The end that the engine gives is a millisecond before the window fires, because more elements may arrive in the millisecond of firing.
+    The end that the engine gives is a millisecond before the window fires, because more elements may arrive in the millisecond of
+    firing.
     """
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)

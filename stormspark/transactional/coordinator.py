@@ -66,7 +66,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._coordinator = self._spout.get_coordinator(conf, context)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Allow one transaction. If an earlier attempt has announced metadata, the transaction begins whatever `is_ready` says."""
+        """Allow one transaction. If an earlier attempt has announced metadata, the transaction must begin in this batch."""
         self._attempt, self._announced, self._emitted = attempt, announced, None
 
     @property

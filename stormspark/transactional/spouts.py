@@ -41,9 +41,9 @@ class Coordinator(ABC, Generic[M]):
     def initialize_transaction(self, txid: int, previous: M | None) -> M:
         """Return the metadata of transaction ``txid``, from which the emitters make the transaction's tuples.
 
-        ``previous`` is the metadata of the previous transaction; for the first transaction it is None. This method is called again
-        for the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no transaction
-        can begin now. Metadata can be any object that can be pickled.
+        ``previous`` is the metadata of the previous transaction; for the first transaction it is None. This method is called
+        again for the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no
+        transaction can begin now. Metadata can be any object that can be pickled.
         """
 
     def is_ready(self) -> bool:

@@ -50,8 +50,8 @@ class Surroundings:
 class Component:
     """A spout or a bolt of pystorm. The task makes the object. Only its class is pickled.
 
-    The constructor's arguments are pystorm's. They have no effect, because stormspark needs no pipe to another process. An unknown
-    ``serializer`` is an error.
+    The constructor's arguments are pystorm's. They have no effect, because stormspark needs no pipe to another process. An
+    unknown ``serializer`` is an error.
     """
 
     #: Whether an exception ends this instance, so that its task starts again with a new one (C14).

@@ -77,7 +77,7 @@ class Passage(Executor):
         self._looks = True
 
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
-        """Prepare for tuples. For a source, ``source_of`` returns the type of its values, and whether other tasks get them too."""
+        """Prepare for tuples. ``source_of`` returns the type of a source's values, and whether other tasks get the values too."""
         self._source_of = source_of
         self._looks = not self._bolt._notifies_of_switches()
         self.turned()

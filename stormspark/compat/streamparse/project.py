@@ -27,8 +27,8 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     ``config.json`` is looked for in the file's folder and above it. Three folders are added to the module path of this process
     and of workers: the folder of ``config.json``, the folder ``src`` in it, and the folder ``src`` beside the file's folder.
 
-    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line. If a
-    module is missing, the message also has the requirements file that names the module. Raises `InvalidTopologyError` for a
+    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line. If
+    a module is missing, the message also has the requirements file that names the module. Raises `InvalidTopologyError` for a
     topology that can't run.
     """
     file = Path(file)

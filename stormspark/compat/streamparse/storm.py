@@ -58,7 +58,10 @@ class JavaSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaSpoutSpec:
-        """Return a spec for a Java class (by its name) or a serialized object. stormspark runs it if a Python class replaces it."""
+        """Return a spec for a Java class, given by its name, or for a serialized object.
+
+        stormspark can run the component if it has a Python class for the name.
+        """
         return JavaSpoutSpec(
             cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
         )
@@ -79,7 +82,10 @@ class JavaBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaBoltSpec:
-        """Return a spec for a Java class (by its name) or a serialized object. stormspark runs it if a Python class replaces it."""
+        """Return a spec for a Java class, given by its name, or for a serialized object.
+
+        stormspark can run the component if it has a Python class for the name.
+        """
         return JavaBoltSpec(
             cls,
             name,

@@ -1,6 +1,6 @@
-"""Java files, parsed by tree-sitter: classes with their methods and fields, and the meaning of names.
+"""Parses Java files with tree-sitter. Finds their classes, methods and fields, and the meaning of names.
 
-A file with syntax errors is read too. The errors are recorded with their lines, and the rest of the file is available.
+A file with syntax errors is read too. Its errors are recorded with their lines, and the rest of the file is available.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLASSES = {
 
 
 def java_parser() -> Parser:
-    """Return a parser of Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
+    """Return a parser for Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
     try:
         import tree_sitter_java
         from tree_sitter import Language, Parser
@@ -53,7 +53,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. ``type`` has no type arguments. With ``rest`` it takes all further arguments: ``int... n``."""
+    """A parameter of a method. ``type`` has no type arguments. With ``rest``, it takes all further arguments, as ``int... n``."""
 
     type: str
     name: str
@@ -74,7 +74,7 @@ class JavaMethod:
 
     @property
     def place(self) -> Place:
-        """The line of its name. Annotations may stand on lines before it."""
+        """The line of the method's name. Annotations may be on lines before it."""
         name = self.node.child_by_field_name("name")
         return self.owner.file.place(name or self.node)
 
@@ -113,7 +113,7 @@ class JavaClass:
 
     @property
     def qualified(self) -> str:
-        """The name with its package and the classes around it."""
+        """The class's name, with its package and the names of the classes around it."""
         around = self.outer.qualified if self.outer else self.file.package
         return f"{around}.{self.name}" if around else self.name
 
@@ -137,7 +137,7 @@ class JavaFile:
 
 
 def text_of(node: Node | None) -> str:
-    """Return the source text of a node; empty without a node."""
+    """Return the source text of a node; empty if ``node`` is None."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
@@ -147,7 +147,7 @@ def line_of(node: Node) -> int:
 
 
 def descendants(node: Node, *types: str) -> Iterator[Node]:
-    """Yield the nodes of these types in ``node``, itself included, in the order of the text."""
+    """Yield the nodes of these types in ``node``, including ``node`` itself, in the order of the text."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -163,7 +163,7 @@ def arguments_of(node: Node) -> list[Node]:
 
 
 def type_name(node: Node | None) -> str:
-    """Return the type in the source, without type arguments: ``Map.Entry``, ``int[]``."""
+    """Return a type as the source names it, but without type arguments: ``Map.Entry``, ``int[]``."""
     if node is None:
         return ""
     if node.type == "generic_type":
@@ -196,7 +196,7 @@ def parse_file(parser: Parser, path: Path, shown: str) -> JavaFile:
 
 
 def _errors(root: Node, file: JavaFile) -> Iterator[tuple[Place, str]]:
-    """Up to three syntax errors, each with its place. Errors inside an error are left out."""
+    """Yield up to three syntax errors, each with its place. Errors inside of another error are left out."""
     waiting, count = [root], 0
     while waiting and count < 3:
         node = waiting.pop()
@@ -238,7 +238,7 @@ def _add_classes(file: JavaFile, node: Node, outer: JavaClass | None) -> None:
 
 
 def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass:
-    """Return the class of a declaration, with the classes inside it."""
+    """Read the declaration of a class, with the classes inside of it."""
     superclass = node.child_by_field_name("superclass")
     interfaces = node.child_by_field_name("interfaces") or next(
         (one for one in node.named_children if one.type == "extends_interfaces"), None
@@ -326,7 +326,7 @@ def _has_modifier(node: Node, word: str) -> bool:
 
 
 class JavaSources:
-    """All files of a project. Finds the class that a name stands for."""
+    """The Java files of a project. This class finds the class that a name stands for."""
 
     def __init__(self, files: list[JavaFile]) -> None:
         self.files = files
@@ -345,7 +345,7 @@ class JavaSources:
             waiting.extend(one.inner.values())
 
     def find(self, name: str, where: JavaClass | JavaFile) -> JavaClass | None:
-        """Return the project's class that ``name`` stands for in ``where``; None if the project has no such class."""
+        """Return the project's class that the name means inside of ``where``. Returns None if the project has no such class."""
         if not name:
             return None
         head, _, rest = name.partition(".")
@@ -359,7 +359,7 @@ class JavaSources:
         return found
 
     def full_name(self, name: str, where: JavaClass | JavaFile) -> str:
-        """Return the name with its package, if the class is in the project or is imported by name; else the name."""
+        """Return the name with its package if the class is in the project or is imported by name. Otherwise return the name."""
         if found := self.find(name, where):
             return found.qualified
         file = where.file if isinstance(where, JavaClass) else where
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Return the simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
+        """Return the simple names of the library classes that the class extends (nearest first), then of its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):
@@ -425,7 +425,8 @@ class JavaSources:
             if name in one.inner:
                 return one.inner[name]
             seen.add(one)
-            # Don't use `find`: it would not end if a class extends a class that is named like one of its own inner classes.
+            # Don't use `find` for the base class. If the base class has the name of an inner class of `one`, `find` would not
+            # end.
             head = one.superclass.partition(".")[0]
             one = (
                 next((c for c in one.file.classes if c.name == head), None)
