@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """Yield the keys and values that a setter of Java's Config sets. Most keys are found with the setter of `stormspark.Config`."""
+    """Yield the keys and values that a setter of Java's Config sets. `stormspark.Config` has most of these setters."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return
