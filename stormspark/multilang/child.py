@@ -9,8 +9,8 @@ stderr, so that the child never blocks on its output. It asks for signs of life,
 the child's end. Then it kills all processes that the child has forked, even if they hold the pipes open.
 
 There are three signs of life (I13, W9): the worker has read a message of the child, a message waits to be read, or the child
-has read some of its input. So a child with much unread input counts as alive, and so does a child whose messages the worker does
-not read. Only a child that owes an answer can be stuck.
+has read some of its input. So a child that works through a long queue counts as alive, and so does a child whose messages the
+worker has not read yet. Only a child that owes an answer can be stuck.
 """
 
 from __future__ import annotations

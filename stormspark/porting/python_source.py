@@ -1,7 +1,7 @@
 """Parses Python sources with ``ast``. Finds a project's classes, the meaning of names, and the values of plain expressions.
 
-It imports nothing. A name that the project's own modules import from each other is followed to its definition. If a name comes
-from another module, only its dotted path is known.
+It imports nothing. If a name is imported from a module of the project, it is followed to its definition. If it is imported from
+another module, only its dotted path is known.
 """
 
 from __future__ import annotations

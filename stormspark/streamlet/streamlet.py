@@ -47,9 +47,9 @@ class Streamlet:
     """A stream of elements. Elements may be any objects that can be pickled.
 
     `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each streamlet is a
-    stage of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called. By default
-    its name begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change these. Functions
-    may be lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
+    stage of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called, and
+    the stage's name begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change these
+    defaults. Functions may be lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -258,8 +258,8 @@ class Streamlet:
         """Return a streamlet with pairs (`KeyedWindow`, ``join_function(left value, right value)``).
 
         This streamlet is the left side, and ``join_streamlet`` is the right side. Elements of both sides must be pairs of a key
-        and a value. There is one result for each two pairs, one from the left and one from the right, that have the same key and
-        are in the same window.
+        and a value. There is one result for each combination of a left pair and a right pair with the same key in the same
+        window.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 

@@ -148,7 +148,7 @@ def _locally(
 def _on_spark(
     topology: Topology, conf: Mapping[str, Any], spark: Any
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
-    from stormspark.spark import submit  # here, so that importing this package needs no Spark
+    from stormspark.spark import submit  # imported late, so that this package needs no Spark
 
     running = submit(topology, spark, conf=conf)
 

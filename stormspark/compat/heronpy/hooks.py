@@ -26,7 +26,7 @@ __all__ = ["Hooks"]
 
 
 class Hooks:
-    """The hooks of one task: first the hooks that the configuration names, then those that were added, in this order."""
+    """The hooks of one task. Hooks that the configuration names come first, then the added hooks, in the order of `add`."""
 
     def __init__(self, config: Mapping[str, Any], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._delegate = delegate

@@ -19,7 +19,7 @@ __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 
 
 class TopologyType(type):
-    """The metaclass of topologies. It checks the specs in a class body, and names them after their attributes (A41)."""
+    """The metaclass of topologies. It checks the specs in a class body, and names each after its attribute (A41)."""
 
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 

@@ -28,7 +28,7 @@ class BoltSurroundings(Surroundings):
         self.collector = collector
         #: The open tuples whose ``id`` the bolt has read, by id. The bolt can ack, fail or anchor to these by their ids.
         self.named: dict[str, Tuple] = {}
-        # A BatchingBolt acks the tuples of its batches by itself.
+        # The passage must not ack the tuples of a BatchingBolt, because the bolt does that when it has processed a batch.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
 
     @property

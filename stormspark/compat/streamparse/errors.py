@@ -1,4 +1,4 @@
-"""The exceptions for mistakes in a topology's class. They have the types that streamparse raises, and the user's line (A36)."""
+"""The exceptions for mistakes in a topology's class (A36). Each has the built-in type that streamparse raises."""
 
 from __future__ import annotations
 

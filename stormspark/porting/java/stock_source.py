@@ -1,4 +1,4 @@
-"""Writes Python source for stock components and windows, given the objects in the Java code and the calls of their methods."""
+"""Writes Python source for stock components and windows, from the objects in the Java code and the calls of their methods."""
 
 from __future__ import annotations
 
