@@ -1,8 +1,8 @@
-"""Compares the counts of the topology in word_count.py with a plain Python count of the same text.
+"""Compares the counts of the topology in word_count.py with counts that plain Python makes of the same text.
 
 python examples/check_word_count.py OUTPUT [FOLDER]
 
-OUTPUT and FOLDER are the values of wordcount.output and wordcount.folder that the topology ran with.
+OUTPUT and FOLDER are the values that the settings wordcount.output and wordcount.folder had when the topology ran.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from word_count import WORD
 
 
 def counted_by_topology(output: Path) -> Counter[str]:
-    """The counts that the tasks of the count bolt wrote. If two tasks counted the same word, the grouping is wrong."""
+    """Return the counts that the tasks of the count bolt have written. No two tasks may have counted the same word."""
     total: Counter[str] = Counter()
     for file in sorted(output.glob("task-*.json")):
         counts = json.loads(file.read_text())
@@ -28,7 +28,7 @@ def counted_by_topology(output: Path) -> Counter[str]:
 
 
 def counted_by_python(folder: Path | None) -> Counter[str]:
-    """The same count in three lines."""
+    """Count the words of the same text with three lines of plain Python."""
     total: Counter[str] = Counter()
     for _, line in lines(folder=folder):
         total.update(WORD.findall(line))
@@ -36,7 +36,7 @@ def counted_by_python(folder: Path | None) -> Counter[str]:
 
 
 def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
-    """One sentence for each word that two counts differ in."""
+    """Return one sentence for each word whose two counts differ."""
     return [
         f"{word!r}: the topology counted {ours[word]:,}, Python {theirs[word]:,}"
         for word in sorted(ours.keys() | theirs.keys())
@@ -45,7 +45,7 @@ def differences(ours: Counter[str], theirs: Counter[str]) -> list[str]:
 
 
 def main(output: Path, folder: Path | None = None) -> int:
-    """Print the top words and whether the counts are the same; returns the exit code."""
+    """Print the most frequent words, and whether the counts are the same. Returns the exit code."""
     ours = counted_by_topology(output)
     if not ours:
         print(f"no counts in {output}: was the topology stopped gracefully?")

@@ -1,9 +1,9 @@
-"""The word count of Storm's tutorials, over the source of Python's standard library: 30 MB, 4 million words.
+"""Counts words, as in Storm's tutorials. The text is the source of Python's standard library: 30 MB, 4 million words.
 
     stormspark run examples/word_count.py --workers 2 --until-idle 3 -c wordcount.output=/tmp/counts
     python examples/check_word_count.py /tmp/counts
 
-`make demo` does both. With `-c wordcount.folder=...` the topology counts the Python files of another folder.
+`make demo` runs both commands. With `-c wordcount.folder=...`, the topology counts the Python files of another folder.
 """
 
 import json
@@ -19,7 +19,7 @@ WORD = re.compile(r"[^\W\d]+")  # letters, and the underscores in names
 
 
 class Lines(Spout):
-    """A reliable spout: it emits each line with its number as message id, and emits the line again if it fails."""
+    """A reliable spout. It emits each line with the line's number as message id, and emits a failed line again."""
 
     def open(self, conf, context, collector):
         self.collector = collector
@@ -35,7 +35,7 @@ class Lines(Spout):
         else:
             number, line = next(self.lines, (None, None))
             if line is None:
-                return  # no line is left; a spout shows that by emitting nothing
+                return  # all lines have been emitted, so emit nothing
             self.open_lines[number] = line
         self.collector.emit((line,), message_id=number)
 
@@ -50,7 +50,7 @@ class Lines(Spout):
 
 
 class Split(BasicBolt):
-    """Makes a tuple of each word of a line; a BasicBolt anchors its emits and acks its input by itself."""
+    """Emits each word of a line. A BasicBolt automatically anchors its emits and acks its input."""
 
     def execute(self, tup, collector):
         for word in WORD.findall(tup["line"]):
@@ -61,7 +61,7 @@ class Split(BasicBolt):
 
 
 class Count(BasicBolt):
-    """Counts words; the fields grouping sends equal words to the same task, so each task counts its share of them."""
+    """Counts words. The fields grouping sends equal words to the same task, so each word is counted by one task only."""
 
     def prepare(self, conf, context):
         self.counts = Counter()
@@ -85,5 +85,5 @@ def build():
     builder.set_bolt("count", Count(), parallelism=2).fields_grouping("split", Fields("word")).set_num_tasks(
         4
     )
-    # Counting is at least once: a line that is replayed is counted twice. So the timeout is long enough for slow machines.
+    # The words of a line that is emitted again are counted twice. To avoid this, the timeout is long enough for slow machines.
     return builder.create_topology("word-count", {"topology.message.timeout.secs": 300})

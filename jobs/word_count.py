@@ -3,7 +3,7 @@
     (cd examples && zip ../examples.zip *.py)
     spark-submit --py-files examples.zip jobs/word_count.py [--checkpoint FOLDER] [key=value ...]
 
-If stormspark is not installed on the cluster, ship it in the same way, or by `--archives`.
+If stormspark is not installed on the cluster, ship it with `--py-files` too, or with `--archives`.
 Each `key=value` is a setting of the topology.
 """
 
@@ -24,7 +24,7 @@ parser.add_argument("--until-idle", type=float, default=5, help="end after this 
 parser.add_argument("settings", nargs="*", type=parse_assignment, metavar="key=value")
 options = parser.parse_args()
 
-del sys.path[0]  # the folder of this file: the file has the same name as the module that it runs
+del sys.path[0]  # remove this file's folder, because this file has the same name as the module that it runs
 topology = importlib.import_module("word_count").build()
 spark = SparkSession.builder.appName("word-count").getOrCreate()
 running = submit(topology, spark, checkpoint=options.checkpoint, conf=dict(options.settings))

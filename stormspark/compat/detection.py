@@ -18,11 +18,11 @@ _KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
 
 
 def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
-    """Return the library that the file imports, anywhere in it; None if it imports neither library, or is not a Python file."""
+    """Return the library that the file imports anywhere in its code; None if there is no such import, or no valid Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return None  # the error comes when the file is imported
+        return None  # whoever imports the file next gets the error
     for node in ast.walk(tree):
         names = (
             [alias.name for alias in node.names]

@@ -1,10 +1,10 @@
-"""Topologies as YAML files: Storm's Flux, and Heron's ECO where the two are the same (K13-K23).
+"""Loads topologies from YAML files: Storm's Flux, and Heron's ECO as far as the two formats are the same (K13-K23).
 
 substitution   replaces ${...} before anything is parsed
-document       reads YAML so that each part knows its line
+document       reads YAML, and keeps the line of each part
 definition     the content of a file, as data
-includes       a file, with the files that it includes
-class_names    which Python class or function stands for a class name
+includes       reads a file together with the files that it includes
+class_names    finds the Python class or function for a class name
 objects        makes objects: constructors, factories, properties, methods
 arguments      checks and converts arguments
 lowering       turns the definition into a Topology, with the ordinary builder
@@ -26,7 +26,8 @@ from stormspark.user_code import import_file, put_first
 
 __all__ = ["CLASSES_FILE", "load", "register"]
 
-#: A Python file beside the YAML file. It is imported before class names are looked up, and registers stand-ins for Java classes.
+#: The name of a Python file in the folder of the YAML file. It is imported before class names are looked up, so that it can
+#: register stand-ins for Java classes.
 CLASSES_FILE = "flux_classes.py"
 
 
@@ -38,10 +39,11 @@ def load(
 ) -> Topology:
     """Load the topology in a Flux file.
 
-    ``filter_file`` is a file with the properties for ``${key}``. With ``env_filter``, ``${ENV-NAME}`` is replaced by the
-    environment variable NAME. The file can name modules that lie beside it: this process and the workers find them.
+    ``filter_file`` is a file of properties, whose values replace ``${key}``. With ``env_filter``, the environment variable NAME
+    replaces ``${ENV-NAME}``. The Flux file can name modules in its own folder, because this process and the workers find them.
 
-    Raises `TopologyNotFoundError` if there is no such file, and `InvalidTopologyError`, with file and line, for a mistake in it.
+    Raises `TopologyNotFoundError` if there is no such file. Raises `InvalidTopologyError`, with file and line, for a mistake in
+    the file.
 
     >>> import tempfile
     >>> text = '''

@@ -1,8 +1,8 @@
 """Checks whether values from YAML fit a Python function, and converts them as Flux converts them for Java (K14).
 
-The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string becomes a member of it.
-If the annotation is ``float``, a whole number becomes a float. A value that does not fit is rejected. More complex annotations
-are ignored.
+The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string is converted to a member
+of the enum. If the annotation is ``float``, a whole number is converted to a float. A value that does not fit is rejected.
+Annotations that are not simple types are ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["Unfit", "fitted", "fitted_value"]
 
 
 class Unfit(Exception):  # noqa: N818 - its callers raise an error with its message
-    """Raised if a value does not fit. Its message has no subject: the caller puts the function's name before it."""
+    """Raised if a value does not fit. The message begins with a verb, because the caller puts the function's name before it."""
 
 
 def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
-    """Return ``values``, converted to the types of the parameters of ``function``. Raises `Unfit`.
+    """Return ``values``, converted to the types of the parameters of ``function``. Raises `Unfit` if a value does not fit.
 
     >>> def rotate(count: float, unit: str = "MB"): ...
     >>> fitted(rotate, [5, "KB"])
@@ -34,7 +34,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return list(values)  # a C function without a signature: only its call shows whether the values fit
+        return list(values)  # a C function without a signature; only calling it shows whether the values fit
     try:
         signature.bind(*values)
     except TypeError:
@@ -58,7 +58,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
 
 
 def fitted_value(owner: type, attribute: str, value: Any) -> Any:
-    """Return ``value``, converted to the annotated type of a class's attribute. Raises `Unfit`."""
+    """Return ``value``, converted to the annotated type of an attribute of a class. Raises `Unfit` if the value does not fit."""
     return _as(_hints_of(owner).get(attribute, Any), value)
 
 
@@ -81,7 +81,7 @@ def _as(hint: Any, value: Any) -> Any:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = typing.get_args(hint)
         problems = []
-        # Try an option of exactly the value's type first, before an enum or a float.
+        # The annotation is a union. Try the value's own type first, before enums and floats.
         for option in sorted(options, key=lambda one: not (isinstance(one, type) and type(value) is one)):
             try:
                 return _as(option, value)

@@ -1,4 +1,4 @@
-"""Finds the Python class or function for a class name in a Flux file (K23): users' own, then Storm's, then any other."""
+"""Finds the Python class or function for a class name in a Flux file (K23). Users' own names come before Storm's."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _registered: dict[str, Factory | str] = {}
 def register(class_name: str, factory: Factory | str) -> None:
     """Let ``factory`` stand for a Java class in Flux files.
 
-    ``factory`` is a Python class, a function, or the dotted path of one. The class or function is called with the constructor's
-    arguments. Properties and config methods then apply to the object that it returns. A later call for the same class replaces an
-    earlier one.
+    ``factory`` is a Python class, a function, or the dotted path of a class or function. It is called with the constructor's
+    arguments. Properties and config methods then apply to the object that it returns. A later call of `register` for the same
+    Java class replaces an earlier call.
 
-    Put these calls into a file ``flux_classes.py`` beside the YAML file. That file is imported before any class name is looked
-    up.
+    Put calls of `register` into a file ``flux_classes.py`` in the folder of the YAML file. This file is imported before any class
+    name is looked up.
 
     Raises `InvalidTopologyError` if ``factory`` is not a class, a function or a path (K23).
 
@@ -48,10 +48,11 @@ def register(class_name: str, factory: Factory | str) -> None:
 def class_named(class_name: str, place: str, own: Mapping[str, str] | None = None) -> Factory | ModuleType:
     """Return the class, function or module that stands for ``class_name``.
 
-    ``own`` are the class names of the file itself. They come first, then registered names, then Storm's, then dotted paths of
-    Python. Error messages begin with ``place``: the line in the file, and the part that has the name.
+    ``own`` are the class names that the file itself defines. They are looked up first, then registered names, then Storm's
+    classes, then dotted paths of Python. Error messages begin with ``place``, which has the line, and the part that uses the
+    name.
 
-    Raises `InvalidTopologyError` if nothing is found.
+    Raises `InvalidTopologyError` if the name is unknown.
 
     >>> class_named("org.apache.storm.tuple.Fields", "topology.yaml:3: component 'f'").__name__
     'fields'
@@ -76,7 +77,7 @@ def class_named(class_name: str, place: str, own: Mapping[str, str] | None = Non
 
 
 def known_class_names() -> list[str]:
-    """Return the Java classes that have a stand-in."""
+    """Return the names of all Java classes that have a stand-in."""
     return sorted({*STORM_CLASSES, *_registered})
 
 
@@ -106,7 +107,7 @@ def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | 
 
 
 def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str, path: str) -> None:
-    """Raise for a module that exists but lacks the name: most likely the name is misspelled."""
+    """Raise an error that says what ``module`` lacks. The name is most likely misspelled."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""
@@ -115,7 +116,7 @@ def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str
 
 
 def _module(name: str, place: str, class_name: str) -> ModuleType | None:
-    """Import a module, or return None if there is none of this name. If the module's own code raises, the error says so."""
+    """Import a module. Returns None if no module has this name. If the module's own code raises, the error says so."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A Flux file as data, each part with its line, before any class is looked up (K13-K17)."""
+"""The content of a Flux file as data. Each part has its line. No class has been looked up yet (K13-K17)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Reference:
-    """``ref: ID``: a reference to the object of a component that is declared further up (K14)."""
+    """A reference to one object: ``ref: ID``. ID names a component that is declared further up in the file (K14)."""
 
     id: str
     where: str
@@ -35,14 +35,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """``reflist: [ID, ...]``: references to the objects of several such components (K14)."""
+    """References to several objects: ``reflist: [ID, ...]`` (K14)."""
 
     items: tuple[Reference, ...]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of a ``config`` or of ``classNames``, with its line."""
+    """One value in ``config`` or ``classNames``, with its line."""
 
     value: Any
     where: str
@@ -50,25 +50,25 @@ class Setting:
 
 @dataclass(frozen=True)
 class Property:
-    """A property: a setter to call, or a public attribute to set."""
+    """A property of an object. Its value is passed to a setter, or assigned to a public attribute."""
 
     name: str
-    value: Any  # a Reference stands for its object
+    value: Any  # a Reference stands for the object that it names
     where: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method to call, with its arguments. A `Method` also describes a factory."""
+    """A method to call, with its arguments. The factory of an object is also described by a `Method`."""
 
     name: str
-    args: tuple[Any, ...]  # a Reference or References stands for its objects
+    args: tuple[Any, ...]  # a Reference or References stands for the objects that it names
     where: str
 
 
 @dataclass(frozen=True)
 class ObjectDefinition:
-    """How to make an object: by its class, then constructor or factory, then properties, then methods (K14)."""
+    """How to make an object: its class, its constructor or factory, its properties and the methods to call (K14)."""
 
     id: str
     class_name: str
@@ -118,7 +118,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Include:
-    """Another file, whose definitions are added to this file's (K17)."""
+    """Another file to include. Its definitions are added to the definitions of this file (K17)."""
 
     file: str
     where: str
@@ -153,14 +153,14 @@ _OBJECT = "id className constructorArgs properties configMethods factory factory
 _VERTEX = [*_OBJECT, *"parallelism numTasks onHeapMemoryLoad offHeapMemoryLoad cpuLoad config".split()]
 _STREAM = "id name from to grouping".split()
 _GROUPING = "type streamId args customClass".split()
-#: Storm's groupings; and partial key, which is written as CUSTOM in Storm.
+#: The groupings that a file may name. PARTIAL_KEY is stormspark's own; files for Storm use CUSTOM in its place.
 GROUPING_TYPES = "ALL CUSTOM DIRECT FIELDS GLOBAL LOCAL_OR_SHUFFLE NONE PARTIAL_KEY SHUFFLE".split()
 
 _T = TypeVar("_T")
 
 
 def read_topology(root: Located, file: str) -> TopologyDefinition:
-    """Return the definition in ``root``. Raises `InvalidTopologyError` with the line of the first mistake."""
+    """Read the definition from the document ``root``. Raises `InvalidTopologyError` with the line of the first mistake."""
     keys = root.mapping("a topology", _TOPOLOGY)
     topology = TopologyDefinition(file)
     if "name" in keys:
@@ -236,7 +236,7 @@ def _vertex(part: Located, what: str) -> Vertex:
     named = f"{what.removeprefix('a ')} {definition.id!r}"
 
     def amount(key: str) -> float | None:
-        """Return a number, or None for a negative one: in Storm it means that nothing is set."""
+        """Return the number under ``key``; None for a negative number, which in Storm means that nothing is set."""
         value = keys[key].number(f"{named}: {key}") if key in keys else -1
         return None if value < 0 else value
 
@@ -289,7 +289,7 @@ def _arguments(part: Located | None, what: str) -> tuple[Any, ...]:
 
 
 def _argument(part: Located) -> Any:
-    """Read an argument. Only its top level can be a reference, as in Storm: further down ``ref`` is data."""
+    """Read an argument. As in Storm, only the argument itself can be a reference. Deeper inside, ``ref`` is ordinary data."""
     match part.sole_entry():
         case "ref", id_:
             return Reference(id_.text("ref"), id_.where)

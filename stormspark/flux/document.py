@@ -1,7 +1,7 @@
-"""Reads YAML so that each part knows its line, and errors can name it.
+"""Reads YAML. Each part of a document has its line, so that errors can name the line.
 
-Only plain YAML is accepted: values of YAML's own types, no tags that name classes, no repeated keys. Anchors, aliases and merge
-keys are fine.
+Only plain YAML is accepted: values of YAML's own types, no tags that name classes, and no repeated keys. Anchors, aliases and
+merge keys are allowed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _line(file: str, node: yaml.Node) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error message: a question with the known names that are like ``name``, or else a list of all.
+    """Return the end of an error message. It suggests known names that are like ``name``, or lists all known names.
 
     >>> nearest("spout", ["bolts", "spouts"]), nearest("x", ["bolts", "spouts"]), nearest("x", [])
     ("did you mean 'spouts'?", "there are 'bolts', 'spouts'", 'there are none')
@@ -103,7 +103,7 @@ _T = TypeVar("_T", int, float, bool)
 
 
 class Located:
-    r"""A part of a document. Each method returns the part in one form, or raises `InvalidTopologyError` with its line.
+    r"""A part of a document. Each method returns the part in one form, or raises `InvalidTopologyError` with the part's line.
 
     >>> topology = parsed("name: words\nspouts:\n- id: 7\n", "topology.yaml")
     >>> [spout] = topology.mapping("the topology", ["name", "spouts"])["spouts"].items("spouts")
@@ -130,13 +130,13 @@ class Located:
         raise InvalidTopologyError(msg)
 
     def text(self, what: str) -> str:
-        """Return a scalar as it is written. As in Storm, 7 is the string "7" here."""
+        """Return a scalar as it is written in the file. As in Storm, 7 becomes the string "7"."""
         if not isinstance(self._node, yaml.ScalarNode) or self.is_null or not self._node.value:
             self.refuse(f"{what} must be a string, got {self._described()}")
         return str(self._node.value)
 
     def whole(self, what: str) -> int:
-        """Return an integer. As in Storm, it may be in quotes."""
+        """Return an integer. As in Storm, it may be written in quotes."""
         return self._as(int, what, "a whole number")
 
     def number(self, what: str) -> float:
@@ -149,7 +149,7 @@ class Located:
         return self._as(bool, what, "true or false")
 
     def value(self) -> Any:
-        """Return the part as plain data, as YAML reads it."""
+        """Return the part as the plain data that YAML makes of it."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_object(self._node, deep=True)
@@ -163,7 +163,7 @@ class Located:
             loader.dispose()
 
     def items(self, what: str) -> list[Located]:
-        """Return the parts of a list. No value counts as an empty list."""
+        """Return the parts of a list. A part without a value counts as an empty list."""
         if self.is_null:
             return []
         if not isinstance(self._node, yaml.SequenceNode):
@@ -171,7 +171,7 @@ class Located:
         return [Located(self._file, item) for item in self._node.value]
 
     def mapping(self, what: str, known: Iterable[str]) -> dict[str, Located]:
-        """Return the parts of a mapping that have a value. An unknown key is an error."""
+        """Return the entries of a mapping that have a value. Raises an error for a key that is not in ``known``."""
         names = tuple(known)
         entries = self.entries(what)
         for key, (_, place) in entries.items():
@@ -181,7 +181,7 @@ class Located:
         return {key: part for key, (part, _) in entries.items() if not part.is_null}
 
     def entries(self, what: str) -> dict[str, tuple[Located, str]]:
-        """Return the parts of a mapping, with the lines of their keys. No value counts as an empty mapping."""
+        """Return all entries of a mapping: each value, and the line of its key. A part without a value has no entries."""
         if self.is_null:
             return {}
         if not isinstance(self._node, yaml.MappingNode):
@@ -195,7 +195,7 @@ class Located:
         return entries
 
     def sole_entry(self) -> tuple[str, Located] | None:
-        """Return the key and value of a mapping with one entry, such as a reference; None for anything else."""
+        """Return the key and value of a mapping that has one entry, such as a reference. Returns None for anything else."""
         if not isinstance(self._node, yaml.MappingNode) or len(self._node.value) != 1:
             return None
         (key, value) = self._node.value[0]
@@ -208,7 +208,7 @@ class Located:
         return value
 
     def _scalar(self) -> Any:
-        """Return a scalar as YAML would read it without quotes."""
+        """Return the value that the scalar would have in YAML if it were not in quotes."""
         node = self._node
         if not isinstance(node, yaml.ScalarNode):
             return None

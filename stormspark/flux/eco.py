@@ -1,4 +1,4 @@
-"""Handles settings that only Heron's files have, such as the resources of components (K22)."""
+"""Handles the settings that only Heron's ECO files have, such as the resources of components (K22)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MB = {"": 2.0**-20, "K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources that a component requests. They are kept, but have no effect here (A9)."""
+    """The resources that a component requests. stormspark keeps them in the topology, but they have no effect (A9)."""
 
     ram_mb: float | None = None
     cpu: float | None = None
@@ -37,7 +37,7 @@ class Resources:
 
 
 def taken_out(conf: Mapping[str, Any]) -> tuple[dict[str, Resources], dict[str, Any]]:
-    """Return the resources of each component, and the configuration without Heron's two settings.
+    """Take Heron's two settings out of a configuration. Returns the resources of each component, and all other settings.
 
     >>> taken_out({"topology.component.resourcemap": [{"id": "count", "ram": "1GB", "cpu": 0.5}], "mine": 1})
     ({'count': Resources(ram_mb=1024.0, cpu=0.5)}, {'mine': 1})

@@ -1,4 +1,4 @@
-"""Stand-ins for Storm's HDFS classes in Flux files (K10, K23). Their setters are Java's, and the result is a `FileBolt`."""
+"""Stand-ins for Storm's HDFS classes in Flux files (K10, K23). They have Java's setters, and make a `FileBolt`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stormspark.flux.objects import Unfinished
 
 
 class _Path(Unfinished):
-    """A file name format that also has the folder of the files, as in Java."""
+    """The base class of file name formats. As in Java, a format also has the folder of the files."""
 
     path = "/storm"
 
@@ -29,7 +29,7 @@ class _Path(Unfinished):
         return self
 
     def finished(self) -> Any:
-        """Return the format itself: `HdfsBolt` takes both the folder and the names from it."""
+        """Return the format itself, because `HdfsBolt` needs both its folder and its names."""
         return self
 
     def names(self) -> Callable[[TopologyContext, int, int], str]:
@@ -44,12 +44,12 @@ class DefaultFileNameFormat(_Path):
         self.prefix, self.extension = "", ".txt"
 
     def with_prefix(self, prefix: str) -> Self:
-        """Set the beginning of names."""
+        """Set the beginning of file names."""
         self.prefix = prefix
         return self
 
     def with_extension(self, extension: str) -> Self:
-        """Set the end of names."""
+        """Set the end of file names."""
         self.extension = extension
         return self
 
@@ -65,7 +65,7 @@ class SimpleFileNameFormat(_Path):
         self.name, self.time_format = "$TIME.$NUM.txt", "yyyyMMddHHmmss"
 
     def with_name(self, name: str) -> Self:
-        """Set the name, with its variables."""
+        """Set the pattern of the names, with its variables."""
         self.name = name
         return self
 
@@ -101,7 +101,7 @@ _LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": 
 
 
 def _time_format(java: str) -> str:
-    """Return Python's time format for one of Java's.
+    """Convert a time format of Java to one of Python.
 
     >>> _time_format("yyyy-MM-dd'T'HHmm")
     '%Y-%m-%dT%H%M'
@@ -111,7 +111,7 @@ def _time_format(java: str) -> str:
 
     def python(found: re.Match[str]) -> str:
         if found["quoted"] is not None:
-            # In Java, two quotes are one, inside of quoted text and outside.
+            # In Java, two quotes stand for one quote, inside and outside of quoted text.
             return found["quoted"].replace("''", "'") or "'"
         if found[0] not in _LETTERS:
             known = ", ".join(_LETTERS)
@@ -152,7 +152,7 @@ class DelimitedRecordFormat(Unfinished):
 
 
 class MoveFileAction(Unfinished):
-    """A stand-in for Java's MoveFileAction, which moves files that are done."""
+    """A stand-in for Java's MoveFileAction, which moves each file that has ended."""
 
     destination = ""
 
@@ -175,7 +175,7 @@ def timed_rotation_policy(count: float, unit: TimeUnit) -> TimedRotationPolicy:
 
 
 class HdfsBolt(Unfinished):
-    """A stand-in for Java's HdfsBolt. The URL of the file system is set on the bolt, and the folder on its file name format."""
+    """A stand-in for Java's HdfsBolt. The bolt has the URL of the file system, and its file name format has the folder."""
 
     def __init__(self) -> None:
         self._url = ""
@@ -188,7 +188,7 @@ class HdfsBolt(Unfinished):
         return self
 
     def with_config_key(self, key: str) -> Self:
-        """Do nothing: Hadoop's settings come from its own files."""
+        """Do nothing, because Hadoop's settings come from Hadoop's own files."""
         return self
 
     def with_file_name_format(self, names: object) -> Self:
@@ -207,7 +207,7 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_record_format(record))
 
     def with_rotation_policy(self, policy: FileRotationPolicy) -> Self:
-        """Set the policy that decides when a file is done."""
+        """Set the policy that decides when a file ends."""
         return self._later(lambda bolt: bolt.with_rotation_policy(policy))
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
@@ -215,7 +215,7 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_sync_policy(policy))
 
     def add_rotation_action(self, action: Callable[[str], Any]) -> Self:
-        """Add an action for files that are done."""
+        """Add an action for files that have ended."""
         return self._later(lambda bolt: bolt.add_rotation_action(action))
 
     def with_tick_tuple_interval_seconds(self, seconds: int) -> Self:
@@ -227,11 +227,11 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_retry_count(count))
 
     def with_max_open_files(self, count: int) -> Self:
-        """Set how many files a task keeps open. To open another, it ends the file that has gone longest without a tuple."""
+        """Set how many files a task keeps open. To open one more, the task ends the file whose last tuple is the oldest."""
         return self._later(lambda bolt: bolt.with_max_open_files(count))
 
     def with_partitioner(self, partitioner: Callable[[Any], str]) -> Self:
-        """Set the function that returns, for a tuple, the folder of the tuple's file, below the folder of all files."""
+        """Set the function that returns a tuple's folder. This folder is inside the folder of all files."""
         return self._later(lambda bolt: bolt.with_partitioner(partitioner))
 
     def finished(self) -> FileBolt:

@@ -1,4 +1,4 @@
-"""Reads a Flux file, and the files that it includes, as one definition (K17)."""
+"""Reads a Flux file together with the files that it includes, as one definition (K17)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 def read_file(
     file: Path, properties: Mapping[str, str], environment: Mapping[str, str] | None
 ) -> TopologyDefinition:
-    """Read the definition in ``file``, with everything that its includes add.
+    """Read the definition in ``file``, and add the definitions of the files that it includes.
 
-    Includes are followed one level deep. The file's own definitions win, unless the include has ``override: true``. Streams are
-    always added.
+    Includes inside of included files are ignored. If ``file`` and an included file define the same thing, the definition in
+    ``file`` wins, unless the include has ``override: true``. The streams of all files are used.
 
-    Raises `TopologyNotFoundError` if there is no such file, and `InvalidTopologyError` for a mistake in one of the files.
+    Raises `TopologyNotFoundError` if ``file`` does not exist, and `InvalidTopologyError` for a mistake in one of the files.
     """
     topology = _read(file, properties, environment)
     for include in topology.includes:
@@ -50,7 +50,7 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. It is part of the components' places, which workers get too.
+    # The name is absolute, like the paths of Python files in errors. Workers need it too, because errors name components with it.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
@@ -58,8 +58,8 @@ def _read(
 def _found(include: Include, file: Path) -> Path:
     """Return the path of an included file.
 
-    There is no Java class path here. So a resource is looked for in the including file's folder, in the folders above it, and in
-    the working directory.
+    Storm looks for a resource on Java's class path. This function looks in the folder of the including file, in the folders above
+    it, and in the working directory.
     """
     here = file.resolve().parent
     if include.resource:

@@ -1,4 +1,4 @@
-"""Stand-ins for Java's own classes in Flux files, which make Python values (K23)."""
+"""Stand-ins for Java's own classes in Flux files (K23). They make Python values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stormspark.errors import InvalidTopologyError
 
 
 class TimeUnit(Enum):
-    """Java's TimeUnit. Each value is the unit in seconds."""
+    """A stand-in for Java's TimeUnit. The value of each unit is its length in seconds."""
 
     NANOSECONDS = 1e-9
     MICROSECONDS = 1e-6
@@ -28,17 +28,17 @@ class TimeUnit(Enum):
 
 
 def fields(names: Sequence[str]) -> Fields:
-    """Stand in for the constructor of Java's Fields, which takes a list, never a single string."""
+    """Stand in for the constructor of Java's Fields. It takes a list, and never a single string."""
     return Fields(names)
 
 
 def values(*items: Any) -> tuple[Any, ...]:
-    """Stand in for the constructor of Java's Values: return the values of a tuple."""
+    """Stand in for the constructor of Java's Values. Returns the values of a tuple."""
     return items
 
 
 class WindowDuration(WindowLength):
-    """A window's length in one of Java's units. The class has the static methods of `stormspark.Duration`.
+    """A window's length, given in one of Java's time units. The class also has the static methods of `stormspark.Duration`.
 
     >>> WindowDuration(5, TimeUnit.SECONDS).value
     5000
@@ -68,7 +68,7 @@ class List(list[Any]):
     """A list with Java's methods."""
 
     def __init__(self, items: list[Any] | int = 0) -> None:
-        super().__init__(() if isinstance(items, int) else items)  # in Java, a number is the list's capacity
+        super().__init__(() if isinstance(items, int) else items)  # Java takes a number as the capacity
 
     def add(self, item: Any) -> None:
         """Append one item."""
@@ -91,7 +91,7 @@ class Set(set[Any]):
 
 
 class Arrays:
-    """A stand-in for ``java.util.Arrays``, with the one method that files use."""
+    """A stand-in for ``java.util.Arrays``, with the only method that Flux files use."""
 
     @staticmethod
     def as_list(*items: Any) -> list[Any]:
@@ -100,11 +100,11 @@ class Arrays:
 
 
 class Pattern:
-    """A stand-in for ``java.util.regex.Pattern``, with its static method."""
+    """A stand-in for ``java.util.regex.Pattern``, with its static method ``compile``."""
 
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Compile ``pattern`` as Python's regular expression. Users must adapt the few things that Java writes differently."""
+        """Compile ``pattern`` as a regular expression of Python. Where Java's syntax differs, users must adapt the pattern."""
         return re.compile(pattern)
 
 
@@ -145,7 +145,7 @@ class Duration:
 
     @staticmethod
     def parse(text: str) -> timedelta:
-        """Parse a duration of ISO 8601, such as PT8H6M12.5S."""
+        """Parse a duration in the format of ISO 8601, such as PT8H6M12.5S."""
         found = Duration._ISO.fullmatch(text)
         if found is None or not any(found.groups()):
             msg = f"a duration must be written like PT8H6M12.5S, got {text!r}"
@@ -160,9 +160,9 @@ def path(name: str) -> Path:
 
 
 class Boxed:
-    """A stand-in for a Java class whose objects are plain values here, such as Integer.
+    """A stand-in for a Java class such as Integer, whose objects are plain values in Python.
 
-    The constructor and ``valueOf`` both make the value from a string or another value.
+    The constructor and ``valueOf`` both make a value from a string or from another value.
 
     >>> Int("7"), Bool.value_of("TRUE"), Text(), Float(3)
     (7, True, '', 3.0)

@@ -1,4 +1,4 @@
-"""Stand-ins for Storm's Kafka classes in Flux files (K1, K8, K23): Java's builder, configuration and retry service."""
+"""Stand-ins for Storm's Kafka classes in Flux files: the builder, the configuration and the retry service (K1, K8, K23)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOR_EVER = 2**31 - 1
 
 
 class KafkaSpoutConfigBuilder(_Builder):
-    """A stand-in for ``KafkaSpoutConfig$Builder``. Its topics are names, a list of names, or a pattern."""
+    """A stand-in for ``KafkaSpoutConfig$Builder``. The topics are given as names, as a list of names, or as a pattern."""
 
     def __init__(self, servers: str, *topics: Any) -> None:
         super().__init__(servers, topics[0] if len(topics) == 1 else topics)
@@ -32,26 +32,26 @@ class KafkaSpoutConfigBuilder(_Builder):
     def set_first_poll_offset_strategy(
         self, strategy: FirstPollOffsetStrategy | str
     ) -> KafkaSpoutConfigBuilder:
-        """Set the strategy by the name of its constant."""
+        """Set the strategy. ``strategy`` may be the name of its constant."""
         super().set_first_poll_offset_strategy(_constant(FirstPollOffsetStrategy, strategy))
         return self
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
-        """Set the guarantee by the name of its constant."""
+        """Set the guarantee. ``guarantee`` may be the name of its constant."""
         super().set_processing_guarantee(_constant(ProcessingGuarantee, guarantee))
         return self
 
     def set_start_time_stamp(self, timestamp: int) -> KafkaSpoutConfigBuilder:
-        """Set the start timestamp, in ms since 1970."""
+        """Set the start timestamp, in milliseconds since 1970."""
         self.set_start_timestamp(timestamp)
         return self
 
     def set_metrics_time_bucket_size_in_secs(self, seconds: int) -> KafkaSpoutConfigBuilder:
-        """Do nothing: metrics have intervals of their own here."""
+        """Do nothing, because stormspark's metrics have their own intervals."""
         return self
 
     def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
-        """Raise `InvalidTopologyError`: there are no tuple listeners."""
+        """Raise `InvalidTopologyError`, because stormspark has no tuple listeners."""
         msg = "there are no tuple listeners here (K1): use a subclass of KafkaSpout with open, ack and fail"
         raise InvalidTopologyError(msg)
 
@@ -64,7 +64,7 @@ def _constant(kind: Any, name: str) -> Any:
 
 
 def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
-    """Stand in for the constructor of Java's KafkaSpoutConfig, which takes the builder."""
+    """Stand in for the constructor of Java's KafkaSpoutConfig. As in Java, its argument is the builder."""
     if not isinstance(builder, _Builder):
         msg = f"KafkaSpoutConfig needs a KafkaSpoutConfig$Builder, as a ref: to a component, got {builder!r:.80} (K1)"
         raise InvalidTopologyError(msg)
@@ -100,6 +100,6 @@ class TimeInterval:
 def retry_exponential_backoff(
     initial_delay: TimeInterval, delay_period: TimeInterval, max_retries: int, max_delay: TimeInterval
 ) -> ExponentialBackoff:
-    """Stand in for ``KafkaSpoutRetryExponentialBackoff`` (K4). Java's largest int means retries without end."""
+    """Stand in for ``KafkaSpoutRetryExponentialBackoff`` (K4). If ``max_retries`` is Java's largest int, retries never end."""
     retries = None if max_retries >= _FOR_EVER else max_retries
     return ExponentialBackoff(initial_delay.secs, delay_period.secs, max_delay.secs, retries)

@@ -48,9 +48,9 @@ def lowered(definition: TopologyDefinition) -> Topology:
 
 
 def _refuse_halves(definition: TopologyDefinition) -> None:
-    """Raise for a file with neither spouts nor a topology source, or with both, or without a name (K13).
+    """Raise an error unless the file has a name, and either spouts or a topology source, but not both (K13).
 
-    Also raise for an id that both a spout and a bolt have (A2).
+    Also raise an error if a spout and a bolt have the same id (A2).
     """
     of_dsl = [
         key
@@ -89,11 +89,11 @@ def _checked(config: Mapping[str, Setting], what: str) -> dict[str, Any]:
 
 
 def _configure(declarer: _D, vertex: Vertex, resources: Mapping[str, Resources]) -> None:
-    """Set the resources, the number of tasks and the configuration that the definition has for a component (K15)."""
+    """Set the resources, the number of tasks and the configuration of a component, as the definition gives them (K15)."""
     one = vertex.object
     if asked := resources.get(one.id):
         asked.apply(declarer)
-    if vertex.on_heap_mb is not None:  # without it, Storm ignores the off-heap memory
+    if vertex.on_heap_mb is not None:  # without on-heap memory, Storm ignores the off-heap memory too
         declarer.set_memory_load(vertex.on_heap_mb, vertex.off_heap_mb)
     if vertex.cpu is not None:
         declarer.set_cpu_load(vertex.cpu)
@@ -176,9 +176,9 @@ def _subscribe(declarer: BoltDeclarer, stream: Stream, objects: Objects) -> None
 def _of_source(
     definition: TopologyDefinition, source: ObjectDefinition, objects: Objects, conf: Mapping[str, Any]
 ) -> Topology:
-    """Return the topology that a topology source makes (K21).
+    """Call a topology source, and return the topology that it makes (K21).
 
-    The YAML's name replaces the topology's own, and the YAML's configuration overrides the topology's own.
+    The name in the YAML file replaces the topology's own name. The configuration in the file overrides the topology's own.
     """
     made = objects.made(source, "topologySource")
     place = f"{source.where}: topologySource: {source.class_name}"

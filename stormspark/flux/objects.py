@@ -1,4 +1,7 @@
-"""Makes the objects that a Flux file describes: constructor or factory, then properties, then methods (K14)."""
+"""Makes the objects that a Flux file describes (K14).
+
+For each object, it calls the constructor or factory, then sets the properties, then calls the methods.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ __all__ = ["Objects", "Unfinished", "spellings"]
 
 
 class Unfinished(ABC):
-    """The base class of stand-ins for objects that Java changes with setters, but that Python makes in one call.
+    """The base class of stand-ins for Java objects with setters.
 
-    After all setters were called, `finished` makes the object.
+    Java makes such an object and then calls its setters. Python makes it in one call. So the stand-in collects the arguments of
+    the setters, and then `finished` makes the object.
     """
 
     @abstractmethod
@@ -30,9 +34,9 @@ class Unfinished(ABC):
 
 
 class Objects:
-    """The objects of a Flux file. This class makes them. It keeps the components, because other objects may refer to them.
+    """Makes the objects of a Flux file. It keeps the file's components, because other objects may refer to them.
 
-    ``class_names`` are the class names of the file (K23).
+    ``class_names`` are the class names that the file itself defines (K23).
     """
 
     def __init__(self, class_names: Mapping[str, str]) -> None:
@@ -41,13 +45,16 @@ class Objects:
         self._all: Mapping[str, ObjectDefinition] = {}
 
     def make_components(self, definitions: Mapping[str, ObjectDefinition]) -> None:
-        """Make the components in their order, so that each can refer to those before it."""
+        """Make the components in the order of the file, so that a component can refer to earlier ones."""
         self._all = definitions
         for definition in definitions.values():
             self._components[definition.id] = self.made(definition, f"component {definition.id!r}")
 
     def made(self, definition: ObjectDefinition, what: str) -> Any:
-        """Make an object. Raises `InvalidTopologyError`, which names ``what``, its class, and the line of the mistake."""
+        """Make an object. For a mistake, raises `InvalidTopologyError`.
+
+        The message has the line of the mistake, ``what`` (the object's name in messages), and the object's class.
+        """
         place = f"{definition.class_where}: {what}"
         found = class_named(definition.class_name, place, self._class_names)
         factory = definition.factory
@@ -137,7 +144,7 @@ class Objects:
 
 
 def _called(place: str, function: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """Call users' code. If it raises, the error names the line of the YAML and the line of the code."""
+    """Call users' code. If the code raises, the error names the line of the YAML and the line of the code."""
     try:
         return function(*values)
     except (Exception, SystemExit) as error:
@@ -149,12 +156,12 @@ def _called(place: str, function: Callable[..., Any], values: Sequence[Any]) -> 
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Return a Java name unchanged, and as Python spells it."""
+    """Return the names to try for a Java name: the name itself, and the name in Python's spelling."""
     return tuple(dict.fromkeys([name, _snake(name)]))
 
 
 def _snake(name: str) -> str:
-    """Return a Java name as Python spells it.
+    """Return a Java name in Python's spelling.
 
     >>> _snake("withTickTupleIntervalSeconds"), _snake("setURLPath"), _snake("word")
     ('with_tick_tuple_interval_seconds', 'set_url_path', 'word')

@@ -1,4 +1,4 @@
-"""Stand-ins for the components of Storm's example topologies, so that these run unmodified (K23)."""
+"""Stand-ins for the components of Storm's example topologies, so that the examples run unmodified (K23)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _WordsAndCounts(BasicBolt):
 
 
 class WordCount(_WordsAndCounts):
-    """A bolt that emits each word with the number of times it has arrived so far."""
+    """A bolt that emits each word with its count so far."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Start with no counts."""
@@ -102,10 +102,10 @@ class WordCount(_WordsAndCounts):
 
 
 class WordCounter(_WordsAndCounts):
-    """A bolt that emits each word with a 1. The next bolt does the counting."""
+    """A bolt that emits each word with the number 1. The next bolt adds these numbers up."""
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit the word with a 1."""
+        """Emit the word with the number 1."""
         collector.emit((tup[0], 1))
 
 
@@ -117,7 +117,7 @@ class StatefulWordCounter(StatefulBolt[KeyValueState[str, int]], Bolt):
         self._collector = collector
 
     def init_state(self, state: KeyValueState[str, int]) -> None:
-        """Go on with the counts of the state."""
+        """Continue with the counts in the state."""
         self._counts = state
 
     def execute(self, tup: Tuple) -> None:
@@ -135,7 +135,7 @@ class StatefulWordCounter(StatefulBolt[KeyValueState[str, int]], Bolt):
 class TestWindowBolt(WindowedBolt):
     """A bolt that emits the number of tuples in each window."""
 
-    __test__ = False  # not a test case, despite its name
+    __test__ = False  # pytest must not collect it, despite its name
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Keep the collector."""

@@ -1,7 +1,7 @@
 """Storm's FluxShellBolt and FluxShellSpout: components in any language, with setters for Flux files (K20).
 
-The child processes of these components start in the folder ``resources`` beside the YAML file, or else beside the YAML file
-itself (I3).
+The child processes of these components start in the folder ``resources``, which is in the YAML file's folder. If there is no such
+folder, they start in the YAML file's folder itself (I3).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class _FluxShell(ShellComponent):
         self._streams[name] = output_fields
 
     def add_component_config(self, key: str, value: Any) -> None:
-        """Add a setting of this component alone. The child gets it with the rest of its configuration."""
+        """Add a setting for this component only. The child process gets it with the rest of its configuration."""
         self._component_conf[key] = value
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams that were set."""
+        """Declare the streams whose fields were set."""
         for stream, fields in self._streams.items():
             declarer.declare_stream(stream, Fields(fields))
 
@@ -47,7 +47,7 @@ class _FluxShell(ShellComponent):
 
 
 class FluxShellBolt(_FluxShell, ShellBolt):
-    """A bolt in any language, whose output fields are set by the constructor or by setters.
+    """A bolt in any language. The constructor or setters set its output fields.
 
     >>> bolt = FluxShellBolt(["python3", "split.py"], ["word"])
     >>> bolt.add_component_config("publisher.paths", ["a", "b"])
@@ -57,4 +57,4 @@ class FluxShellBolt(_FluxShell, ShellBolt):
 
 
 class FluxShellSpout(_FluxShell, ShellSpout):
-    """A spout in any language, whose output fields are set by the constructor or by setters; see `FluxShellBolt`."""
+    """A spout in any language. The constructor or setters set its output fields, as for `FluxShellBolt`."""

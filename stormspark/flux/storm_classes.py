@@ -1,4 +1,4 @@
-"""The stand-ins for Storm's and Java's classes (K23), by name only, so that none is imported before it is used."""
+"""Lists the stand-ins for Storm's and Java's classes (K23). It has only names, so no stand-in is imported before its use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RENAMED = {
     "com.twitter.heron.": "org.apache.heron.",
 }
 
-#: Packages without a stand-in, and the purpose of each (K12).
+#: Packages of Storm whose classes have no stand-ins, and the purpose of each package (K12).
 NOT_PROVIDED = {
     f"org.apache.storm.{package}.": what
     for package, what in {
@@ -35,18 +35,18 @@ NOT_PROVIDED = {
 
 
 def _in(package: str, module: str, names: str) -> dict[str, str]:
-    """Map Java's names in ``package`` to names in ``module``. Each entry is ``Name``, or ``Java$Name=name``."""
+    """Map Java's names in ``package`` to names in ``module``. Each of the ``names`` is ``Name``, or ``Java$Name=name``."""
     pairs = (name.partition("=") for name in names.split())
     return {f"{package}.{java}": f"{module}:{python or java}" for java, _, python in pairs}
 
 
 def _both(heron: str, storm: str, python: str) -> dict[str, str]:
-    """Map a class that both Heron and Storm have, each in a package of its own."""
+    """Map two names to one stand-in: the class has one name in Heron's packages and another name in Storm's."""
     return {f"org.apache.heron.api.{heron}": python, f"org.apache.storm.{storm}": python}
 
 
 _FLUX = "stormspark.flux"
-#: The stand-in of each class, as ``module:name``. Constructors and setters of the stand-ins take Java's arguments.
+#: The stand-in for each Java class, as ``module:name``. Constructors and setters of the stand-ins take Java's arguments.
 STORM_CLASSES: dict[str, str] = {
     **_in("org.apache.storm.testing", f"{_FLUX}.storm_components", "TestWordSpout NGrouping"),
     **_in(
@@ -120,7 +120,7 @@ STORM_CLASSES: dict[str, str] = {
         "selector.FieldNameTopicSelector=FieldNameTopicSelector "
         "selector.FieldIndexTopicSelector=FieldIndexTopicSelector",
     ),
-    # A string, because KafkaBolt.with_topic_selector takes a topic's name.
+    # The stand-in is a string, because KafkaBolt.with_topic_selector takes a topic's name.
     **_in("org.apache.storm.kafka.bolt.selector", f"{_FLUX}.java_values", "DefaultTopicSelector=Text"),
     **_in(
         "org.apache.storm.hdfs.bolt",

@@ -1,4 +1,4 @@
-"""Stand-ins for stock components of Storm, with the arguments of Java's constructors (K23)."""
+"""Stand-ins for stock components of Storm. Their constructors take Java's arguments (K23)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["LogInfoBolt", "NGrouping", "TestWordSpout"]
 
 
 class TestWordSpout(Spout):
-    """A spout that emits a random name every 100 ms, without a message id, as Storm's does.
+    """A spout that emits a random name every 100 ms, without a message id, as Storm's TestWordSpout does.
 
-    ``stormspark.testing.TestWordSpout`` is faster, can end, and can be reliable.
+    ``stormspark.testing.TestWordSpout`` is faster. It can end, and it can be reliable.
     """
 
-    __test__ = False  # not a test case, despite its name
+    __test__ = False  # pytest must not collect it, despite its name
     WORDS = ("nathan", "mike", "jackson", "golda", "bertels")
     PERIOD_MS = 100
 
@@ -56,7 +56,7 @@ class TestWordSpout(Spout):
         declarer.declare(Fields("word"))
 
     def get_component_configuration(self) -> Mapping[str, Any] | None:
-        """Limit the spout to one task, unless it is distributed."""
+        """Return the setting that limits the spout to one task, unless it is distributed."""
         return None if self.is_distributed else {"topology.max.task.parallelism": 1}
 
 
@@ -79,7 +79,7 @@ class NGrouping(CustomStreamGrouping):
         self.number = number
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
-        """Choose the first tasks. Raises `InvalidTopologyError` if there are fewer than ``number``."""
+        """Choose the first ``number`` tasks. Raises `InvalidTopologyError` if there are fewer tasks."""
         if self.number > len(target_tasks):
             msg = f"NGrouping({self.number}) needs {self.number} tasks, but {context.consumer!r} has {len(target_tasks)}"
             raise InvalidTopologyError(msg)

@@ -1,4 +1,4 @@
-"""Replaces ``${...}`` in a Flux file by properties and environment variables, before the file is parsed (K18)."""
+"""Replaces ``${...}`` in a Flux file with properties and environment variables, before the file is parsed (K18)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FROM_ENVIRONMENT = "ENV-"
 def substituted(
     text: str, file: str, properties: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> str:
-    """Return ``text`` with its variables replaced. A variable without a value stays as it is, with a warning.
+    """Return ``text`` with its variables replaced. A variable that has no value stays as it is, and a warning is logged.
 
     ``${key}`` is a property. ``${key[1]}`` is an element of a property that is a list. ``${ENV-NAME}`` is a variable of
-    ``environment``, if that is given. Storm replaces only the last variable of each line; here all are replaced.
+    ``environment``, unless ``environment`` is None. Storm replaces only the last variable of each line. stormspark replaces all.
 
     >>> substituted("name: ${who}-${ENV-STAGE}", "topology.yaml", {"who": "words"}, {"STAGE": "test"})
     'name: words-test'
@@ -79,14 +79,14 @@ def read_properties(file: Path) -> dict[str, str]:
 
 
 def parsed_properties(text: str) -> dict[str, str]:
-    r"""Parse keys and values in the format of Java's ``Properties.load``. Of a repeated key, the last value counts.
+    r"""Parse keys and values in the format of Java's ``Properties.load``. If a key is repeated, its last value counts.
 
     >>> parsed_properties("# hosts\nkafka.hosts = a:1,\\\n    b:2\nname: words\nempty\npath C:\\\\tmp\\u0021")
     {'kafka.hosts': 'a:1,b:2', 'name': 'words', 'empty': '', 'path': 'C:\\tmp!'}
     """
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
-        key, value = _KEY_AND_VALUE.match(line).groups()  # type: ignore[union-attr] # it matches anything
+        key, value = _KEY_AND_VALUE.match(line).groups()  # type: ignore[union-attr] # the pattern matches any line
         properties[_unescaped(key)] = _unescaped(value)
     return properties
 
@@ -115,5 +115,5 @@ def _unescaped(text: str) -> str:
         what = found[1]
         return chr(int(what[1:], 16)) if len(what) > 1 else _MEANINGS.get(what, what)
 
-    # Java writes a character beyond the first 65,536 as two characters, which are joined here.
+    # Java writes a character beyond the first 65,536 as two characters. The following expression joins them.
     return _ESCAPED.sub(meaning, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -2,9 +2,9 @@
 
 shell_bolt, shell_spout    the components, on top of `component`
 conversation, handshake    the protocol
-messages                   its encodings: JSON lines and msgpack
-answers                    answers to emits, sent before the child needs them
-child, reaper              the process: its pipes, its signs of life, and how it ends with its worker
+messages                   the protocol's encodings: JSON lines and msgpack
+answers                    sends the answers to emits before the child needs them
+child, reaper              the child process: its pipes, its signs of life, and its end
 """
 
 from stormspark.multilang.shell_bolt import ShellBolt

@@ -1,13 +1,13 @@
-"""Answers to a child's emits, sent before the child needs them (I8).
+"""Decides whether a child may get the answers to its emits before it needs them (I8).
 
-Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, in which the
-child does nothing. But if all of a task's streams go to the same single task, all answers are the same. And ``storm.py`` keeps
-task ids that arrive while it waits for something else, because task ids may arrive among tuples. So such a child gets some
-answers ahead. Each emit finds one of them at once, and the worker sends another one when it handles the emit. The child reads the
-same answers as if none were sent ahead, and none of them arrives later.
+Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, and meanwhile the
+child does nothing. But if all of a task's streams go to the same single task, all answers are the same. ``storm.py`` also keeps
+task ids that arrive before it asks for them. So the worker sends such a child some answers in advance. Each emit finds an answer
+at once, and the worker sends another answer when it handles the emit. The child reads the same answers as it would read without
+this, and never later.
 
-This is done only for ``storm.py``, which is recognised by its source code: other libraries may not accept a list for which they
-did not ask.
+The worker does this only for ``storm.py``, which is recognised by its source code. Other libraries may not accept a list of task
+ids before they ask for one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from stormspark.api import TopologyContext
 
 __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
-#: How many answers are sent ahead: as many as a child may need until the worker is back from the end of a batch.
+#: How many answers are sent in advance. They must be enough for the child while the worker is busy with the end of a batch.
 AHEAD: Final = 2000
-#: Groupings that always choose the consumer's task if there is only one.
+#: The groupings that, if the consumer has only one task, always choose this task.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )
@@ -33,7 +33,7 @@ _KEEPS = ("pending_taskids.popleft()", "pending_taskids.append(msg)")
 
 
 def only_answer(context: TopologyContext) -> list[int] | None:
-    """Return the task ids of every emit of this task, if they are the same for all streams and values; otherwise None."""
+    """Return the ids of the tasks that receive this task's emits. Returns None unless they are the same for every emit."""
     answers = set()
     targets = context.targets(context.this_component_id)
     for stream in context.this_streams:
@@ -46,7 +46,7 @@ def only_answer(context: TopologyContext) -> list[int] | None:
 
 
 def keeps_answers(command: Sequence[str], folder: str) -> bool:
-    """Whether the command runs a Python script that imports the ``storm.py`` beside it, and this file is Storm's own."""
+    """Return whether the command runs a Python script that imports Storm's own ``storm.py`` from the script's folder."""
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if "python" not in Path(command[0]).name or not script.endswith(".py"):
         return False

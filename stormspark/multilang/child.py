@@ -1,16 +1,16 @@
 """One child process: its pipes, its signs of life, and its end.
 
-The task's own thread writes and reads. There is no thread between a child and its task, because passing each message from thread
-to thread would cost more than the message itself. A write never waits. Bytes that the pipe does not take stay in a buffer until
-the child reads on. So the worker and the child can't block each other.
+The task's own thread writes to the child and reads from it. There is no thread between a child and its task, because passing each
+message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take
+stay in a buffer until the child reads more of its input. So the worker and the child can't block each other.
 
-Each child has one **attendant** thread, for everything that must not wait for the task. It reads the child's stderr, so that a
-flood of output blocks nobody. It asks for signs of life, and kills a child that gives none. It notices the child's end, and then
-kills everything that the child has forked, even if these processes hold the pipes open.
+Each child has one **attendant** thread. It does everything that must not wait for the task. The attendant reads the child's
+stderr, so that the child never blocks on its output. It asks for signs of life, and kills a child that gives none. It notices
+the child's end. Then it kills all processes that the child has forked, even if they hold the pipes open.
 
 There are three signs of life (I13, W9): the worker has read a message of the child, a message waits to be read, or the child
-has read some of its input. So a child with a long queue, or one that the worker does not listen to, is not taken for stuck.
-Only a child that owes an answer can be stuck.
+has read some of its input. So a child that works through a long queue counts as alive, and so does a child whose messages the
+worker has not read yet. Only a child that owes an answer can be stuck.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["Child"]
 
 #: How many bytes are read or written at once.
 _CHUNK = 65536
-#: How many bytes a pipe holds, so that neither side has to stop while the other one does something else.
+#: How many bytes a pipe holds. It holds so many that neither process has to stop while the other one is busy.
 _PIPE = 4 * _CHUNK
 #: Seconds between two requests for a sign of life.
 _BEAT_SECS = 1.0
@@ -56,12 +56,12 @@ _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
 class Child:
     """A running child process.
 
-    ``label`` names its task in errors. ``send_heartbeat`` asks the child for a sign of life. The attendant calls it once
+    ``label`` names the child's task in errors. ``send_heartbeat`` asks the child for a sign of life. The attendant calls it once
     per second while the child owes no answer.
 
-    Code that adds to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
+    Code that adds bytes to ``unsent`` must hold the ``lock``, because the attendant sends too. The next `flush` sends the bytes.
 
-    Raises `MultilangError` if the child can't be started.
+    The constructor raises `MultilangError` if the child can't be started.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Child:
         self._heard = False  # whether anything was read since the last `_beat`
         #: The bytes that wait to be sent.
         self.unsent = bytearray()
-        self._sent = self._consumed = 0  # numbers of bytes
+        self._sent = self._consumed = 0  # how many bytes were sent, and how many of these the child has read
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()
@@ -113,13 +113,13 @@ class Child:
         for file in (self._input, self._output, self._process.stderr.fileno()):
             os.set_blocking(file, False)
         for file in (self._input, self._output):
-            # Not every system can change the size of a pipe, and there may be a limit for the user.
+            # Not every system can change the size of a pipe, and the system may limit the size for the user.
             with contextlib.suppress(OSError, AttributeError):
                 fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE)
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False
-        # This is no threading.Thread, because the worker would take that for a thread of user code, which may call collectors.
+        # Don't use threading.Thread: the worker would take it for a thread of user code, which may call collectors.
         _thread.start_new_thread(self._attend, ())
 
     @property
@@ -135,27 +135,27 @@ class Child:
     # -- the conversation ------------------------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """Return a file descriptor that is readable when there is something to read, or the child takes waiting bytes.
+        """Return a file descriptor that becomes readable when the child has written something, or can take unsent bytes.
 
-        The descriptor is not always the same.
+        Two calls may return different descriptors.
         """
         if self.closed:
             return -1
         return self._epoll.fileno() if self._wants_to_write else self._output
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until `fileno` is readable, at most for ``seconds``."""
+        """Wait until the descriptor of `fileno` is readable, for at most ``seconds``."""
         if not self.closed:
             self._epoll.poll(seconds)
 
     def send(self, message: Any) -> None:
-        """Send a message, as far as the pipe takes it. Raises what `Messages.encode` raises."""
+        """Send a message, as far as the pipe takes it. Raises the errors of `Messages.encode`."""
         self.write(self.messages.encode(message))
 
     def write(self, data: bytes) -> None:
         """Send bytes, as far as the pipe takes them."""
         with self.lock:
-            if not self.unsent and not self.closed:  # the usual case
+            if not self.unsent and not self.closed:  # this is the usual case
                 try:
                     written = os.write(self._input, data)
                 except OSError:
@@ -168,7 +168,7 @@ class Child:
         self.flush()
 
     def flush(self) -> None:
-        """Write the waiting bytes, as far as the pipe takes them."""
+        """Write the unsent bytes, as far as the pipe takes them."""
         if not self.unsent or self.closed:
             return
         with self.lock:
@@ -179,7 +179,7 @@ class Child:
                     self._sent += written
             except BlockingIOError:
                 pass
-            except OSError:  # the child has closed its input: its last messages, or its end, will show why
+            except OSError:  # the child has closed its input; its last messages, or its end, will show why
                 self.unsent.clear()
             self._watch_input(bool(self.unsent))
 
@@ -192,12 +192,12 @@ class Child:
                 self._epoll.unregister(self._input)
 
     def read(self) -> list[Any] | None:
-        """Return the messages that have arrived, or None if nothing has. Raises `MultilangError` if the child has ended."""
+        """Return the messages that have arrived; None if nothing has arrived. Raises `MultilangError` if the child has ended."""
         data = self.receive()
         return None if data is None else self.messages.feed(data)
 
     def receive(self) -> bytes | None:
-        """Return the bytes that have arrived, or None if none have. Raises `MultilangError` if the child has ended."""
+        """Return the bytes that have arrived; None if nothing has arrived. Raises `MultilangError` if the child has ended."""
         if self.closed:
             what = "has ended already"
             raise self.failed(what)
@@ -211,13 +211,13 @@ class Child:
         return data
 
     def take_lines(self) -> tuple[list[str], int]:
-        """Return the lines of stderr since the last call, and how many more were dropped."""
+        """Return the lines of stderr since the last call, and how many other lines were dropped."""
         return self._stderr.take()
 
     # -- its end ---------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Send SIGTERM, as Storm does, wait a moment for the child to end, then `kill` it."""
+        """Send SIGTERM, as Storm does. Wait a moment for the child to end, then `kill` it."""
         if not self.closed:
             with self.lock, contextlib.suppress(OSError):
                 if not self._ended.is_set():
@@ -226,7 +226,7 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """Kill the child now, with everything that it has forked."""
+        """Kill the child now, together with all processes that it has forked."""
         if self.closed:
             return
         with self.lock:
@@ -243,7 +243,7 @@ class Child:
         shutil.rmtree(self.pid_folder, ignore_errors=True)
 
     def died(self) -> MultilangError:
-        """Return the error of a child that has closed its output. Kills the child and everything that it has forked."""
+        """Kill the child, which has closed its output, and all processes that it has forked. Return an error for this."""
         if not self._ended.wait(_GRACE_SECS):
             return self.failed("closed its output, but did not end")
         if self._killed_because is not None:
@@ -269,7 +269,7 @@ class Child:
     # -- the attendant ---------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """Attend to the child until it has ended: the attendant's thread runs this."""
+        """Attend to the child until it has ended. This runs in the attendant's thread."""
         assert self._process.stderr is not None
         stderr, exited = self._process.stderr.fileno(), _pidfd(self.pid)
         poll = select.poll()
@@ -287,7 +287,8 @@ class Child:
                 next_beat = time.monotonic() + _BEAT_SECS
                 self._beat()
         with self.lock:
-            # Kill the processes that the child has forked. After the wait below, its number could belong to another process.
+            # Kill the processes that the child has forked. Do it before the wait below: afterwards another process could get the
+            # child's process id.
             kill_session(self.pid)
             while self._stderr.read_from(stderr):
                 pass
@@ -298,7 +299,7 @@ class Child:
         reaper().remove(self.pid)
 
     def _beat(self) -> None:
-        """Kill the child if it owes an answer and gave no sign of life for too long. If it owes none, send a heartbeat."""
+        """If the child owes no answer, send a heartbeat. If it owes one and gave no sign of life for too long, kill it."""
         self.flush()  # an earlier request may still wait in `unsent` while the task is busy elsewhere
         now = time.monotonic()
         with self.lock:
@@ -321,7 +322,7 @@ class Child:
 
 
 class _Lines:
-    """The lines of stderr, limited in number and length. One thread reads them, another one takes them."""
+    """The lines of stderr. Their number and length are limited. One thread reads the lines, and another thread takes them."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -330,7 +331,7 @@ class _Lines:
         self._dropped = 0
 
     def read_from(self, file: int) -> bool:
-        """Read the bytes that are there. Returns false if there are none now, or if the pipe has ended."""
+        """Read the bytes that have arrived. Returns false if none have arrived, or if the pipe has ended."""
         try:
             data = os.read(file, _CHUNK)
         except OSError:
@@ -350,7 +351,7 @@ class _Lines:
         return bool(data)
 
     def take(self) -> tuple[list[str], int]:
-        """Return the lines since the last call, and how many more were dropped."""
+        """Return the lines since the last call, and how many other lines were dropped."""
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         dropped, self._dropped = self._dropped, 0
         return lines, dropped
@@ -382,7 +383,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a child process has ended. This does not reap the child, so the child stays a zombie."""
+    """Return whether a child process has ended. A child that has ended is not reaped, so it stays a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # this process ignores SIGCHLD, so the kernel has reaped the child

@@ -1,4 +1,4 @@
-"""The common base of `ShellBolt` and `ShellSpout`: the command, its environment, and the declared streams (I3, I18)."""
+"""The common base of `ShellBolt` and `ShellSpout`. It has the command, its environment, and the declared streams (I3, I18)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ RESOURCES = "stormspark.multilang.resources"
 
 
 class StreamLike(Protocol):
-    """An output stream, as other packages declare it."""
+    """An output stream, as classes of other packages describe it."""
 
     @property
     def fields(self) -> Sequence[str]:
-        """The names of its values."""
+        """The names of the stream's fields."""
 
 
-#: The fields of the default stream; or a mapping from each stream to its fields, or to an object with ``fields`` and maybe
-#: ``direct``.
+#: The outputs of a component: the fields of its default stream, or a mapping with each stream by name. A stream is given by its
+#: fields, or by an object that has ``fields`` and may have ``direct``.
 Outputs = Sequence[str] | Mapping[str, Sequence[str] | StreamLike]
 
 
@@ -62,9 +62,9 @@ class ShellComponent(Component, LivesOutside):
     # -- methods that Storm's classes have too (I3) --------------------------------------------------------------
 
     def set_env(self, env: Mapping[str, str]) -> Self:
-        """Set environment variables of the child, beside those of the worker.
+        """Set environment variables of the child, in addition to the worker's variables.
 
-        ``PATH`` is appended to the worker's, as in Storm.
+        As in Storm, the value of ``PATH`` is appended to the worker's ``PATH``.
         """
         for name, value in env.items():
             if not isinstance(name, str) or not isinstance(value, str):
@@ -73,11 +73,11 @@ class ShellComponent(Component, LivesOutside):
         return self
 
     def change_child_cwd(self, change: bool) -> None:
-        """Set whether the child starts in the resources folder. With False, it starts in the worker's own folder."""
+        """Set whether the child starts in the resources folder. With False, it starts in the worker's working directory."""
         self._cwd = None if change else "."
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare ``outputs``. A subclass may declare something else."""
+        """Declare the streams in ``outputs``. A subclass may declare other streams."""
         if not isinstance(self._outputs, Mapping):
             if self._outputs:
                 declarer.declare(Fields(*self._outputs))
@@ -93,7 +93,7 @@ class ShellComponent(Component, LivesOutside):
     # -- the child's surroundings --------------------------------------------------------------------------------
 
     def _folder(self, conf: Mapping[str, Any]) -> str:
-        """Return the folder in which the child starts: ``cwd``, or else the resources folder, as docs/multilang.md describes."""
+        """Return the folder in which the child starts: ``cwd``, or else the resources folder (see docs/multilang.md)."""
         if self._cwd is not None:
             return self._existing(Path(self._cwd), "cwd")
         if (asked := conf.get(RESOURCES)) is not None:
@@ -118,7 +118,7 @@ class ShellComponent(Component, LivesOutside):
         return str(folder.resolve())
 
     def _environment(self) -> dict[str, str]:
-        """Return the worker's environment, without the settings of the worker's own Python, and with ``env``."""
+        """Return the child's environment: the worker's, without the settings for the worker's own Python, and with ``env``."""
         environment = dict(os.environ)
         inherited = environment.pop(INHERITED_PATH, None)
         if inherited is not None:

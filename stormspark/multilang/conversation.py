@@ -21,14 +21,14 @@ __all__ = ["Conversation", "Surroundings"]
 
 #: Storm's levels: trace, debug, info, warn, error (I10).
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
-#: Seconds between two looks at the child's stderr, whose lines are logged.
+#: The child's stderr is read once per this many seconds, and its lines are logged.
 _LOOK_SECS = 1.0
 _DEFAULT_TIMEOUT_SECS = 30
 _QUOTED = 300
 
 
 class Surroundings:
-    """The command, folder, environment and metrics of a child."""
+    """The command, the folder, the environment and the metrics of a child."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class Surroundings:
 
 
 class Conversation:
-    """A conversation with one child: it starts the child, and handles the messages that spouts and bolts share.
+    """A conversation with one child. It starts the child, and handles the messages that spouts and bolts have in common.
 
-    There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed with everything that it
-    has forked, and the component raises a `MultilangError` with the reason. Its task then starts again with a new child. All
-    tuples in the old child fail. An ``error`` message of a child is only shown (C4).
+    There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed together with all
+    processes that it has forked. The component raises a `MultilangError` with the reason. The task then starts again with a new
+    child. All tuples in the old child fail. But an ``error`` message from a child is only shown (C4).
     """
 
     kind: str
@@ -96,7 +96,7 @@ class Conversation:
         context.set_timer(_LOOK_SECS, self.log_lines)
 
     def send_heartbeat(self) -> None:
-        """Ask the child for a sign of life, if its protocol has a way to do so; this base class has none.
+        """Ask the child for a sign of life. This base class does nothing, because the protocol of spouts has no such request.
 
         The attendant's thread calls this once per second while the child owes no answer.
         """
@@ -177,7 +177,7 @@ class Conversation:
 
     @classmethod
     def emit_of(cls, message: dict[str, Any]) -> tuple[Any, str, int]:
-        """Return the values, the stream and the task of an emit (I5, I7). Raises ValueError if they have the wrong form."""
+        """Return the values, the stream and the task of an emit message (I5, I7). Raises ValueError if its form is wrong."""
         values = message.get("tuple")
         if type(values) is not list:
             msg = f"a tuple must be a list of values, got {values!r}"
@@ -186,9 +186,9 @@ class Conversation:
 
     @staticmethod
     def target_of(values: tuple[Any, ...], stream: Any, task: Any) -> tuple[Any, str, int]:
-        """Return the values, the stream and the task of an emit, from these parts of its message.
+        """Check the three parts of an emit message, and return them: the values, the stream and the task.
 
-        Without a task, or with task 0, the emit is not direct (I9).
+        If the message has no task, or task 0, the emit is not direct (I9).
         """
         if type(task or 0) is not int:
             msg = f"a task must be a number, got {task!r} (I9)"
@@ -197,7 +197,7 @@ class Conversation:
 
 
 def _update(metric: Metric, params: Any) -> None:
-    """Update a metric as Storm's shell metrics do (I11): without parameters, a count goes up by one."""
+    """Update a metric as Storm's shell metrics do (I11). Without parameters, a count increases by one."""
     if isinstance(metric, CountMetric):
         metric.incr_by(1 if params is None else params)
     elif isinstance(metric, AssignableMetric):

@@ -1,4 +1,4 @@
-"""The first message to a child: the configuration, a folder for its PID file, and its place in the topology (I2)."""
+"""Makes the first message to a child: the configuration, the folder for its PID file, and the task's context (I2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stormspark.grouping import Grouping
 
 __all__ = ["context_message", "setup_message"]
 
-#: Storm's names of groupings. A global grouping is a fields grouping without fields (A7).
+#: For each grouping, its name in Storm. Storm calls a global grouping a fields grouping without fields (A7).
 _TYPES = {
     "all": "ALL",
     "direct": "DIRECT",
@@ -25,13 +25,13 @@ _TYPES = {
 
 
 def setup_message(conf: Mapping[str, Any], context: TopologyContext, pid_dir: str) -> dict[str, Any]:
-    """Return the first message. Its configuration has the entries that Storm adds, too."""
+    """Return the first message. Its configuration includes the entries that Storm adds."""
     added = {"topology.name": context.topology_name, "storm.id": context.storm_id}
     return {"pidDir": pid_dir, "conf": {**added, **conf}, "context": context_message(context)}
 
 
 def context_message(context: TopologyContext) -> dict[str, Any]:
-    """Return the task's context, with everything that Storm includes since 0.10.
+    """Return the task's context. It has everything that Storm includes since release 0.10.
 
     >>> from stormspark.testing import make_context
     >>> context_message(make_context("split"))["task->component"]

@@ -1,10 +1,10 @@
 """The two encodings of messages between a worker and a child: JSON lines, and msgpack (I1, I15).
 
 Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, are
-written without it. msgspec reads the most frequent messages of a bolt's child: it makes an object of each, and checks the types.
-Python's own JSON decoder, which has better errors, reads everything that msgspec rejects. So the result is always that of
-Python's decoder, and tests check that. orjson, another library, is not used: it silently turns integers beyond 64 bits into
-floats, and NaN into null.
+written without it. msgspec reads the most frequent messages of a bolt's child. It makes an object of each message, and checks the
+types. Python's own JSON decoder, which has better errors, reads everything that msgspec rejects. So the result is always the
+result of Python's decoder, and tests check this. The library orjson is not used, because it silently turns integers beyond 64
+bits into floats, and NaN into null.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from stormspark.spi import Given
 
 __all__ = ["TICK", "Ack", "Emit", "Fail", "Json", "Messages", "Msgpack", "Sync", "Unreadable", "messages_for"]
 
-#: The prefix of the ids of ticks. Ticks belong to no tree, and a tick that is never acked is not kept (I17).
+#: The prefix of the ids of ticks. Ticks belong to no tree, so nobody waits for the acks of ticks (I17).
 TICK = "-"
 
 _END = b"\nend\n"
 _END_TEXT = _END.decode()
-#: How many characters of an unreadable message an error quotes.
+#: An error quotes this many characters of an unreadable message.
 _QUOTED = 300
 #: A line that is not JSON is rejected at once if it has fewer bytes than this.
 _LONGEST_NOISE = 1000
 
 
 class Unreadable(NamedTuple):
-    """Output of a child that is not a message. Nothing after it is read."""
+    """Output of a child that is not a message. The worker does not read what follows it."""
 
     quoted: str
     why: str
@@ -69,7 +69,7 @@ class Sync(msgspec.Struct, tag_field="command", tag="sync", forbid_unknown_field
 
 
 class Messages(Protocol):
-    """The encoding of one conversation: it turns messages into bytes, and received bytes into messages."""
+    """The encoding of one conversation. It turns messages into bytes, and received bytes into messages."""
 
     name: str
 
@@ -80,36 +80,37 @@ class Messages(Protocol):
         """
 
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
-        """Encode tuples, numbered from ``number`` + 1 on. Returns their ids, and the bytes.
+        """Encode tuples. Returns their ids and the bytes. The ids are ``number`` + 1, ``number`` + 2 and so on.
 
-        Stops before the first tuple that can't be encoded. Raises, as `tuple_message` does, if this is already the first one.
+        Stops before the first tuple that can't be encoded. If not even the first tuple can be encoded, raises the errors of
+        `tuple_message`.
         """
 
     def task_ids(self, tasks: list[int]) -> bytes:
         """Encode the answer to an emit (I8)."""
 
     def encode(self, message: Any) -> bytes:
-        """Encode any other message. Raises as `tuple_message` does."""
+        """Encode any other message. Raises the errors of `tuple_message`."""
 
     def feed(self, data: bytes) -> list[Any]:
-        """Return the messages that ``data`` completes, in order. The last one may be an `Unreadable`."""
+        """Return the messages that are complete once ``data`` has arrived, in order. The last item may be an `Unreadable`."""
 
     def hear(self, data: bytes) -> list[Any]:
-        """Return the same as `feed`, for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
+        """Do the same as `feed`, for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
 
     def acks(self, data: bytes) -> list[str] | None:
-        """Return the acked ids if ``data`` looks like acks and nothing else, otherwise None.
+        """Return the acked ids if ``data`` looks like acks and nothing else; otherwise None.
 
-        The caller must check that each is a tuple's id. If one is not, the caller must pass this id and all later ones to
-        `acked`. Then the caller must pass the bytes that `acked` returns to `hear`.
+        The caller must check that each of them is a tuple's id. If one of them is not, the caller must pass it and all ids after
+        it to `acked`, and then pass the bytes that `acked` returns to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
-        """Return the bytes that `acks` read as these ids."""
+        """Return the bytes from which `acks` has read these ids."""
 
     @property
     def unfinished(self) -> str:
-        """The beginning of the next message, as far as it has arrived, shortened."""
+        """The part of the next message that has arrived, shortened."""
 
 
 class Json:
@@ -128,16 +129,16 @@ class Json:
 
     def __init__(self) -> None:
         self._encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-        #: Fast encoders by exact type. Subclasses of these types go to the general encoder.
+        #: Fast encoders for some types. Values of subclasses of these types go to the general encoder.
         self._encoders: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
         # `raw_decode` would only add a call, and turn StopIteration into another error.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: The bytes before and after the id in the child's acks. Empty if the acks have no such form; None before the first ack.
+        #: The bytes before and after the id in the child's acks. None before the first ack; empty if that ack had another form.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
-        # From a task's id to the answer to an emit that only this task received.
+        # For a task's id, the encoded answer to an emit that only this task received.
         self._answers: dict[int, bytes] = {}
         self._rest = bytearray()
         self._looked = 0  # no message ends before this position
@@ -195,7 +196,7 @@ class Json:
 
     def feed(self, data: bytes) -> list[Any]:
         """See `Messages`."""
-        if not self._rest and data.endswith(_END):  # the usual case
+        if not self._rest and data.endswith(_END):  # this is the usual case
             read = self._decode_plain(data)
             if read is not None:
                 return read
@@ -208,7 +209,7 @@ class Json:
         return self._framed(data, self._decode_typed)
 
     def acks(self, data: bytes) -> list[str] | None:
-        """See `Messages`: acks are split at the bytes that are the same in all of them."""
+        """See `Messages`. The data is split at the bytes that are the same in all acks."""
         if not self._ack or self._rest:
             return None
         begin, end = self._ack
@@ -226,7 +227,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the place of the id in the child's first ack. The place is right if another id there gives a valid ack."""
+        """Find the id's place in the child's first ack. To check the place, put another id there and read the ack again."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())
@@ -239,10 +240,10 @@ class Json:
                 return
 
     def _framed(self, data: bytes, decode: Callable[[bytes], list[Any]]) -> list[Any]:
-        """Return the messages that ``data`` completes."""
+        """Return the messages that are complete once ``data`` has arrived."""
         rest = self._rest
         rest += data
-        if b"\r" in rest:  # a raw CR only ends a line: within a JSON string it is escaped
+        if b"\r" in rest:  # a raw CR can only be part of a line end, because JSON strings escape it
             rest[:] = rest.replace(b"\r\n", b"\n")
         end = rest.rfind(_END, max(0, self._looked - len(_END)))
         messages: list[Any] = []
@@ -288,7 +289,7 @@ class Json:
         return self._decode_plain(data) or self._decode_each(data)
 
     def _decode_typed(self, data: bytes) -> list[Any]:
-        """Return the messages in ``data``, which must end with an end line, as typed objects where msgspec can read them."""
+        """Return the messages in ``data``, which must end with an end line. Messages that msgspec can read are typed objects."""
         texts, typed = data[: -len(_END)].split(_END), self._typed
         messages: list[Any] = []
         try:
@@ -329,9 +330,9 @@ class Json:
 
 
 class Msgpack:
-    """The msgpack encoding: one msgpack object after another, as with pystorm's ``-s msgpack``.
+    """The msgpack encoding: one msgpack object after another, as with pystorm's option ``-s msgpack``.
 
-    Bytes are allowed as values. Integers have 64 bits at most. Raises `InvalidTopologyError` if msgpack is not installed.
+    Values may be bytes. Integers have 64 bits at most. The constructor raises `InvalidTopologyError` if msgpack is not installed.
     """
 
     name = "msgpack"
@@ -393,7 +394,7 @@ class Msgpack:
     hear = feed
 
     def acks(self, data: bytes) -> list[str] | None:
-        """Return None: msgpack has no bytes at which acks could be split."""
+        """Return None, because msgpack has no bytes at which acks could be split."""
         return None
 
     def acked(self, ids: list[str]) -> bytes:
@@ -403,7 +404,7 @@ class Msgpack:
     @property
     def unfinished(self) -> str:
         """See `Messages`."""
-        return ""  # people can't read msgpack
+        return ""  # errors don't show msgpack, because people can't read it
 
 
 def messages_for(serializer: str | None) -> Messages:

@@ -1,12 +1,12 @@
 """Kills the children of this process when the process ends, even by ``kill -9``.
 
-Each child has a session of its own, so that it can be killed with everything that it has forked. But a process that is killed
-can't kill anything itself. The kernel's parent-death signal does not help. It reaches only the child, and not what the child
-has forked. And the kernel sends it as soon as the *thread* that started the child ends.
+Each child has a session of its own, so that it can be killed together with all processes that it has forked. But a process that
+is killed can't kill others. The kernel's parent-death signal does not help. It reaches only the child, and not the processes that
+the child has forked. And the kernel sends it as soon as the *thread* that started the child ends.
 
-So there is a watchman: a small shell whose standard input is a pipe that only this process holds. The reaper writes the number
-of each session to the pipe. When the pipe ends, the watchman kills the processes that are left of these sessions. A
-watchman costs a megabyte.
+So there is a watchman. It is a small shell process, whose standard input is a pipe that only this process holds. The reaper
+writes the id of each session to the pipe. When this process ends, the pipe ends too. Then the watchman kills all processes that
+still run in these sessions. A watchman needs a megabyte of memory.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import threading
 
 __all__ = ["Reaper", "kill_session", "reaper"]
 
-# The script uses shell built-ins, and rm. It reads the fields of a stat file after the closing bracket: state, parent, group,
-# session. The command's name before the bracket may contain anything.
+# The script uses only rm and the shell's built-in commands. In a stat file, it reads the fields after the last closing bracket:
+# state, parent, group, session. Before this bracket is the command's name, which may contain any characters.
 _WATCHMAN = r"""
 trap '' HUP INT TERM
 folder=$1 sessions=
@@ -51,7 +51,7 @@ rm -rf -- "$folder"
 def kill_session(leader: int) -> None:
     """Kill a process that leads a session, and all processes of the session.
 
-    Call this before the leader is waited for: afterwards its number could belong to another process.
+    Call this before you wait for the leader. Afterwards another process could get the leader's process id.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
@@ -62,7 +62,7 @@ def kill_session(leader: int) -> None:
 
 
 class Reaper:
-    """The reaper of one process. It has the sessions of the process's children, and reports each session to the watchman."""
+    """The reaper of one process. It knows the sessions of the process's children, and tells the watchman of each session."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class Reaper:
         atexit.register(self.close)
 
     def add(self, session: int) -> None:
-        """Kill this session when this process ends."""
+        """Make sure that this session is killed when this process ends."""
         with self._lock:
             self._sessions.add(session)
             self._notify("+", session)
@@ -86,9 +86,9 @@ class Reaper:
             self._notify("-", session)
 
     def close(self) -> None:
-        """Kill the sessions that are left, now."""
+        """Kill all sessions that have not been removed."""
         if os.getpid() != self._process:
-            return  # this is a copy in a forked process
+            return  # this object is a copy in a forked process
         with self._lock:
             watchman, self._watchman = self._watchman, None
             if watchman is not None:
@@ -107,7 +107,7 @@ class Reaper:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # a kill of our process group must not reach it
+                    start_new_session=True,  # a signal to this process's group must not reach the watchman
                     bufsize=0,
                     cwd="/",
                 )

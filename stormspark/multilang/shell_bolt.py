@@ -1,12 +1,13 @@
 """A bolt in any language (I6-I9, I13, I14, I17).
 
-The worker sends tuples ahead while the child works: up to ``topology.shellbolt.max.pending`` at a time, many in one write. The
-task's own thread handles the child's messages, because only this thread gets the task ids with which an emit is answered. While
-the worker has nothing else to do, it waits for the child (`stormspark.spi.outside`).
+While the child works, the worker already sends it more tuples, many in one write. The child has at most
+``topology.shellbolt.max.pending`` tuples at a time. The task's own thread handles the child's messages, because the answer to an
+emit has task ids that only this thread gets. While the worker has nothing else to do, it waits for the child
+(`stormspark.spi.outside`).
 
 **When is a child done with its tuples?** The child may hold a tuple on purpose and ack it much later. A batch must not wait for
-that. So the worker sends a heartbeat behind the tuples. When the child answers the heartbeat, it has received all tuples that
-were sent earlier (I13). The child holds those that it has not acked by then, and nobody waits for them.
+such an ack. So the worker sends a heartbeat after the tuples. When the child answers the heartbeat, it has received all tuples
+that were sent before (I13). Tuples that it has not acked by then are *held*, and the batch does not wait for them.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from stormspark.spi import Given, KeepsOutside, Send, Sender
 __all__ = ["ShellBolt"]
 
 _DEFAULT_PENDING = 1000
-#: `give` writes at once when this many bytes wait, so that the child has something to do.
+#: When this many bytes are unsent, `give` writes them at once, so that the child has work to do.
 _WRITE_BYTES = 16384
-#: The form in which a tuple is kept: as the engine passes it, or as a `Tuple` if somebody calls ``execute`` with it.
+#: A tuple that the child has. It has the form in which the engine passed it, or it is a `Tuple` that was passed to ``execute``.
 _Kept: TypeAlias = Given | Tuple
 
 
@@ -41,7 +42,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     - ``command``: the child's command, as a list of words.
     - ``outputs``: the fields of the default stream, or the fields of each stream by name.
-    - ``env``: environment variables, beside the worker's own.
+    - ``env``: environment variables, in addition to the worker's own.
     - ``cwd``: the folder in which the child starts; by default the topology's resources folder (I3).
     - ``metrics``: the metrics that the child may update, by name (I11).
 
@@ -52,7 +53,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(["word"])
 
-    Raises `InvalidTopologyError` for a command, outputs or variables of the wrong form.
+    The constructor raises `InvalidTopologyError` if the command, the outputs or the variables have the wrong form.
     """
 
     _talk: _BoltConversation | None = None
@@ -63,7 +64,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         self._talk = _BoltConversation(surroundings, conf, context, collector)
 
     def execute(self, tup: Tuple) -> None:
-        """Send the child a tuple, with the next `send` at the latest. Wait first if the child has no room for it."""
+        """Pass a tuple to the child. The next `send` writes it at the latest. If the child has too many tuples, wait first."""
         assert self._talk is not None, "execute comes after prepare"
         self._talk.give(tup)
 
@@ -84,7 +85,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether the engine may call `execute_all`: not if a subclass overrides `execute`, to see each tuple."""
+        """Whether the engine may call `execute_all`. False if a subclass overrides `execute`, because it must get each tuple."""
         return type(self).execute is ShellBolt.execute
 
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
@@ -105,20 +106,20 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     @property
     def room(self) -> int:
-        """How many more tuples may be sent ahead to the child (I14)."""
+        """How many more tuples may be sent to the child now (I14)."""
         return self._talk.room if self._talk is not None else 0
 
     @property
     def outside(self) -> int:
-        """How many tuples the child has not received yet, as far as is known."""
+        """How many tuples the child may not have received yet."""
         return len(self._talk.before_it) if self._talk is not None else 0
 
     def fileno(self) -> int:
-        """Return a file descriptor that is readable when the child has written something, or can take more."""
+        """Return a file descriptor that becomes readable when the child has written something, or can take unsent bytes."""
         return self._talk.child.fileno() if self._talk is not None else -1
 
     def send(self) -> None:
-        """Write the waiting bytes."""
+        """Write the unsent bytes."""
         if self._talk is not None:
             self._talk.child.flush()
 
@@ -128,7 +129,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         return self._talk is not None and self._talk.waits_for_answer
 
     def take_in(self) -> int:
-        """Handle the child's messages. Return how many tuples are done."""
+        """Handle the child's messages. Returns how many tuples the child is done with."""
         return self._talk.take_in() if self._talk is not None else 0
 
 
@@ -150,24 +151,24 @@ class _BoltConversation(Conversation):
         self.before_it: dict[str, _Kept] = {}
         #: The tuples that the child holds, by id.
         self._held: dict[str, _Kept] = {}
-        # When tuples were sent: for each call of `give_all`, the number of its first tuple, and the time.
+        # The times at which tuples were sent: for each call of `give_all`, the id of its first tuple (a number), and the time.
         self._lots: list[tuple[int, float]] = []
-        #: Whether the child waits for the task ids of its emits, because it gets no answers ahead.
+        #: Whether the child waits for the task ids of its emits. A child that gets its answers in advance does not wait.
         self.waits_for_answer = False
         self._only_answer = (
             only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
         )
-        #: For each heartbeat that is not answered yet, the number of the last tuple before it.
+        #: For each unanswered heartbeat, the id (a number) of the last tuple that was sent before it.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # `_streams`: for each stream, the number of its fields. `_ways`: the same number and the engine's fast path, for streams
-        # that have one.
+        # `_streams` has how many fields each stream has. `_ways` has the same number and the engine's fast path for emits, for
+        # the streams that have such a path.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }
         self._ways: dict[str | None, tuple[int, Send]] = {}
         self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
-        # A heartbeat may be due before the handshake is over, but the child can't answer it then.
+        # A heartbeat may be due before the handshake is over, but then the child can't answer. So don't send one until then.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
         self._heartbeat = self.child.messages.encode(
@@ -197,7 +198,10 @@ class _BoltConversation(Conversation):
         return self._most - len(self.before_it)
 
     def give_all(self, given: Sequence[Given], now: float) -> int:
-        """Send these tuples, up to the first that can't be encoded. Returns how many were sent. There must be room for all."""
+        """Send these tuples, up to the first that can't be encoded. Returns how many were sent.
+
+        The caller must pass no more tuples than `room` allows.
+        """
         child, before_it = self.child, self.before_it
         try:
             names, data = child.messages.tuple_messages(self._number, given)
@@ -213,7 +217,7 @@ class _BoltConversation(Conversation):
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
-        while len(self.before_it) >= self._most:  # the worker checks `room`; other callers wait here
+        while len(self.before_it) >= self._most:  # the worker checks `room` before; others wait
             self.child.flush()
             self.child.wait(0.01)
             self.take_in()
@@ -255,7 +259,7 @@ class _BoltConversation(Conversation):
         )
 
     def send_heartbeat(self) -> None:
-        """Send a heartbeat, unless one is unanswered. The child answers it once it has read the tuples before it (I13)."""
+        """Send a heartbeat, unless an earlier one is unanswered. The child first reads the tuples before the heartbeat (I13)."""
         child = self.child
         if self._heartbeat is None:
             return
@@ -270,7 +274,7 @@ class _BoltConversation(Conversation):
     def take_in(self) -> int:
         """Handle the child's messages. If there are none, and the child may not have all tuples yet, send a heartbeat.
 
-        Returns how many tuples are done.
+        Returns how many tuples the child is done with.
         """
         child, done = self.child, self._done
         if child.unsent:
@@ -286,7 +290,7 @@ class _BoltConversation(Conversation):
         try:
             for message in self._hear(data, acked):
                 try:
-                    # The most frequent messages, in their usual form, are handled here, without a further call.
+                    # For speed, the most frequent messages are handled without a further call, if they have their usual form.
                     kind = type(message)
                     if kind is Emit:
                         way, ids = ways.get(message.stream), message.anchors
@@ -308,7 +312,7 @@ class _BoltConversation(Conversation):
                 except Exception as error:
                     self.broken(message, str(error), error)
         finally:
-            # Ack all at once. Tuples that are anchored to them have been emitted by now.
+            # Ack all tuples at once. All tuples that are anchored to these have been emitted by now.
             if acked:
                 self._done += len(acked)
                 self._ack_all(acked)
@@ -319,7 +323,8 @@ class _BoltConversation(Conversation):
     def _hear(self, data: bytes, acked: list[_Kept]) -> list[Any]:
         """Return the child's messages.
 
-        If the data looks like acks only, the leading ones go to ``acked`` directly, and the rest is returned.
+        But if the data looks like acks only, add the acked tuples to ``acked`` directly. Then return only the messages from the
+        first unknown id on.
         """
         messages, pop = self.child.messages, self.before_it.pop
         ids = messages.acks(data)
@@ -362,9 +367,9 @@ class _BoltConversation(Conversation):
             self._answer(self._collector.emit(values, stream, anchors), need_task_ids, answers)
 
     def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
-        """Add the answer to an emit to ``answers``, unless the child does not want one (I8).
+        """Add the answer to an emit to ``answers``, unless the child wants no answer (I8).
 
-        The caller sends all answers as soon as the messages that were read are handled, because the child waits for them.
+        The caller handles all messages that were read, and then sends the answers at once, because the child waits for them.
         """
         if need_task_ids in (None, True):
             answer = self.child.messages.task_ids(tasks)
@@ -376,7 +381,7 @@ class _BoltConversation(Conversation):
                 answers.append(answer * AHEAD)
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
-        """Return the tuples with these ids. Raises ValueError for a tuple that was already acked or failed."""
+        """Return the tuples with these ids. Raises ValueError if a tuple was already acked or failed."""
         if not ids:
             return []
         anchors = []
@@ -401,10 +406,10 @@ class _BoltConversation(Conversation):
         return kept
 
     def _got_through(self) -> None:
-        """Note that the child has answered a heartbeat: it has received all tuples that were sent before the heartbeat."""
+        """Note that the child has answered a heartbeat. So it has received all tuples that were sent before the heartbeat."""
         with self.child.lock:
             if not self._asked:
-                return  # old children also send a sync that answers no heartbeat
+                return  # children that use old libraries also send a sync that answers no heartbeat
             last = self._asked.popleft()
             self.child.asked_at = None
         before_it = self.before_it
@@ -418,7 +423,7 @@ class _BoltConversation(Conversation):
                 self._held[name] = kept
 
     def _spare(self) -> None:
-        """Reset the timeouts of tuples that the child may not have received yet: these are not late (W2)."""
+        """Reset the timeouts of tuples that the child may not have received yet, because these only wait in the pipe (W2)."""
         for kept in self.before_it.values():
             self._collector.reset_timeout(_as_tuple(kept))
 

@@ -17,14 +17,14 @@ __all__ = ["ShellSpout"]
 
 
 class ShellSpout(ShellComponent, Spout):
-    """A spout that runs a child process, which speaks Storm's multilang protocol. It takes the same arguments as `ShellBolt`.
+    """A spout that runs a child process, which speaks Storm's multilang protocol. Its arguments are those of `ShellBolt`.
 
-    The child does one thing at a time, and the thread of the spout's executor waits for it, as in Storm (I4).
+    The child carries out one command at a time. As in Storm, the thread of the spout's executor waits for it (I4).
 
     >>> sentences = ShellSpout(["node", "sentences.js"], ["sentence"])
     """
 
-    #: It waits for its child (`stormspark.waiting_code`).
+    #: The spout's code may wait, because it waits for the child (`stormspark.waiting_code`).
     waits = True
     _talk: _SpoutConversation | None = None
 
@@ -36,15 +36,15 @@ class ShellSpout(ShellComponent, Spout):
         self._talk = _SpoutConversation(surroundings, conf, context, collector)
 
     def next_tuple(self) -> None:
-        """Let the child emit what it has."""
+        """Let the child emit the tuples that it has."""
         self._query("next", "")
 
     def ack(self, message_id: Hashable) -> None:
-        """Tell the child that the message's tree is done."""
+        """Tell the child that the tree with this message id is fully processed."""
         self._query("ack", message_id)
 
     def fail(self, message_id: Hashable) -> None:
-        """Tell the child that the message's tree has failed."""
+        """Tell the child that the tree with this message id has failed."""
         self._query("fail", message_id)
 
     def activate(self) -> None:
@@ -74,7 +74,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 class _ComposedId(NamedTuple):
-    """Stands for a message id that is a JSON list or object: it holds the JSON as a string, which is hashable."""
+    """A message id that is a JSON list or object. This class has the JSON as a string, because message ids must be hashable."""
 
     text: str
 
@@ -91,7 +91,7 @@ class _SpoutConversation(Conversation):
 
     def query(self, command: str, message_id: Hashable) -> None:
         """Send a command, and handle the child's messages until it answers ``sync`` (I4)."""
-        if self._busy:  # the topology is deactivated while next_tuple waits in an emit
+        if self._busy:  # the topology is being deactivated while next_tuple waits in an emit
             self._later.append((command, message_id))
             return
         self._ask(command, message_id)
@@ -113,7 +113,7 @@ class _SpoutConversation(Conversation):
             done = True
         finally:
             self._busy = False
-            if not done:  # the child is in the middle of a command, and can't take another one
+            if not done:  # the child has not finished its command, so it can't take another one
                 self._later.clear()
                 child.kill()
 
@@ -129,7 +129,7 @@ class _SpoutConversation(Conversation):
 
     def _do(self, message: dict[str, Any]) -> None:
         if message["command"] == "emit":
-            # While the worker handles the emit, which may take long, the child owes no sign of life.
+            # While the worker handles the emit, which may take long, the child need not give a sign of life.
             self.child.asked_at = None
             try:
                 self._emit(message)

@@ -1,7 +1,7 @@
-"""What the readers found in a legacy project, as plain data: topologies, and statements about them.
+"""The findings of the readers as plain data: the topologies of a legacy project, and statements about them.
 
-A statement claims no more than was checked. Its grade is ``parsed`` (it follows from the source text), ``imported`` (a front-end
-of stormspark loaded the topology and planned it), or ``not checked``.
+The grade of a statement says how it was checked. ``parsed`` means that it follows from the source text. ``imported`` means that a
+front-end of stormspark has loaded and planned the topology. The third grade is ``not checked``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ __all__ = [
     "Unresolved",
 ]
 
-#: ``runs``: works unchanged. ``change``: needs a change. ``unread``: could not be made out. ``note``: worth knowing.
+#: The kinds of statements. ``runs``: something works unchanged. ``change``: something needs a change. ``unread``: something could
+#: not be made out. ``note``: something is worth knowing.
 Kind = Literal["runs", "change", "unread", "note"]
 Grade = Literal["parsed", "imported", "not checked"]
 
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A value that can't be made out by reading. ``text`` is its expression in the source."""
+    """A value that can't be made out without running code. ``text`` is its expression in the source."""
 
     text: str
 
@@ -41,7 +42,7 @@ class Unresolved:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a file. The path of a file in the project is relative to the project's folder.
+    """A line of a file. If the file is in the project, its path is relative to the project's folder.
 
     >>> str(Place("src/Split.java", 31))
     'src/Split.java:31'
@@ -56,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of the report: its kind, its place, the way it was checked, and the next step, if there is one."""
+    """One statement of the report. It has a kind, a place, the way in which it was checked, and the user's next step, if any."""
 
     kind: Kind
     text: str
@@ -67,7 +68,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class StreamFound:
-    """A stream that a component declares. ``fields`` is None if they could not be made out."""
+    """A stream that a component declares. ``fields`` is None if the fields could not be made out."""
 
     id: str
     fields: tuple[str, ...] | None
@@ -77,9 +78,9 @@ class StreamFound:
 
 @dataclass(frozen=True)
 class InputFound:
-    """A subscription. ``grouping`` is stormspark's name of the grouping: shuffle, fields, all, ..., custom.
+    """A subscription. ``grouping`` is stormspark's name of the grouping, such as shuffle, fields, all or custom.
 
-    ``source``, ``stream`` and ``fields`` are None where they could not be made out.
+    Each of ``source``, ``stream`` and ``fields`` is None if it could not be made out.
     """
 
     source: str | None
@@ -87,7 +88,7 @@ class InputFound:
     grouping: str
     place: Place
     fields: tuple[str, ...] | None = ()
-    #: For ``custom``: the name of the grouping's class, or its expression in the source.
+    #: For a custom grouping, the name of its class, or its expression in the source.
     custom: str = ""
 
     @property
@@ -107,7 +108,7 @@ class InputFound:
 
 @dataclass(frozen=True)
 class Setting:
-    """A configuration key with its value, or with an `Unresolved`. ``component`` is empty if the topology sets the key."""
+    """A configuration key with its value, which may be an `Unresolved`. ``component`` is empty if the topology sets the key."""
 
     key: str
     value: Any
@@ -125,53 +126,54 @@ class ComponentFound:
     place: Place
     parallelism: int | None = 1
     tasks: int | None = None
-    #: The streams that it declares; None if none of them could be made out.
+    #: The streams that the component declares; None if no stream could be made out.
     streams: tuple[StreamFound, ...] | None = ()
     inputs: list[InputFound] = field(default_factory=list)
-    #: For a class in Java: what it extends, and each thing that it does, with the lines.
+    #: For a class in Java: the class that it extends, and its emits, acks and other actions, with their lines.
     does: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """The component's name in sentences: ``bolt 'split'``."""
+        """The component's name in the sentences of the report, such as ``bolt 'split'``."""
         return f"{self.kind} {self.id!r}" if self.id is not None else f"a {self.kind} at {self.place}"
 
     @property
     def resolved(self) -> bool:
-        """Whether its id, parallelism and subscriptions are known. Its streams do not count."""
+        """Whether the component's id, parallelism and subscriptions are known. Its streams need not be known."""
         return self.id is not None and self.parallelism is not None and all(i.resolved for i in self.inputs)
 
 
 @dataclass
 class TopologyFound:
-    """One topology: where it is declared, its graph, its settings, and the statements about it."""
+    """One topology: the place that declares it, its graph, its settings, and the statements about it."""
 
     name: str
-    #: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``flux``, ``java``, ``java-transactional``, ``java-drpc``, ...
+    #: The API that the topology uses: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``flux``, ``java``,
+    #: ``java-transactional``, ``java-drpc``, ...
     front_end: str
     place: Place
     components: list[ComponentFound] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
-    #: The name of its skeleton in the output folder; empty if it has none.
+    #: The name of the topology's skeleton in the output folder; empty if it has no skeleton.
     skeleton: str = ""
-    #: The first line of its plan, if it was imported.
+    #: The first line of the topology's plan, if the topology was imported and planned.
     plan: str = ""
 
     def report(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
-        """Add a statement, unless it is there already."""
+        """Add a statement, unless the same statement was added before."""
         statement = Statement(kind, text, place, todo)
         if statement not in self.statements:
             self.statements.append(statement)
 
     @property
     def inputs(self) -> Iterator[tuple[ComponentFound, InputFound]]:
-        """All subscriptions, each with the component that subscribes."""
+        """All subscriptions. Each comes with the component that subscribes."""
         return ((component, one) for component in self.components for one in component.inputs)
 
     @property
     def complete(self) -> bool:
-        """Whether there are components, and the id, parallelism and subscriptions of each are known."""
+        """Whether the topology has components, and the id, parallelism and subscriptions of each component are known."""
         return bool(self.components) and all(component.resolved for component in self.components)
 
 
@@ -187,7 +189,7 @@ class Findings:
     files: dict[str, int] = field(default_factory=dict)
 
     def report(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
-        """Add a statement, unless it is there already."""
+        """Add a statement, unless the same statement was added before."""
         statement = Statement(kind, text, place, todo)
         if statement not in self.statements:
             self.statements.append(statement)

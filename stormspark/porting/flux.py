@@ -22,7 +22,7 @@ __all__ = ["is_flux", "read_flux"]
 
 
 def is_flux(text: str) -> bool:
-    r"""Whether a YAML text looks like a topology: it has a top-level key ``spouts``, ``bolts`` or ``topologySource``.
+    r"""Return whether a YAML text looks like a topology, with a top-level key ``spouts``, ``bolts`` or ``topologySource``.
 
     >>> is_flux("name: a\nspouts:\n- id: s\n"), is_flux("services:\n  db: {}\n")
     (True, False)
@@ -32,11 +32,11 @@ def is_flux(text: str) -> bool:
 
 
 def read_flux(project: PythonProject, path: Path, findings: Findings) -> None:
-    """Add the topology that the file defines. If the file is wrong, report the error for the project, and leave the file out."""
+    """Add the topology that the file defines. If the file has an error, report the error for the project, and add no topology."""
     shown = project.shown(path)
     logger = logging.getLogger("stormspark.flux")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # the report has the same warnings, with their lines
+    logger.setLevel(logging.ERROR)  # don't log warnings, because the report has them too, with their lines
     try:
         definition = read_file(path, {}, None)
     except StormsparkError as error:
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _registered_beside(project: PythonProject, path: Path) -> set[str]:
-    """The class names that the ``flux_classes.py`` beside the file registers, as far as they are literals."""
+    """Return the class names that ``flux_classes.py`` in the file's folder registers. Only names that are literals are found."""
     beside = path.parent / CLASSES_FILE
     file = project.file(beside) if beside.is_file() else None
     return set(_registrations(file.tree)) if file is not None else set()

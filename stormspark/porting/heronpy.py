@@ -1,6 +1,6 @@
 """Reads heronpy's topologies: classes whose attributes are components, and scripts with builders (A40-A42, G24).
 
-Streamlets are only listed.
+For topologies of streamlets, it only lists the operations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HERON = {"heronpy", "heron", "pyheron", "heron_py"}
 
 
 def read_heronpy(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """The topologies in ``file``: classes first, then those that code builds."""
+    """Yield the topologies in ``file``: first those that are classes, then those that code with builders makes."""
     for node in file.tree.body:
         if isinstance(node, ast.ClassDef) and _extends(project, file, node, ".Topology"):
             found = TopologyFound(node.name, "heronpy", file.place(node))
@@ -173,7 +173,7 @@ def _streams(
 
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """The statements of the module, and those of each function, as lists. The code of one builder is in one list."""
+    """Yield lists of statements: the module's, then each function's. All code that uses one builder is in the same list."""
     yield tree.body
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -183,7 +183,7 @@ def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
 def _statements(
     body: list[ast.stmt], conditions: tuple[str, ...] = ()
 ) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
-    """All statements in their order, each with the conditions and loops around it. Functions and classes are not entered."""
+    """Yield all statements in order, each with the conditions and loops around it. Skip the bodies of functions and classes."""
     for one in body:
         yield one, conditions
         if isinstance(one, ast.If):
@@ -254,7 +254,7 @@ def _on_builder(
     ids: dict[str, str],
     names: dict[str, ast.expr],
 ) -> str:
-    """The label of the component that a call of a builder's method adds; empty if the call adds none."""
+    """Read a call of a builder's method. Return the label of the component that it adds; empty if it adds none."""
     method = call_name(call)
     if method == "set_config":
         topology.settings += settings_of(
@@ -320,7 +320,7 @@ def _end(topology: TopologyFound) -> None:
 
 
 def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:
-    """One topology per Builder of streamlets, with a list of its operations in their order."""
+    """Yield one topology for each Builder of streamlets. It has a note for each operation, in order."""
     for statement, _ in _statements(body):
         target, call = _assigned_call(statement)
         dotted = project.dotted(call.func, file) if call is not None and target is not None else ""
@@ -342,7 +342,7 @@ def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) 
 
 
 def _chain(call: ast.Call | None) -> Iterator[ast.Call]:
-    """A method's call, and the calls before it in the same chain; the last call comes first."""
+    """Yield the calls in a chain of method calls, the last call first."""
     while call is not None and isinstance(call.func, ast.Attribute):
         yield call
         call = call.func.value if isinstance(call.func.value, ast.Call) else None

@@ -1,6 +1,7 @@
-"""What the keys of a legacy configuration do here: the same as before, nothing, or something different (A20-A25).
+"""Tells what effect the keys of a legacy configuration have in stormspark: the same as before, none, or another (A20-A25).
 
-`stormspark.storm_keys` lists the keys, and says which have no effect here. This module adds the keys whose effect differs.
+`stormspark.storm_keys` lists the keys, and says which of them have no effect in stormspark. This module adds the keys whose
+effect differs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["DIFFERENT_MEANING", "about_settings"]
 
-#: Keys whose effect here differs from their effect in Storm or Heron.
+#: Keys whose effect in stormspark differs from their effect in Storm or Heron.
 DIFFERENT_MEANING: Mapping[str, str] = {
     "topology.workers": "workers are Python processes beside Spark executors; in each, one executor computes at a time (A16)",
     "topology.stmgrs": "Heron's containers become workers here",
@@ -42,10 +43,10 @@ DIFFERENT_MEANING: Mapping[str, str] = {
 def about_settings(
     settings: list[Setting], *, strings: bool = False, of_heron: bool = False
 ) -> Iterator[Statement]:
-    """One statement per setting that is unknown or wrong, has no effect here, or has a different effect here.
+    """Yield one statement for each setting that is unknown or wrong, or whose effect in stormspark differs or is missing.
 
-    With ``strings``, all values are strings, as in heronpy, so types are not checked. With ``of_heron``, any key may be set for
-    one component.
+    If ``strings`` is true, all values are strings, as in heronpy, so types are not checked. If ``of_heron`` is true, any key may
+    be set for a single component.
 
     >>> from stormspark.porting.findings import Place
     >>> one = Setting("topology.wrokers", 2, Place("WordCount.java", 40))

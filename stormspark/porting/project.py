@@ -1,7 +1,7 @@
-"""Reads a folder or a file of a legacy project: finds its files by kind, and hands them to the readers.
+"""Reads a folder or a file of a legacy project. It finds the files of each kind, and passes them to the readers.
 
-`read_project` runs no code of the project. `plan_each` does: it plans each topology in a process of its own, so that the code of
-a topology does not affect anything else.
+`read_project` runs no code of the project. `plan_each` runs such code, because it loads and plans each topology. It does this in
+a process of its own, so that the code of a topology does not affect anything else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SKIPPED: Final = {
     "_build",
     "_resources",
 }
-#: Larger files are not read: nobody writes so much by hand.
+#: Larger files are not read, because nobody writes so much code by hand.
 _LARGEST_BYTES: Final = 2_000_000
 _PLANNING_SECS: Final = 120
 
@@ -48,15 +48,15 @@ _OF_STORM: Final = {"org.apache.storm", "backtype.storm", "org.apache.heron.api"
 _PARTS_OF_STORM: Final = """topology topology.base tuple task spout bolt testing drpc coordination grouping hooks windowing state
     streams utils generated transactional metric metric.api messaging""".split()
 
-#: The name of a Python file, and its content.
+#: The name of a skeleton's Python file, and the content of the file.
 Skeleton = tuple[str, str]
 
 
 def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
     """Read a folder or a file. Returns the findings, and a skeleton for each topology in Java that can have one.
 
-    Raises `TopologyNotFoundError` if the path does not exist or has no file of a legacy topology, and
-    `UnsupportedEnvironmentError` if it has Java and the parser of Java is not installed.
+    Raises `TopologyNotFoundError` if the path does not exist, or has no file of a legacy topology. Raises
+    `UnsupportedEnvironmentError` if there are Java files, but the parser for Java is not installed.
     """
     if not path.exists():
         msg = f"{path} does not exist"
@@ -97,7 +97,7 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
 
 
 def plan_each(findings: Findings, path: Path) -> None:
-    """Load and plan each topology that has a front-end here, in a process of its own. This runs the project's code."""
+    """Load and plan each topology for which stormspark has a front-end. This runs the project's code in other processes."""
     path = path.resolve()
     root = path if path.is_dir() else _root_of(path)
     for topology in findings.topologies:
@@ -150,7 +150,7 @@ def _planned(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _compare(topology: TopologyFound, plan: str) -> None:
-    """Report the components that only the source has, and those that only the plan has, if there are any."""
+    """If the source and the plan have different components, report the components that only one of the two has."""
     if not topology.components:
         return
     planned = set(re.findall(r"^  (?:spout|bolt ) (\S+):", plan, re.MULTILINE))
@@ -175,7 +175,7 @@ def _is_class(topology: TopologyFound) -> bool:
 
 
 def _environment_of(file: Path) -> list[str]:
-    """The option ``--environment`` with the first environment, if the streamparse project has several; else no option."""
+    """If the streamparse project has several environments, return the option ``--environment`` with the first of them."""
     config = next(
         (folder / "config.json" for folder in file.parents if (folder / "config.json").is_file()), None
     )
@@ -222,7 +222,10 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
 
 
 def _root_of(file: Path) -> Path:
-    """The folder that a file belongs to: the root of its Java packages, its streamparse project, or its own folder."""
+    """Return the root folder of the project to which a file belongs.
+
+    This is the root of the file's Java packages, or the folder of its streamparse project, or else the file's own folder.
+    """
     if file.suffix == ".java":
         try:
             package = re.search(
@@ -277,7 +280,7 @@ def _configs(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _report_missing_modules(project: PythonProject, paths: list[Path], findings: Findings) -> None:
-    """Report modules that the project imports but that are not installed here, with the requirements file for each (W12)."""
+    """Report the modules that the project imports and that are not installed, each with its requirements file (W12)."""
     reported: set[str] = set()
     for path in paths:
         file = project.file(path)
@@ -360,7 +363,7 @@ def _read_java(
 
 
 def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
-    """The files, except those with Storm's or Heron's own classes, whose behaviour is known."""
+    """Return the files without those of Storm or Heron itself. The behaviour of Storm's and Heron's classes is known."""
     own = {
         one.package.removesuffix(".topology")
         for one in files
@@ -380,7 +383,7 @@ def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
 
 
 def _written(read: list[ReadTopology]) -> list[Skeleton]:
-    """One skeleton per topology that can have one, with the name of the class that builds it."""
+    """Return a skeleton for each topology that can have one. Each is named after the class that builds the topology."""
     written: list[Skeleton] = []
     taken: set[str] = set()
     for one in read:
@@ -393,7 +396,7 @@ def _written(read: list[ReadTopology]) -> list[Skeleton]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    # Python imports the skeleton by this name. So it must not be the name of a module that the skeleton or Python needs.
+    # Python imports the skeleton by this name. So the name must not be that of a module that the skeleton or Python needs.
     wanted = (
         f"{name}_topology" if name in sys.stdlib_module_names or name in ("stormspark", "pyspark") else name
     )

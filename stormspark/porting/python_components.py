@@ -1,4 +1,4 @@
-"""Reads a component's class in Python (streamparse, pystorm, heronpy): its streams, and the code that works differently here."""
+"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that behaves differently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stormspark.porting.python_source import PythonClass, PythonFile, PythonProj
 
 __all__ = ["LIBRARIES", "report_behaviour", "streams_of"]
 
-#: The packages whose components a front-end of stormspark runs.
+#: Components that use one of these packages can be run by a front-end of stormspark.
 LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron"}
 
 _PIPES: Final = {
@@ -32,7 +32,10 @@ def streams_of(
     place: Place,
     names: dict[str, ast.expr] | None = None,
 ) -> tuple[StreamFound, ...] | None:
-    """The streams that ``outputs`` declares, by names of fields or by ``Stream``; None if it has anything but literals."""
+    """Return the streams that ``outputs`` declares. Returns None unless it consists of literals.
+
+    Its items are names of fields of the default stream, or calls of ``Stream``.
+    """
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
     if isinstance(node, ast.Name):
@@ -68,9 +71,9 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report the code of a component's class that works differently here, with its place.
+    """Report code in a component's class that behaves differently in stormspark, with its place.
 
-    If no change is known to be needed, report that, too.
+    If no known change is needed, report this too.
     """
     different = False
     for kind, text, place, todo in _differences(project, cls):

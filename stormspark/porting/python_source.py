@@ -1,7 +1,7 @@
-"""Python sources, parsed by ``ast``: the classes of a project, the meaning of a name, and the values of plain expressions.
+"""Parses Python sources with ``ast``. Finds a project's classes, the meaning of names, and the values of plain expressions.
 
-Nothing is imported. A name is followed through the project's own modules. A name in another module is known only by its dotted
-path.
+It imports nothing. If a name is imported from a module of the project, it is followed to its definition. If it is imported from
+another module, only its dotted path is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stormspark.porting.findings import Place, Unresolved
 __all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "assignment", "call_name", "keywords"]
 
 
-#: Packages that front-ends of stormspark replace. A copy of one in the project is not read.
+#: Packages that front-ends of stormspark replace. If the project has a copy of such a package, the copy is not read.
 ORIGINALS = {"streamparse", "pystorm", "heronpy"}
 
 
@@ -28,13 +28,13 @@ class PythonFile:
     path: Path
     shown: str
     tree: ast.Module
-    #: From a name in this module to the dotted path that it stands for.
+    #: For each imported name in this module, the dotted path that it stands for.
     imports: dict[str, str] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     values: dict[str, ast.expr] = field(default_factory=dict)
 
     def place(self, node: ast.AST) -> Place:
-        """The line where a node begins."""
+        """Return the line where a node begins."""
         return Place(self.shown, getattr(node, "lineno", 1))
 
 
@@ -45,7 +45,7 @@ class PythonClass:
     file: PythonFile
     node: ast.ClassDef
     parents: list[PythonClass]
-    #: The dotted paths of its base classes that are not in the project.
+    #: The dotted paths of those base classes that are not in the project.
     library_bases: list[str]
 
     @property
@@ -59,17 +59,17 @@ class PythonClass:
         return self.file.place(self.node)
 
     def chain(self) -> Iterator[PythonClass]:
-        """The class, then each class of the project that it extends."""
+        """Yield the class, then each class of the project that it extends."""
         yield self
         for parent in self.parents:
             yield from parent.chain()
 
     def bases(self) -> list[str]:
-        """The dotted paths of the library classes that it extends, directly or not."""
+        """Return the dotted paths of the library classes that the class extends, directly or indirectly."""
         return [base for one in self.chain() for base in one.library_bases]
 
     def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
-        """The value that the class body assigns to a name, with the value's file. Classes that it extends are searched, too."""
+        """Return the value of a class attribute, with the value's file. The attribute may be inherited in the project."""
         for one in self.chain():
             for statement in one.node.body:
                 targets, value = assignment(statement)
@@ -78,7 +78,7 @@ class PythonClass:
         return None
 
     def methods(self) -> dict[str, tuple[ast.FunctionDef, PythonFile]]:
-        """The methods of the class, and of the project's classes that it extends."""
+        """Return the methods of the class by name, including those inherited from the project's classes."""
         found: dict[str, tuple[ast.FunctionDef, PythonFile]] = {}
         for one in self.chain():
             for statement in one.node.body:
@@ -96,11 +96,11 @@ class PythonProject:
         self._files: dict[Path, PythonFile | None] = {}
 
     def shown(self, path: Path) -> str:
-        """The path as the report names it."""
+        """Return the path in the form in which the report names it."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
     def file(self, path: Path) -> PythonFile | None:
-        """The parsed file. If it can't be parsed, the error is in ``errors``, and this is None."""
+        """Return the parsed file. If the file can't be parsed, add the error to ``errors``, and return None."""
         path = path.absolute()
         if path not in self._files:
             self._files[path] = self._read(path)
@@ -148,7 +148,7 @@ class PythonProject:
         return file
 
     def _package(self, path: Path) -> list[str]:
-        """The packages that a module is in, outermost first: its folders that have an ``__init__.py``."""
+        """Return the names of the packages around a module, outermost first. They are folders that have an ``__init__.py``."""
         parts: list[str] = []
         folder = path.parent
         while (folder / "__init__.py").is_file() and folder != folder.parent:
@@ -159,7 +159,7 @@ class PythonProject:
     # -- names -----------------------------------------------------------------------------------------------
 
     def dotted(self, node: ast.AST, file: PythonFile) -> str:
-        """The dotted path that a name stands for: ``streamparse.Bolt``. Empty if the expression is not a name."""
+        """Return the dotted path that a name stands for, such as ``streamparse.Bolt``; empty if the expression is not a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.insert(0, node.attr)
@@ -169,7 +169,7 @@ class PythonProject:
         return ".".join([file.imports.get(node.id, node.id), *parts])
 
     def find_class(self, node: ast.AST, file: PythonFile, depth: int = 0) -> PythonClass | None:
-        """The class of the project that a name stands for; None if there is none."""
+        """Return the project's class that a name stands for; None if there is no such class."""
         if isinstance(node, ast.Name) and node.id in file.classes:
             return self._class(file.classes[node.id], file, depth)
         return self._class_at(self.dotted(node, file), file, depth)
@@ -199,7 +199,7 @@ class PythonProject:
         return PythonClass(file, node, parents, bases)
 
     def has_module(self, name: str, file: PythonFile) -> bool:
-        """Whether the project has a module or a package of this name in a folder from which ``file`` may import."""
+        """Return whether the project has a module or a package of this name in a folder from which ``file`` may import."""
         return any(
             (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
             for folder in self._folders(file)
@@ -207,7 +207,8 @@ class PythonProject:
 
     def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
         parts = dotted.split(".")
-        # An import may begin with folders that the project lacks: examples.src.python.spout may be spout.py beside the file.
+        # An import may begin with folders that the project lacks. For example, examples.src.python.spout may be spout.py in the
+        # file's own folder.
         for begin in range(len(parts)):
             for folder in self._folders(file):
                 path = folder.joinpath(*parts[begin:])
@@ -216,7 +217,10 @@ class PythonProject:
                         yield found
 
     def _folders(self, file: PythonFile) -> list[Path]:
-        """The folders to look for modules in: each folder around the file up to the project's root, and the ``src`` in each."""
+        """Return the folders that may contain imported modules.
+
+        These are all folders around the file, up to the project's root, and the folder ``src`` in each of them.
+        """
         folders = []
         for folder in file.path.parents:
             folders += [folder, folder / "src"]
@@ -227,7 +231,7 @@ class PythonProject:
     # -- values ----------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr] | None = None) -> Any:
-        """The value of a plain expression: literals, and names of literals. Otherwise an `Unresolved` with the source."""
+        """Return the value of an expression of literals and names of literals. For others, return an `Unresolved`."""
         if node is None:
             return None
         try:
@@ -276,7 +280,7 @@ class PythonProject:
         return key
 
     def _inner(self, node: ast.expr, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
-        """A value in a dict. If it is not plain, it is an `Unresolved`, and the other values stay known."""
+        """Return a value inside of a dict. For an unknown value, return an `Unresolved`, so that the others stay known."""
         try:
             return self._value(node, file, names, depth + 1)
         except _NotPlainError:
@@ -284,7 +288,7 @@ class PythonProject:
 
     def _constant(self, dotted: str, file: PythonFile, depth: int) -> Any:
         module, _, name = dotted.rpartition(".")
-        # heronpy's constants have the names of Heron's keys: TOPOLOGY_DEBUG is topology.debug.
+        # The names of heronpy's constants are like Heron's keys: TOPOLOGY_DEBUG is the key topology.debug.
         if module.endswith(("constants", "api_constants")) and name.startswith("TOPOLOGY_"):
             return name.lower().replace("_", ".")
         if module.endswith("TopologyReliabilityMode"):
@@ -297,12 +301,12 @@ class PythonProject:
         raise _NotPlainError
 
 
-#: Constants of heronpy's window bolts that are keys of configurations (C22).
+#: Constants of heronpy's window bolts whose values are configuration keys, and the ends of these keys (C22).
 _WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_SECS": "slideinterval_secs"}
 
 
 class _NotPlainError(Exception):
-    """The value of this expression is only known when it is run."""
+    """Raised if the value of an expression is only known when the code runs."""
 
 
 def _is(node: ast.AST, name: str) -> bool:
@@ -310,7 +314,7 @@ def _is(node: ast.AST, name: str) -> bool:
 
 
 def assignment(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
-    """The targets and the value of an assignment, with an annotation or without; no targets if no value is assigned.
+    """Return the targets and the value of an assignment. It may have an annotation. If it has no value, return no targets.
 
     >>> targets, value = assignment(ast.parse("x: int = 7").body[0])
     >>> ast.unparse(targets[0]), ast.unparse(value)
@@ -324,7 +328,7 @@ def assignment(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
 
 
 def call_name(node: ast.AST) -> str:
-    """The last name of the called function: ``spec`` of ``Split.spec(...)``. Empty if the node is no call of a name."""
+    """Return the last part of a called function's name: ``spec`` for ``Split.spec(...)``. Empty if the node is no such call."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
             return node.func.attr
@@ -334,7 +338,7 @@ def call_name(node: ast.AST) -> str:
 
 
 def keywords(node: ast.Call, *positions: str) -> dict[str, ast.expr]:
-    """A call's arguments by name. ``positions`` are the names of the positional arguments, in their order."""
+    """Return a call's arguments by name. ``positions`` are the names of the positional arguments, in order."""
     given = dict(zip(positions, node.args, strict=False))
     given.update({one.arg: one.value for one in node.keywords if one.arg is not None})
     return given

@@ -20,7 +20,7 @@ from stormspark.porting.findings import (
 
 __all__ = ["SUMMARY", "as_json", "as_markdown", "summary_rows"]
 
-#: Columns of the summary.
+#: The columns of the summary.
 SUMMARY = (
     "topology",
     "from",
@@ -43,7 +43,7 @@ _TITLES: dict[Kind, str] = {
 
 
 def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
-    """One row of strings per topology, in the columns of `SUMMARY`. 3/4 means that three of four are known."""
+    """Yield one row per topology, with the columns of `SUMMARY`. A cell 3/4 means that three of four items are known."""
     for one in findings.topologies:
         components = [component.resolved for component in one.components]
         inputs = [each.resolved for _, each in one.inputs]
@@ -61,12 +61,12 @@ def summary_rows(findings: Findings) -> Iterator[tuple[str, ...]]:
 
 
 def as_json(findings: Findings) -> str:
-    """All findings. A value that could not be made out is ``{"unresolved": "source text"}``."""
+    """Return all findings as JSON. A value that could not be made out becomes ``{"unresolved": "source text"}``."""
     return json.dumps(_plain(asdict(findings)), indent=2)
 
 
 def as_markdown(findings: Findings) -> str:
-    """The whole report."""
+    """Return the whole report as Markdown."""
     return "\n".join(_lines(findings)) + "\n"
 
 
@@ -173,7 +173,7 @@ def _escaped(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict) and set(value) == {"text"}:  # an Unresolved, of which asdict has made a dict
+    if isinstance(value, dict) and set(value) == {"text"}:  # asdict has made this dict from an Unresolved
         return {"unresolved": value["text"]}
     if isinstance(value, Unresolved):
         return {"unresolved": value.text}

@@ -1,4 +1,4 @@
-"""Reads ``inputs``, ``par`` and ``config`` of specs: declarations of components in streamparse and heronpy (A30-A35, A40-A42)."""
+"""Reads ``inputs``, ``par`` and ``config`` of specs. A spec declares a component in streamparse or heronpy (A30-A35, A40-A42)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def read_inputs(
     ids: Mapping[str, str],
     names: dict[str, ast.expr],
 ) -> Iterator[InputFound]:
-    """The subscriptions in ``inputs``: a list or a dict of specs, of ``spec["stream"]`` and of GlobalStreamIds.
+    """Yield the subscriptions in ``inputs``, a list or dict. Its items are specs, ``spec["stream"]`` or GlobalStreamIds.
 
-    ``ids`` maps a name that stands for a spec to the id of its component.
+    ``ids`` has, for each name of a spec, the id of the spec's component.
     """
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return
@@ -92,7 +92,10 @@ def _grouped(
 
 
 def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFile) -> tuple[int | None, str]:
-    """The number in ``par``, or None if it is unknown. A remark says if it is unknown or depends on the environment (A31)."""
+    """Return the number in ``par`` and a remark (A31). If the number is not known, return None in its place.
+
+    The remark says that the number is not known, or that it depends on the environment. Otherwise it is empty.
+    """
     if node is None:
         return 1, ""
     value = project.value(node, file)
@@ -113,7 +116,7 @@ def settings_of(
     file: PythonFile,
     component: str = "",
 ) -> Iterator[Setting]:
-    """The settings in a ``config``."""
+    """Yield the settings in the ``config`` of a spec or a topology."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return
     value = project.value(node, file)

@@ -1,4 +1,4 @@
-"""Reads streamparse projects: topologies, which are classes with specs as attributes, and ``config.json`` (A30-A37)."""
+"""Reads streamparse projects (A30-A37): ``config.json``, and topologies, which are classes whose attributes are specs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_CLASS = {"JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout"}
 
 
 def read_streamparse(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """The topologies in ``file``. The first has the file's name, and the others have the names of their classes (A37)."""
+    """Yield the topologies in ``file``. The first topology has the file's name. The others have their classes' names (A37)."""
     first = True
     for node in file.tree.body:
         if not isinstance(node, ast.ClassDef):
@@ -186,7 +186,7 @@ def _report_other_language(
 
 
 def read_config(path: Path, shown: str, findings: Findings) -> list[str]:
-    """Report what a project's ``config.json`` sets. Returns the names of its environments."""
+    """Report the settings in a project's ``config.json``. Returns the names of its environments."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text)

@@ -1,6 +1,6 @@
-"""Heron's Streamlet API (G23, G24): a topology written as operations on streams of elements.
+"""Heron's Streamlet API (G23, G24). A topology is written as operations on streams of elements.
 
-    builder -> streamlets, each a stage -> spouts and bolts of `stormspark.api`
+    builder -> streamlets (each is a stage) -> spouts and bolts of `stormspark.api`
 
 `docs/streamlet.md` describes this API. Files written for Heron, with ``heronpy.streamlet`` in their imports, run unchanged.
 """

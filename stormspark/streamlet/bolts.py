@@ -1,7 +1,7 @@
-"""The bolts of operations that process one element at a time (G23, G24).
+"""The bolts for operations that process one element at a time (G23, G24).
 
-Their emits are anchored to their input, which is then acked. So with ATLEAST_ONCE, an element that fails anywhere is emitted
-again by its source. An error in a user's function gets a note with the stage, the line and the element.
+A bolt anchors its emits to the input element, and then acks the input. So with ATLEAST_ONCE, if an element fails anywhere, its
+source emits it again. If a user's function raises an error, the bolt adds a note with the stage, the line and the element.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = [
     "TupleBolt",
 ]
 
-#: The stream of elements and its field, by Heron's names.
+#: Heron's names for the stream of elements, and for its field.
 OUTPUT: Final = "output"
 FIELD: Final = "_output_"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """The operation of a stage, and the user's line that requests it."""
+    """The operation of a stage, and the line of user code that declares it."""
 
     name: str
     where: str
@@ -64,7 +64,7 @@ class Operation:
 
 
 class ElementBolt(BasicBolt):
-    """The base of bolts that call ``process`` for every element."""
+    """The base class of bolts that call ``process`` for every element."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
@@ -75,7 +75,7 @@ class ElementBolt(BasicBolt):
         self.logger = context.logger
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Process the element; errors get a note that names the stage."""
+        """Process the element. If this raises an error, add a note that names the stage."""
         try:
             self.process(tup.values[0], collector)
         except Exception as error:
@@ -98,7 +98,7 @@ class _FunctionBolt(ElementBolt):
 
 
 class MapBolt(_FunctionBolt):
-    """Emits one element per input element."""
+    """Emits one element for each input element."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
         """Emit the function's result."""
@@ -106,10 +106,10 @@ class MapBolt(_FunctionBolt):
 
 
 class FlatMapBolt(_FunctionBolt):
-    """Emits any number of elements per input element."""
+    """Emits any number of elements for each input element."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Emit the elements of the function's result; a result that can't be iterated is one element."""
+        """Emit the elements of the function's result. A result that can't be iterated is emitted as one element."""
         made = self.function(element)
         for one in made if isinstance(made, Iterable) else (made,):
             collector.emit((one,), OUTPUT)
@@ -125,7 +125,7 @@ class FilterBolt(_FunctionBolt):
 
 
 class PassBolt(ElementBolt):
-    """Emits all elements unchanged. It moves elements to other partitions, or unites two streamlets."""
+    """Emits all elements unchanged. It serves to move elements to other partitions, or to unite two streamlets."""
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
         """Emit the element."""
@@ -155,7 +155,7 @@ class LogBolt(ElementBolt):
 
 
 class SplitBolt(ElementBolt):
-    """Emits an element on each stream whose predicate holds."""
+    """Emits an element on each stream whose predicate is true for the element."""
 
     def __init__(self, operation: Operation, predicates: Mapping[str, Callable[[Any], Any]]) -> None:
         super().__init__(operation)
@@ -198,7 +198,7 @@ class TupleBolt(BasicBolt):
 
 
 class ReduceByKeyBolt(ElementBolt):
-    """Emits a key with its reduced value so far, each time that a pair with this key comes."""
+    """For each pair that arrives, emits the pair's key with the key's reduced value so far."""
 
     def __init__(self, operation: Operation, function: Callable[[Any, Any], Any]) -> None:
         super().__init__(operation)
@@ -206,7 +206,7 @@ class ReduceByKeyBolt(ElementBolt):
         self.values: MutableMapping[Any, Any] = {}
 
     def process(self, element: Any, collector: BasicOutputCollector) -> None:
-        """Reduce the key's value so far and the pair's value to one, and emit the key with the result."""
+        """Reduce the key's value so far and the pair's value to one value. Emit the key with this value."""
         key, value = element
         if key in self.values:
             value = self.function(self.values[key], value)
@@ -218,15 +218,15 @@ class StatefulReduceByKeyBolt(StatefulComponent, ReduceByKeyBolt):
     """A `ReduceByKeyBolt` that keeps the values in its state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Continue with the values of the state."""
+        """Continue with the values in the state."""
         self.values = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Do nothing: the values are already in the state."""
+        """Do nothing, because the values are already in the state."""
 
 
 class TransformBolt(Bolt):
-    """Calls a `TransformOperator` and anchors its emits to the current tuple."""
+    """Calls a `TransformOperator`, and anchors the operator's emits to the current tuple."""
 
     state: MutableMapping[Any, Any] | None = None
 
@@ -268,8 +268,8 @@ class StatefulTransformBolt(StatefulComponent, TransformBolt):
     """A `TransformBolt` whose operator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state for the operator, which is set up later."""
+        """Keep the state. `prepare` will pass it to the operator."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Do nothing: the operator puts its values into the state itself."""
+        """Do nothing, because the operator itself puts its values into the state."""

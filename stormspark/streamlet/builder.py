@@ -1,4 +1,4 @@
-"""`Builder`, which makes the first streamlets and builds a topology from them (G23, G24)."""
+"""`Builder` makes the streamlets of sources, and builds a topology from all operations on them (G23, G24)."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Builder:
     ) -> Streamlet:
         """Return a streamlet of a source's elements.
 
-        The source may be a `Generator`, or a function without arguments that returns the next element, or None if there is
-        nothing now. The source may also be any spout. Then ``element(tup)`` makes an element from each tuple of its ``stream``;
-        by default the element is the tuple's first value.
+        The source may be a `Generator`. It may be a function without arguments, which returns the next element, or None if there
+        is no element now. The source may also be any spout. Then ``element(tup)`` makes an element from each tuple of the spout's
+        ``stream``. By default the element is the tuple's first value.
 
-        Raises `InvalidTopologyError` for anything else.
+        Raises `InvalidTopologyError` for any other source.
         """
         where = user_line()
         if isinstance(source, Generator):
@@ -124,7 +124,7 @@ def _first_value(tup: Tuple) -> Any:
 
 
 def _names(stages: list[Stage]) -> dict[Stage, str]:
-    """Return the name of each stage: the name that was given, or else the stage's prefix with the first free number."""
+    """Return the name of each stage. It is the name that the user has set, or else the stage's prefix with a free number."""
     taken: dict[str, Stage] = {}
     for stage in stages:
         if stage.name is None:

@@ -1,4 +1,4 @@
-"""`Config`, the settings of a topology of streamlets (G24), and the engine's settings that follow from it."""
+"""`Config` holds the settings of a topology of streamlets (G24). This module also derives the engine's settings from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODES: Final = ("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE")
 
 
 class Config:
-    """Settings of a topology. ``config`` holds the initial settings, under the keys of Heron, Storm or stormspark.
+    """The settings of a topology. The argument ``config`` has the initial settings, under the keys of Heron, Storm or stormspark.
 
     >>> config = Config()
     >>> config.set_delivery_semantics(Config.ATLEAST_ONCE)
@@ -47,14 +47,14 @@ class Config:
 
     @property
     def api_config(self) -> dict[str, Any]:
-        """All settings that are set."""
+        """All settings that have been set."""
         return self._api_config
 
     def set_delivery_semantics(self, semantics: int) -> None:
         """Set the delivery semantics.
 
-        With ``Config.ATMOST_ONCE`` nothing is tracked. With ``ATLEAST_ONCE`` sources emit failed elements again. With
-        ``EFFECTIVELY_ONCE`` batches are transactions, and windows and states outlive workers.
+        With ``Config.ATMOST_ONCE``, nothing is tracked. With ``ATLEAST_ONCE``, sources emit failed elements again. With
+        ``EFFECTIVELY_ONCE``, batches are transactions, and windows and states outlive workers.
         """
         if semantics not in (Config.ATMOST_ONCE, Config.ATLEAST_ONCE, Config.EFFECTIVELY_ONCE):
             msg = (
@@ -69,7 +69,7 @@ class Config:
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Keep these resources. They have no effect, because Spark's own settings decide; advice in the log says so."""
+        """Keep these resources. They have no effect, because Spark's own settings decide. A line in the log says this."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -82,7 +82,7 @@ class Config:
 
 
 def delivery_semantics(config: Mapping[str, Any]) -> str:
-    """Return the delivery semantics of a configuration; raise `InvalidTopologyError` for unknown ones.
+    """Return the delivery semantics of a configuration. Raises `InvalidTopologyError` for unknown semantics.
 
     >>> delivery_semantics({}), delivery_semantics({"topology.reliability.mode": "ATLEAST_ONCE"})
     ('ATMOST_ONCE', 'ATLEAST_ONCE')
@@ -95,10 +95,10 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 
 
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
-    """Return the engine's settings: the settings in ``config``, and others that follow from these.
+    """Return the engine's settings: the settings in ``config``, and other settings that follow from them.
 
-    Numbers and booleans that Heron writes as strings are converted (A44). Windows hold an element for at most ``held_secs``. The
-    message timeout must cover this time (C27).
+    Heron writes numbers and booleans as strings, so these are converted (A44). ``held_secs`` is the longest time for which
+    windows keep an element. The message timeout must be longer than this time (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}
@@ -112,7 +112,7 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
     match delivery_semantics(config):
         case "ATMOST_ONCE":
             conf.setdefault("topology.acker.executors", 0)
-            # Nothing can time out, so a message timeout in the configuration need not cover the windows.
+            # Nothing can time out, so the message timeout need not be longer than the time that windows keep elements.
             conf.setdefault("topology.enable.message.timeouts", False)
         case "ATLEAST_ONCE" if held_secs:
             conf.setdefault("topology.message.timeout.secs", 30 + held_secs)
@@ -122,7 +122,7 @@ def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, 
 def for_components_alone(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings whose values JSON can't express. They can't be settings of the engine (A24).
 
-    Heron pickles such values. Here they are pickled with the components.
+    Heron pickles such values. stormspark pickles them with the components.
 
     >>> for_components_alone({"a": 1, "b": {1, 2}})
     {'b': {1, 2}}

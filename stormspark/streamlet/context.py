@@ -1,4 +1,4 @@
-"""The context of generators and transform operators: where they run (G24)."""
+"""The context of generators and transform operators. It tells them about their task and topology (G24)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Context(ABC):
 
     @abstractmethod
     def get_stream_name(self) -> str:
-        """Return the stream that elements arrive on; for a source, the stream that they leave on."""
+        """Return the name of the stream on which elements arrive. For a source, it is the stream on which elements leave."""
 
     @abstractmethod
     def get_num_partitions(self) -> int:
@@ -36,14 +36,14 @@ class Context(ABC):
 
     @abstractmethod
     def get_state(self) -> MutableMapping[Any, Any] | None:
-        """Return the map that this task keeps from batch to batch with EFFECTIVELY_ONCE; otherwise None.
+        """Return the task's state, a map that is kept from batch to batch. Without EFFECTIVELY_ONCE, returns None.
 
-        Put a value again after you have changed it in place.
+        After you have changed a value in place, put it into the map again.
         """
 
     @abstractmethod
     def emit(self, values: Any) -> None:
-        """Put one element into the streamlet."""
+        """Emit one element to the streamlet."""
 
 
 class StageContext(Context):

@@ -1,7 +1,7 @@
-"""Pairs and their keys, and the choice of a key's partition, which is the same in every process (G24).
+"""Recognises pairs of a key and a value, and chooses a key's partition (G24).
 
-Heron uses Python's own ``hash``, which by default differs for strings from process to process. The hash here is the same in every
-process. Equal keys have equal hashes, as with ``hash``: 1, 1.0 and True are one key, as in a dict.
+Heron uses Python's own ``hash``, which by default differs for strings from process to process. `key_hash` gives the same result
+in every process. As with ``hash``, equal keys have equal hashes. As in a dict, 1, 1.0 and True are the same key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ByFunction", "ByKey", "is_pair", "key_hash"]
 
 
 def is_pair(element: object) -> bool:
-    """Whether an element has a key and a value: two items in any iterable with a length, other than str and bytes.
+    """Return whether an element is a pair: an iterable with a length of two items, but no str or bytes.
 
     >>> is_pair(("word", 1)), is_pair(["word", 1]), is_pair("ab"), is_pair(("word", 1, 2))
     (True, True, False, False)
@@ -45,8 +45,8 @@ def _length(element: Any) -> int | None:
 def key_hash(key: Any) -> int:
     """Return a number that is the same for equal keys, in every process.
 
-    Raises `ValueNotHashableError` for a key without a stable hash: use strings, numbers, or tuples or frozen dataclasses
-    of these. Raises TypeError for a key that Python can't hash.
+    Raises `ValueNotHashableError` for a key without a stable hash. Use strings or numbers as keys, or tuples or frozen
+    dataclasses of strings and numbers. Raises TypeError for a key that Python can't hash.
 
     >>> key_hash(1) == key_hash(True) == key_hash(1.0), key_hash(("storm", 1)) == key_hash(("storm", 1.0))
     (True, True)
@@ -78,9 +78,10 @@ def _folded(hashes: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class ByKey(Grouping):
-    """Sends pairs with equal keys to the same task. If ``strict`` is false, other elements go to the tasks in turn.
+    """Sends pairs with equal keys to the same task.
 
-    A chooser raises `EmitError` for an element without a key.
+    If ``strict`` is true, the chooser raises `EmitError` for an element that is no pair. Otherwise such elements go to the tasks
+    in turn.
 
     >>> from random import Random
     >>> choose = ByKey().chooser(GroupingContext("map-1", "output", ("_output_",), 1, (4, 5, 6), (), Random(7)))
@@ -93,7 +94,7 @@ class ByKey(Grouping):
     strict: bool = True
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose by the key's hash. With a single target, the element is not examined."""
+        """Return a chooser that uses the key's hash. If there is only one target, the chooser does not look at the element."""
         targets, tasks = context.targets, len(context.targets)
         strict, turns = self.strict, cycle(context.targets)
         if tasks == 1:
@@ -114,7 +115,7 @@ class ByKey(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Run the chooser over the rows."""
+        """Call the chooser for each row of a record batch."""
         return ByChooser(self, targets, ints)
 
 
@@ -126,7 +127,7 @@ def _refused(context: GroupingContext, element: object, why: str) -> EmitError:
 
 
 class ByFunction(CustomStreamGrouping):
-    """Sends an element to the partitions that ``function(element, num_partitions)`` returns, one or several."""
+    """Sends an element to the partition or the partitions that ``function(element, num_partitions)`` returns."""
 
     def __init__(self, function: Callable[[Any, int], int | Iterable[int]]) -> None:
         self.function = function
@@ -136,7 +137,7 @@ class ByFunction(CustomStreamGrouping):
         self.tasks = target_tasks
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """Call the function. Partitions are counted from 0. A number is taken modulo the number of partitions."""
+        """Call the function. It returns indexes of partitions, from 0. An index is taken modulo the number of partitions."""
         chosen = self.function(values[0], len(self.tasks))
         return [self.tasks[partition % len(self.tasks)] for partition in _partitions(chosen)]
 

@@ -1,7 +1,7 @@
 """The classes that users subclass: sources and transform operators (G24).
 
-They are pickled where the topology is built, and every task has a copy of its own. Create objects that can't be pickled in
-``setup``.
+Objects of these classes are pickled where the topology is built, and every task has a copy of its own. If they need other objects
+that can't be pickled, create these in ``setup``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Generator(ABC):
     ...         return self.next - self.step
     """
 
-    #: Writes to the task's own log, from ``setup`` on.
+    #: The logger. From the call of ``setup`` on, it writes to the task's own log.
     logger = logging.getLogger(__name__)
 
     @abstractmethod
@@ -42,11 +42,11 @@ class Generator(ABC):
 
     @abstractmethod
     def get(self) -> Any:
-        """Return the next element, or None if there is nothing now. It must not block for long."""
+        """Return the next element, or None if there is no element now. This must not block for long."""
 
 
 class TransformOperator(ABC):
-    """An operation that keeps state of its own between elements, and emits any number of them.
+    """An operation that keeps state of its own between elements. It may emit any number of elements for each input.
 
     >>> class Changes(TransformOperator):
     ...     def setup(self, context):
@@ -58,12 +58,12 @@ class TransformOperator(ABC):
     ...             self.context.emit(element)
     """
 
-    #: Writes to the task's own log, from ``setup`` on.
+    #: The logger. From the call of ``setup`` on, it writes to the task's own log.
     logger = logging.getLogger(__name__)
 
     @abstractmethod
     def setup(self, context: Context) -> None:
-        """Called once in each task, before anything else; keep ``context`` to emit."""
+        """Called once in each task, before anything else. Keep ``context``, because you need it to emit."""
 
     @abstractmethod
     def transform(self, tup: Tuple) -> None:
@@ -71,7 +71,9 @@ class TransformOperator(ABC):
 
 
 class ArrayLooper(Generator):
-    """Emits the elements of an iterable again and again, one every ``sleep`` seconds, or as fast as they are processed.
+    """Emits the elements of an iterable again and again.
+
+    With ``sleep``, it emits one element every ``sleep`` seconds. Otherwise it emits them as fast as they are processed.
 
     Raises `InvalidTopologyError` for an object that can't be iterated.
     """
@@ -89,7 +91,7 @@ class ArrayLooper(Generator):
         self._due = time.monotonic() + (self._sleep or 0)
 
     def get(self) -> Any:
-        """Return the next element, if it is due. Heron sleeps here, but then other tasks would have to wait."""
+        """Return the next element if it is due, else None. Heron sleeps until then, but this would hold up other tasks."""
         if self._sleep is not None:
             now = time.monotonic()
             if now < self._due:
@@ -99,16 +101,16 @@ class ArrayLooper(Generator):
 
 
 class TextFileGenerator(Generator):
-    """Emits the lines of the files that match a pattern of `glob`, with their line ends. One task reads each file.
+    """Emits the lines of the files that match a pattern of `glob`, with their line ends. Each file is read by one task.
 
-    The files are looked up where the topology is built, and read where the tasks run.
+    The process that builds the topology looks up the names of the files. The tasks read the files.
     """
 
     def __init__(self, filepattern: str) -> None:
         self._files = sorted(glob.glob(filepattern))
 
     def setup(self, context: Context) -> None:
-        """Take this task's share of the files."""
+        """Choose this task's share of the files."""
         self._lines = _lines(self._files[context.get_partition_index() :: context.get_num_partitions()])
 
     def get(self) -> Any:

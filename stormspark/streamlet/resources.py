@@ -1,4 +1,4 @@
-"""`Resources`, the amounts that a container requests (G24)."""
+"""`Resources` says how many CPUs and how much memory a container requests (G24)."""
 
 from __future__ import annotations
 

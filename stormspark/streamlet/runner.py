@@ -1,4 +1,4 @@
-"""`Runner`, with which a file written for Heron submits its topology (G24)."""
+"""`Runner` submits a topology. Files written for Heron use it (G24)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Build the topology and pass it to the command that is loading this file.
 
-        Raises `InvalidTopologyError` for arguments of other types, and if no command is loading the file. It also raises the
+        Raises `InvalidTopologyError` if an argument has another type, or if no command is loading the file. Also raises the
         errors of `Builder.build`.
         """
         for value, wanted, argument in (

@@ -1,7 +1,7 @@
-"""The spouts of sources: functions and generators (G24).
+"""The spouts for two kinds of sources: functions and generators (G24).
 
-With ATLEAST_ONCE and EFFECTIVELY_ONCE every element has an id and is kept until it is acked. A failed element is emitted
-again. In Heron's Python, elements have no ids, so nothing is ever emitted again.
+With ATLEAST_ONCE and EFFECTIVELY_ONCE, every element has an id, and the spout keeps it until it is acked. The spout emits a
+failed element again. In Heron's Python, elements have no ids, so nothing is ever emitted again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _ElementSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Keep the collector. No element is open yet."""
+        """Keep the collector, and begin without open elements."""
         self._collector = collector
         self._stage = context.this_component_id
         self._emitted = 0
@@ -37,10 +37,10 @@ class _ElementSpout(Spout):
 
     @abstractmethod
     def take(self) -> Any:
-        """Return the next element, or None if there is nothing now."""
+        """Return the next element, or None if there is no element now."""
 
     def next_tuple(self) -> None:
-        """Emit a failed element, or else a new one; errors get a note that names the stage."""
+        """Emit a failed element, or else a new one. If this raises an error, add a note that names the stage."""
         if self._failed:
             self.emit(self._failed.popleft())
             return
@@ -66,7 +66,7 @@ class _ElementSpout(Spout):
         self._open.pop(message_id, None)
 
     def fail(self, message_id: Hashable) -> None:
-        """Keep the element for another emit."""
+        """Mark the element, so that `next_tuple` emits it again."""
         if message_id in self._open:
             self._failed.append(self._open.pop(message_id))
 
@@ -116,8 +116,8 @@ class StatefulGeneratorSpout(StatefulComponent, GeneratorSpout):
     """A `GeneratorSpout` whose generator has state."""
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state for the generator, which is set up later."""
+        """Keep the state. `open` will pass it to the generator."""
         self.state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Do nothing: the generator puts its values into the state itself."""
+        """Do nothing, because the generator itself puts its values into the state."""

@@ -1,4 +1,4 @@
-"""A stage: one declared operation on streamlets, which becomes a spout or a bolt of the topology."""
+"""A stage is one declared operation on streamlets. It becomes a spout or a bolt of the topology."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stormspark.streamlet.bolts import OUTPUT
 
 __all__ = ["Input", "Lowering", "Made", "Stage", "in_order"]
 
-#: The component that a stage becomes.
+#: The kinds of components that a stage can become.
 Made = Spout | SourceSpout | Bolt | BasicBolt | WindowedBolt
 
 
 class Lowering(NamedTuple):
-    """The context in which stages become components.
+    """The facts that a stage needs to make its component.
 
-    It has the delivery semantics, the names of all stages, and the settings that only components get.
+    These are the delivery semantics, the names of all stages, and the settings that only components get.
     """
 
     semantics: str
@@ -47,10 +47,10 @@ class Input(NamedTuple):
 
 @dataclass(eq=False)
 class Stage:
-    """One operation. Its name begins with ``prefix`` unless ``name`` is given; ``where`` is the user's line.
+    """One operation. If ``name`` is None, the stage's name begins with ``prefix``. ``where`` is the user's line.
 
-    ``make`` returns the component. ``holds_secs`` is how long windows hold an element. ``streams`` are the emitted streams,
-    or None for a user's own spout.
+    ``make`` returns the component. ``holds_secs`` is the longest time for which the operation's windows keep an element.
+    ``streams`` are the streams that the component emits; None for a user's own spout.
     """
 
     prefix: str
@@ -69,9 +69,9 @@ class Stage:
 
 
 def in_order(sources: Iterable[Stage]) -> list[Stage]:
-    """Return the stages that depend on these sources alone, each after the stages that it subscribes to.
+    """Return the stages that depend only on these sources. Each stage comes after the stages that it subscribes to.
 
-    The order is depth first. Heron numbers the names of stages in the same order.
+    The order is depth first, because Heron numbers stages in this order.
     """
     order: dict[Stage, None] = {}
     waiting = list(sources)[::-1]

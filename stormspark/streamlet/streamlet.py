@@ -1,4 +1,4 @@
-"""`Streamlet`: a stream of elements, and the operations on it (G23, G24)."""
+"""`Streamlet` is a stream of elements, with the operations on it (G23, G24)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ __all__ = ["Streamlet"]
 
 
 class Streamlet:
-    """A stream of elements, which may be any objects that can be pickled.
+    """A stream of elements. Elements may be any objects that can be pickled.
 
-    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each is a stage of the
-    topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called, and its name begins with
-    the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change that. Functions may be lambdas.
-    Operations raise `InvalidTopologyError` for impossible arguments.
+    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each streamlet is a
+    stage of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called, and
+    the stage's name begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change these
+    defaults. Functions may be lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()
@@ -66,7 +66,7 @@ class Streamlet:
     # -- names and partitions --------------------------------------------------------------------------------
 
     def set_name(self, name: str) -> Self:
-        """Name the stage. Its component has this name in figures, logs and errors."""
+        """Name the stage. The stage's component has this name in statistics, logs and errors."""
         if not isinstance(name, str) or not name:
             msg = f"{user_line()}: the name of a streamlet must be a string that is not empty, got {name!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -74,11 +74,11 @@ class Streamlet:
         return self
 
     def get_name(self) -> str | None:
-        """Return the name that was given; None if the topology names the stage."""
+        """Return the name that was set with `set_name`; None if there is none."""
         return self._stage.name
 
     def set_num_partitions(self, num_partitions: int) -> Self:
-        """Set the number of tasks of the stage. Operations that are called on this streamlet from now on get as many."""
+        """Set the number of tasks of the stage. Later operations on this streamlet get the same number by default."""
         self._stage.partitions = _partitions(num_partitions)
         return self
 
@@ -94,9 +94,9 @@ class Streamlet:
         return self._then("map", lambda operation: MapBolt(operation, map_function))
 
     def flat_map(self, flatmap_function: Callable[[Any], Any]) -> Streamlet:
-        """Return a streamlet of all elements of ``flatmap_function(element)``, for each element.
+        """Return a streamlet of the elements in ``flatmap_function(element)``, for each element.
 
-        A result that can't be iterated is one element.
+        If a result can't be iterated, it is one element itself.
         """
         _check(flatmap_function, "flat_map", 1)
         return self._then("flat_map", lambda operation: FlatMapBolt(operation, flatmap_function))
@@ -107,7 +107,7 @@ class Streamlet:
         return self._then("filter", lambda operation: FilterBolt(operation, filter_function))
 
     def transform(self, transform_operator: TransformOperator) -> Streamlet:
-        """Return a streamlet of the operator's emits. Each partition has its own copy of the operator."""
+        """Return a streamlet of the elements that the operator emits. Each partition has its own copy of the operator."""
         if not isinstance(transform_operator, TransformOperator):
             msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)} (G24)"
             raise InvalidTopologyError(msg)
@@ -119,12 +119,12 @@ class Streamlet:
         return Streamlet(self._child("transform", make))
 
     def consume(self, consume_function: Callable[[Any], Any]) -> None:
-        """End the streamlet: call ``consume_function(element)`` for each element."""
+        """Call ``consume_function(element)`` for each element. This ends the chain of operations."""
         _check(consume_function, "consume", 1)
         self._then("consume", lambda operation: ConsumeBolt(operation, consume_function))
 
     def log(self) -> None:
-        """End the streamlet: write each element to the log of its task."""
+        """Write each element to the log of its task. This ends the chain of operations."""
         self._then("log", LogBolt)
 
     # -- partitions ------------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet of the same elements in ``num_partitions`` partitions.
 
-        ``repartition_function(element, num_partitions)`` returns the partition, from 0, or several partitions. Without this
-        function, elements are dealt out evenly.
+        ``repartition_function(element, num_partitions)`` returns the index of a partition, from 0, or the indexes of several
+        partitions. Without this function, elements are spread evenly over the partitions.
         """
         grouping: Grouping | CustomStreamGrouping = ShuffleGrouping()
         if repartition_function is not None:
@@ -161,7 +161,7 @@ class Streamlet:
     def split(self, predicates: Mapping[str, Callable[[Any], Any]]) -> Streamlet:
         """Return a streamlet with one named stream per predicate. Each stream has the elements for which its predicate is true.
 
-        `with_stream` selects one of the streams. By default the first stream is used.
+        `with_stream` selects one of the streams. Without a call of it, operations use the first stream.
         """
         if not isinstance(predicates, Mapping) or not predicates:
             msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
@@ -185,7 +185,7 @@ class Streamlet:
     def key_by(
         self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue`: each element's key and value (G23).
+        """Return a streamlet of `KeyValue` with each element's key and value (G23).
 
         Without ``value_extractor``, the value is the element itself.
         """
@@ -197,9 +197,9 @@ class Streamlet:
         value_extractor: Callable[[Any], Any] | None,
         reduce_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue`: for each element, its key and the reduced value of this key so far (G23).
+        """Return a streamlet of `KeyValue` with, for each element, its key and the key's reduced value so far (G23).
 
-        Reduced values stay in memory while the task lives. With EFFECTIVELY_ONCE they are state, and outlive the task.
+        Reduced values stay in memory as long as the task lives. With EFFECTIVELY_ONCE they are state, and outlive the task.
         """
         _check(reduce_function, "reduce_by_key", 2)
         pairs = self._keyed("reduce_by_key", key_extractor, value_extractor)
@@ -211,7 +211,7 @@ class Streamlet:
         return Streamlet(pairs._child("reduce_by_key", make, ByKey()))
 
     def count_by_key(self, key_extractor: Callable[[Any], Any]) -> Streamlet:
-        """Return a streamlet of `KeyValue`: for each element, its key and the count of this key so far (G23)."""
+        """Return a streamlet of `KeyValue` with, for each element, its key and the key's count so far (G23)."""
         return self.reduce_by_key(key_extractor, _one, _sum)
 
     # -- windows ---------------------------------------------------------------------------------------------
@@ -219,11 +219,11 @@ class Streamlet:
     def reduce_by_window(
         self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any], initial: Any = None
     ) -> Streamlet:
-        """Return a streamlet of (`Window`, value) for each window of each partition.
+        """Return a streamlet with one pair (`Window`, value) for each window of each partition.
 
-        The value is the window's elements reduced one by one, beginning with ``initial``. As in Heron, ``initial`` is None
-        by default, so the first call is ``reduce_function(None, first)``. Pairs go to partitions by key, other elements evenly.
-        Unlike in Heron, a window without elements has no result.
+        For the value, ``reduce_function`` reduces ``initial`` and the first element, then its result and the second element, and
+        so on. As in Heron, ``initial`` is None by default, so the first call is ``reduce_function(None, first)``. Pairs go to
+        partitions by key. Other elements are spread evenly. Unlike in Heron, a window without elements has no result.
         """
         _check(reduce_function, "reduce_by_window", 2)
         makes = Reduction(reduce_function, initial)
@@ -232,9 +232,10 @@ class Streamlet:
     def reduce_by_key_and_window(
         self, window_config: WindowConfig, reduce_function: Callable[[Any, Any], Any]
     ) -> Streamlet:
-        """Return a streamlet of (`KeyedWindow`, value) for each key of each window: the key's values, reduced one by one.
+        """Return a streamlet with one pair (`KeyedWindow`, value) for each key of each window.
 
-        As in Heron, it has one partition unless you set another number.
+        The value is the key's values, reduced one by one. As in Heron, the streamlet has one partition unless you set another
+        number.
         """
         _check(reduce_function, "reduce_by_key_and_window", 2)
         return self._windowed(
@@ -244,7 +245,7 @@ class Streamlet:
     def count_by_key_and_window(
         self, key_extractor: Callable[[Any], Any], window_config: WindowConfig
     ) -> Streamlet:
-        """Return a streamlet of (`KeyedWindow`, count) for each key of each window (G23)."""
+        """Return a streamlet with one pair (`KeyedWindow`, count) for each key of each window (G23)."""
         pairs = self._keyed("count_by_key_and_window", key_extractor, _one)
         return pairs._windowed("count_by_key_and_window", window_config, KeyedReduction(_sum), ByKey())
 
@@ -254,10 +255,11 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """Return a streamlet of (`KeyedWindow`, ``join_function(value, other value)``).
+        """Return a streamlet with pairs (`KeyedWindow`, ``join_function(left value, right value)``).
 
-        This streamlet is the left side. Elements of both sides must be pairs of a key and a value. The result has one element for
-        each left pair and each right pair with the same key in the same window.
+        This streamlet is the left side, and ``join_streamlet`` is the right side. Elements of both sides must be pairs of a key
+        and a value. There is one result for each combination of a left pair and a right pair with the same key in the same
+        window.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 
@@ -267,7 +269,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """As `join`, and also ``join_function(value, None)`` for values whose key the other side does not have."""
+        """Do the same as `join`. Also call ``join_function(left value, None)`` for keys that only the left side has."""
         return self._joined(JoinType.OUTER_LEFT, join_streamlet, window_config, join_function)
 
     def outer_right_join(
@@ -276,7 +278,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """As `join`, and also ``join_function(None, value)`` for values of the other side whose key this side lacks."""
+        """Do the same as `join`. Also call ``join_function(None, right value)`` for keys that only the right side has."""
         return self._joined(JoinType.OUTER_RIGHT, join_streamlet, window_config, join_function)
 
     def outer_join(
@@ -285,7 +287,7 @@ class Streamlet:
         window_config: WindowConfig,
         join_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """As `outer_left_join` and `outer_right_join` together."""
+        """Do the same as `outer_left_join` and `outer_right_join` together."""
         return self._joined(JoinType.OUTER, join_streamlet, window_config, join_function)
 
     # -- how stages are made -----------------------------------------------------------------------------------
@@ -401,7 +403,7 @@ def _check(function: object, name: str, arguments: int) -> None:
         msg = f"{user_line()}: {name} calls its function with {many}, but {called} can't be called like that: {error} (G24)"
         raise InvalidTopologyError(msg) from error
     except ValueError:
-        pass  # The function is written in C, and has no signature to check. If the arguments are wrong, its first call raises.
+        pass  # The function is written in C, so it has no signature to check. If it takes other arguments, its first call raises.
 
 
 def _partitions(number: object) -> int:

@@ -1,4 +1,4 @@
-"""The submission of a topology by its own file, to the command that is loading the file.
+"""Lets a file submit a topology to the command that is loading the file.
 
 A file written for Heron ends with ``Runner().run(...)`` or ``build_and_submit()``. The command line runs such a file,
 captures the topologies that it submits, and runs them on an engine.
@@ -21,7 +21,7 @@ _captured: ContextVar[list[Topology] | None] = ContextVar("captured topologies",
 
 @contextmanager
 def capturing() -> Iterator[list[Topology]]:
-    """Capture the topologies that are submitted inside of the block, in order.
+    """Collect the topologies that are submitted inside of the ``with`` block, in order.
 
     >>> with capturing() as submitted:
     ...     submit(Topology("demo", {}))
@@ -37,7 +37,7 @@ def capturing() -> Iterator[list[Topology]]:
 
 
 def submit(topology: Topology) -> None:
-    """Submit ``topology`` to the command that is loading this file; raise `InvalidTopologyError` if there is none."""
+    """Submit ``topology`` to the command that is loading the user's file. Raises `InvalidTopologyError` if no command is."""
     submitted = _captured.get()
     if submitted is None:
         msg = (

@@ -1,4 +1,4 @@
-"""The results of windows: their times, and the keys in them (G23, G24)."""
+"""The parts of the results of windowed operations: keys with values, windows, and keys in windows (G23, G24)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KeyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """The time of a window in seconds since 1970. Its end does not belong to it.
+    """The time of a window, in seconds since 1970. The window does not include its end.
 
     ``start_time`` is None for a window whose length is a number of elements.
 
@@ -33,7 +33,7 @@ class Window:
     start_time: float | None
     end_time: float
 
-    # Code for Heron reads these attributes: Heron's Window has no public ones.
+    # Code that was written for Heron reads these private attributes, because Heron's Window has no public ones.
     @property
     def _start_time(self) -> float | None:
         return self.start_time
@@ -48,7 +48,7 @@ class Window:
 
 @dataclass(frozen=True)
 class KeyedWindow:
-    """A key in a window. Two keyed windows with the same key and the same window are equal.
+    """A key, and the window to which its value belongs. Two keyed windows with the same key and the same window are equal.
 
     Raises `InvalidTopologyError` if ``window`` is not a `Window`.
 

@@ -12,7 +12,7 @@ __all__ = ["WindowConfig"]
 
 
 class WindowConfig:
-    """Windows of a length and a slide, each given as a timedelta, a number of seconds, a `Duration` or a `Count`.
+    """The length and the slide of windows. Each may be a timedelta, a number of seconds, a `Duration` or a `Count`.
 
     >>> WindowConfig.create_sliding_window(10, 2)
     WindowConfig(Duration(10000 ms), Duration(2000 ms))
@@ -21,8 +21,8 @@ class WindowConfig:
     >>> WindowConfig.create_tumbling_count_window(100)
     WindowConfig(Count(100), Count(100))
 
-    Raises `InvalidTopologyError` unless length and slide are positive. Heron's Python takes only whole seconds, and less than a
-    day.
+    Raises `InvalidTopologyError` unless length and slide are positive. Heron's Python accepts only whole seconds, and only times
+    below a day.
     """
 
     def __init__(self, window_duration: object, slide_interval: object) -> None:
@@ -31,7 +31,7 @@ class WindowConfig:
 
     @staticmethod
     def create_tumbling_window(window_duration: timedelta | float | Duration) -> WindowConfig:
-        """Return windows that follow one another, so that every element is in exactly one."""
+        """Return windows that follow one another. Every element is in exactly one window."""
         return WindowConfig(window_duration, window_duration)
 
     @staticmethod
@@ -48,7 +48,7 @@ class WindowConfig:
 
     @staticmethod
     def create_sliding_count_window(count: int, slide: int) -> WindowConfig:
-        """Return windows of the last ``count`` elements, one after every ``slide`` new elements. Each task has its own."""
+        """Return windows of the last ``count`` elements. A window ends after every ``slide`` new elements of its task."""
         return WindowConfig(Count(count), Count(slide))
 
     @property

@@ -1,11 +1,12 @@
-"""Operations on windows: reducing, and joining (G23, G24).
+"""Operations on windows: reducing and joining (G23, G24).
 
-A `Reduction`, `KeyedReduction` or `Join` is a function from a window's elements to its results. `WindowBolt`, an ordinary
-windowed bolt, decides which elements a window has. With ATLEAST_ONCE, elements are acked when they leave their last window,
-and results are anchored to all elements of the window. So a worker that dies loses no element. With EFFECTIVELY_ONCE,
-batches are transactions, and the windows' contents are the task's state.
+A `Reduction`, `KeyedReduction` or `Join` computes the results of a window from its elements. `WindowBolt`, an ordinary windowed
+bolt, decides which elements a window has. With ATLEAST_ONCE, elements are acked when they leave their last window, and results
+are anchored to all elements of the window. So no element is lost when a worker dies. With EFFECTIVELY_ONCE, batches are
+transactions, and the elements in the windows are the task's state.
 
-In Heron's Python, an element is in a window of n seconds for n + 1 seconds, so tumbling windows overlap. Here they do not.
+In Heron's Python, an element stays in a window of n seconds for n + 1 seconds, so tumbling windows overlap. In stormspark,
+tumbling windows do not overlap.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Element(NamedTuple):
 
 
 class WindowOperation(ABC):
-    """A function from the elements of a window to its results."""
+    """Computes the results of a window from its elements."""
 
     @abstractmethod
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
@@ -57,7 +58,7 @@ class WindowOperation(ABC):
 
 
 class Reduction(WindowOperation):
-    """Yields (window, value) for each window: ``function(function(initial, first), second)`` and so on.
+    """Yields one pair (window, value) for each window. The value is ``function(function(initial, first), second)`` and so on.
 
     >>> longest = Reduction(lambda longest, word: max(longest or "", word, key=len), None)
     >>> list(longest.results([Element("a"), Element("storm")], Window(0, 10)))
@@ -77,9 +78,9 @@ class Reduction(WindowOperation):
 
 
 class KeyedReduction(WindowOperation):
-    """Yields (KeyedWindow, value) for each key of a window.
+    """Yields one pair (KeyedWindow, value) for each key of a window.
 
-    The value is ``function(first, second)``, then the function of that result and the third value, and so on.
+    The value is ``function(function(first, second), third)`` and so on.
 
     >>> sums = KeyedReduction(lambda one, other: one + other)
     >>> pairs = [Element(("storm", 1)), Element(("spark", 1)), Element(("storm", 1))]
@@ -91,7 +92,7 @@ class KeyedReduction(WindowOperation):
         self.function = function
 
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
-        """Reduce the values of each key, in the order in which keys came."""
+        """Reduce the values of each key. The order of the keys is the order in which they first arrived."""
         values: dict[Any, Any] = {}
         for element in elements:
             key, value = _pair(element.value)
@@ -101,7 +102,7 @@ class KeyedReduction(WindowOperation):
 
 
 class JoinType(Enum):
-    """The kinds of join: an inner join keeps the keys that both sides have, an outer join also keys that only one side has."""
+    """The kinds of join. An inner join keeps the keys that both sides have. Outer joins also keep keys that only one side has."""
 
     INNER = "join"
     OUTER_LEFT = "outer_left_join"
@@ -110,19 +111,19 @@ class JoinType(Enum):
 
     @property
     def keeps_left(self) -> bool:
-        """Whether values that are only on the left are kept."""
+        """Whether the join keeps values whose keys are only on the left side."""
         return self in (JoinType.OUTER_LEFT, JoinType.OUTER)
 
     @property
     def keeps_right(self) -> bool:
-        """Whether values that are only on the right are kept."""
+        """Whether the join keeps values whose keys are only on the right side."""
         return self in (JoinType.OUTER_RIGHT, JoinType.OUTER)
 
 
 class Join(WindowOperation):
-    """Yields (KeyedWindow, ``function(left, right)``) for each pair of a left and a right value with the same key.
+    """Yields (KeyedWindow, ``function(left, right)``) for each left value and each right value with the same key.
 
-    If a key has values on one side only, the kind of join decides: they are dropped, or each is joined with None.
+    If a key has values on one side only, the kind of join says whether they are dropped, or each is joined with None.
 
     >>> join = Join(JoinType.OUTER_LEFT, lambda left, right: (left, right))
     >>> elements = [Element(("a", 1)), Element(("b", 2)), Element(("a", 3), right=True)]
@@ -132,11 +133,11 @@ class Join(WindowOperation):
 
     def __init__(self, kind: JoinType, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-        # The values that stand for the left or the right side, if that side has none.
+        # If a side has no values for a key, these values are used in their place: first for the left side, then for the right.
         self._missing = ([None] if kind.keeps_right else [], [None] if kind.keeps_left else [])
 
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
-        """Join key by key, in the order in which keys came."""
+        """Join the values of each key. The order of the keys is the order in which they first arrived."""
         sides: dict[Any, tuple[list[Any], list[Any]]] = {}
         for element in elements:
             key, value = _pair(element.value)
@@ -156,7 +157,7 @@ def _pair(element: Any) -> tuple[Any, Any]:
 
 
 class WindowBolt(WindowedBolt):
-    """Collects elements for their windows. ``right`` is the stream of the right side of a join."""
+    """Collects the elements of each window, and calls the operation. In a join, ``right`` is the right side's stream."""
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class WindowBolt(WindowedBolt):
         self._stage = context.this_component_id
 
     def execute(self, window: TupleWindow) -> None:
-        """Emit the results of the window; errors get a note that names the stage."""
+        """Emit the results of the window. If this raises an error, add a note that names the stage."""
         elements = [_element(tup, self.right) for tup in window]
         time = _seconds(window.start_timestamp, window.end_timestamp)
         try:
@@ -198,7 +199,8 @@ def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
 def _seconds(start_ms: int | None, end_ms: int) -> Window:
     """Return the time of a window.
 
-    The engine's windows end a millisecond before the moment in which they fire, because more elements may arrive in that moment.
+    The end that the engine gives is a millisecond before the window fires, because more elements may arrive in the millisecond of
+    firing.
     """
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)

@@ -1,4 +1,4 @@
-"""Tools to test topologies on either engine, and single components without an engine (J25, W10).
+"""Tools for tests of topologies on either engine, and for tests of single components without an engine (J25, W10).
 
 ``docs/testing.md`` describes them.
 """

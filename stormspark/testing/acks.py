@@ -1,4 +1,4 @@
-"""Receivers of acks and fails: Storm's AckFailDelegate and its trackers (J25)."""
+"""Objects that receive acks and fails: Storm's AckFailDelegate and its trackers (J25)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AckFailDelegate", "AckTracker"]
 class AckFailDelegate(Protocol):
     """An object that a `FeederSpout` calls for every ack and fail.
 
-    It is pickled with the spout, and called in the process of the spout's task.
+    The object is pickled with the spout, and is called in the process of the spout's task.
     """
 
     def ack(self, message_id: Hashable) -> None:
@@ -25,10 +25,10 @@ class AckFailDelegate(Protocol):
 
 
 class AckTracker:
-    """Records acks and fails so that the test can read them, whichever process the spout's task is in.
+    """Records acks and fails. The test can read them even if the spout's task runs in another process.
 
-    It combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: keep one in ``__init__`` and
-    call its `ack` and `fail`. Driver and workers must run on one host, as for `FeederSpout`.
+    This class combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: create it in
+    ``__init__``, and call its `ack` and `fail`. As for `FeederSpout`, driver and workers must run on the same host.
 
     >>> import pickle
     >>> tracker = AckTracker()
@@ -52,7 +52,7 @@ class AckTracker:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether this process runs on the test's host."""
+        """Whether this process runs on the same host as the test."""
         return self._spool.is_reachable
 
     def ack(self, message_id: Hashable) -> None:
@@ -65,24 +65,24 @@ class AckTracker:
 
     @property
     def acked(self) -> list[Hashable]:
-        """The ids of all acks so far, once per ack. The acks of one task are in order."""
+        """The message ids of all acks so far, once per ack. The acks of one task are in order."""
         with self._lock:
             self._look()
             return list(self._acked)
 
     @property
     def failed(self) -> list[Hashable]:
-        """The ids of all fails so far, once per fail."""
+        """The message ids of all fails so far, once per fail."""
         with self._lock:
             self._look()
             return list(self._failed)
 
     def is_acked(self, message_id: Hashable) -> bool:
-        """Whether ``message_id`` was ever acked."""
+        """Return whether the message with this id was ever acked."""
         return message_id in self.acked
 
     def is_failed(self, message_id: Hashable) -> bool:
-        """Whether ``message_id`` ever failed."""
+        """Return whether the message with this id ever failed."""
         return message_id in self.failed
 
     @property

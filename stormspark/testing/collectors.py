@@ -1,7 +1,8 @@
-"""Collectors that record, for tests of one component without any engine (J25, W10).
+"""Collectors that record emits, acks and fails, for tests of one component without any engine (J25, W10).
 
-They enforce the rules of the engine: declared streams and their widths (A12, B9), direct streams (D11), and no emit that
-is anchored to a settled tuple (E14). A second ack or fail of a tuple, which the engine can only report, fails the test.
+They enforce the rules of the engine. A stream must be declared, and have as many values as fields (A12, B9). Direct streams need
+direct emits (D11). No emit may be anchored to a settled tuple (E14). A second ack or fail of a tuple, which the engine can only
+report, fails the test.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Emitted", "RecordingBasicCollector", "RecordingCollector", "Recordin
 
 
 class Emitted(NamedTuple):
-    """One emit. ``task`` is the receiver that a direct emit named."""
+    """One emit. ``task`` is the receiving task that a direct emit has named."""
 
     values: tuple[Any, ...]
     stream: str = DEFAULT_STREAM
@@ -37,9 +38,9 @@ class Emitted(NamedTuple):
 
 
 class _Recorder:
-    """The base of the three collectors: it has the declared streams, the recorded emits, and the reported errors.
+    """The base class of the three collectors. It has the declared streams, the recorded emits, and the reported errors.
 
-    ``receivers`` are the task ids that every emit returns.
+    Every emit returns ``receivers`` as the ids of the receiving tasks.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class _Recorder:
         self._receivers = list(receivers)
         #: Every emit, in order.
         self.emitted: list[Emitted] = []
-        #: All arguments of ``report_error``.
+        #: The errors that were passed to ``report_error``.
         self.errors: list[BaseException | str] = []
 
     def values(self, stream: str = DEFAULT_STREAM) -> list[tuple[Any, ...]]:
@@ -69,7 +70,7 @@ class _Recorder:
         self.errors.append(error)
 
     def flush(self) -> None:
-        """Do nothing (B5, C2)."""
+        """Do nothing, because a recorded emit need not be sent (B5, C2)."""
 
     def _record(self, emitted: Emitted) -> list[int]:
         declared = self._streams.get(emitted.stream)
@@ -115,7 +116,7 @@ def _checked(values: Any, fields: Fields, place: str) -> tuple[Any, ...]:
 
 
 class RecordingCollector(_Recorder):
-    """An `OutputCollector` that records, for the ``prepare`` of a `Bolt`.
+    """An `OutputCollector` that records. Pass it to the ``prepare`` of a `Bolt`.
 
     >>> from stormspark import Bolt
     >>> from stormspark.testing import make_context, make_tuple
@@ -181,12 +182,12 @@ class RecordingCollector(_Recorder):
         return tuples
 
     def ack(self, tup: Tuple) -> None:
-        """Record an ack; raise AssertionError for a tuple that is already acked or failed (E14)."""
+        """Record an ack. Raises AssertionError for a tuple that was already acked or failed (E14)."""
         self._settle(tup, "ack")
         self.acked.append(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Record a fail; raise AssertionError for a tuple that is already acked or failed (E14)."""
+        """Record a fail. Raises AssertionError for a tuple that was already acked or failed (E14)."""
         self._settle(tup, "fail")
         self.failed.append(tup)
         self.reasons.append(reason)
@@ -198,14 +199,14 @@ class RecordingCollector(_Recorder):
         tup.state = 1
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Record a reset of the timeout (C11)."""
+        """Record that the tuple's timeout is reset (C11)."""
         self.resets.append(tup)
 
 
 class RecordingBasicCollector(_Recorder):
     """A recording collector for a `BasicBolt`.
 
-    Its `execute` runs the bolt on a tuple as the engine does: it anchors, acks and fails in the bolt's place (C5).
+    The collector's `execute` runs the bolt on a tuple as the engine does. So it anchors, acks and fails for the bolt (C5).
 
     >>> from stormspark.testing import TestWordCounter, make_context, make_tuple
     >>> bolt = TestWordCounter()
@@ -227,7 +228,7 @@ class RecordingBasicCollector(_Recorder):
         self._current: tuple[Tuple, ...] = ()
 
     def execute(self, bolt: BasicBolt, tup: Tuple) -> None:
-        """Execute ``tup`` and record its ack, or its fail for a `FailedException`; let other exceptions through."""
+        """Call the bolt with ``tup`` and record an ack. For a `FailedException`, record a fail. Other exceptions pass through."""
         self._current = (tup,)
         try:
             bolt.execute(tup, self)
@@ -242,7 +243,7 @@ class RecordingBasicCollector(_Recorder):
             self._current = ()
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Record an emit that is anchored to the current tuple."""
+        """Record an emit, which is anchored to the current tuple."""
         return self._record(Emitted(values, stream, self._current))  # type: ignore[arg-type]
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
@@ -250,14 +251,14 @@ class RecordingBasicCollector(_Recorder):
         self._record(Emitted(values, stream, self._current, task=task))  # type: ignore[arg-type]
 
     def reset_timeout(self) -> None:
-        """Record a reset of the current tuple's timeout (C11)."""
+        """Record that the current tuple's timeout is reset (C11)."""
         self.resets.extend(self._current)
 
 
 class RecordingSpoutCollector(_Recorder):
-    """A `SpoutOutputCollector` that records, for the ``open`` of a `Spout`.
+    """A `SpoutOutputCollector` that records. Pass it to the ``open`` of a `Spout`.
 
-    Its `ack` and `fail` inform the spout how a tree ended.
+    A test calls the collector's `ack` and `fail` to tell the spout how a tree ended.
 
     >>> from stormspark.testing import TestWordSpout, make_context
     >>> spout = TestWordSpout()
@@ -275,15 +276,15 @@ class RecordingSpoutCollector(_Recorder):
         self, component: Component, *, name: str = "component", receivers: Iterable[int] = ()
     ) -> None:
         super().__init__(component, name=name, receivers=receivers)
-        #: The message ids of emits that are neither acked nor failed, once per emit or group of emits (B6, X68).
+        #: The message ids of emits that are neither acked nor failed. Each emit, or group of emits, has one entry (B6, X68).
         self.pending: list[Hashable] = []
-        #: How the tree ended; set only while the spout's ``ack`` or ``fail`` runs (W4).
+        #: How the tree has ended. This is only set while the spout's ``ack`` or ``fail`` runs (W4).
         self.verdict: Verdict | None = None
 
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Record an emit; if it has a message id, the id becomes pending."""
+        """Record an emit. If it has a message id, add the id to `pending`."""
         return self._begun(Emitted(values, stream, message_id=message_id))  # type: ignore[arg-type]
 
     def emit_direct(
@@ -297,7 +298,7 @@ class RecordingSpoutCollector(_Recorder):
         self._begun(Emitted(values, stream, message_id=message_id, task=task))  # type: ignore[arg-type]
 
     def group(self, message_id: Hashable) -> _Group:
-        """Record several emits under one message id, which is pending once (X68)."""
+        """Record several emits under one message id, which gets one entry in `pending` (X68)."""
         return _Group(self, message_id)
 
     def _begun(self, emitted: Emitted) -> list[int]:
@@ -312,7 +313,7 @@ class RecordingSpoutCollector(_Recorder):
         return len(self.pending)
 
     def ack(self, spout: Spout, message_id: Hashable) -> None:
-        """Call the spout's ``ack``; raise AssertionError if nothing with that id is pending (B6)."""
+        """Call the spout's ``ack``. Raises AssertionError if the message id is not in `pending` (B6)."""
         self._end(message_id, ACKED)
         try:
             spout.ack(message_id)
@@ -326,7 +327,7 @@ class RecordingSpoutCollector(_Recorder):
         reason: str | None = None,
         outcome: Outcome = Outcome.FAILED,
     ) -> None:
-        """Call the spout's ``fail``; raise AssertionError if nothing with that id is pending (B6)."""
+        """Call the spout's ``fail``. Raises AssertionError if the message id is not in `pending` (B6)."""
         self._end(message_id, Verdict(outcome, reason))
         try:
             spout.fail(message_id)

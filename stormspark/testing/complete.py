@@ -1,4 +1,4 @@
-"""`complete_topology`, which runs a topology to its end and returns every tuple that it emitted (J25, W10)."""
+"""`complete_topology` runs a topology to its end, and returns every tuple that the topology has emitted (J25, W10)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from stormspark.testing.recording import AUTO_HOOKS, Recording
 
 __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 
-#: The emits of a mocked spout: values for the default stream, or `FixedTuple` for any stream.
+#: The tuples that a mocked spout emits. Each is a sequence of values for the default stream, or a `FixedTuple` for any stream.
 MockedTuples = Iterable[Sequence[Any] | FixedTuple]
 
 _POLL_SECS = 0.02
-#: The simulated time that passes at once while trees are open and nothing happens. So the trees continue, or time out.
+#: If trees are open and nothing happens, the simulated clock jumps by this time. So the trees continue, or time out.
 _PATIENCE_SECS = 1.0
 _HOUR = 3600.0
 
@@ -36,8 +36,8 @@ _HOUR = 3600.0
 class CompletedTopology:
     """The result of `complete_topology`.
 
-    It has every tuple by (component, stream), in the order of emission, and the statistics. ``tasks`` are the emitting
-    tasks, in the same order.
+    For each (component, stream), it has all tuples in the order in which they were emitted. ``tasks`` has the task that has
+    emitted each tuple, in the same order. The result also has the statistics.
     """
 
     tuples: Mapping[tuple[str, str], list[tuple[Any, ...]]]
@@ -47,7 +47,7 @@ class CompletedTopology:
     def read_tuples(
         self, component: str, stream: str = DEFAULT_STREAM, *, task: int | None = None
     ) -> list[tuple[Any, ...]]:
-        """Return the values of all tuples that ``component``, or one ``task`` of it, emitted on ``stream``.
+        """Return the values of all tuples that ``component``, or one of its tasks, has emitted on ``stream``.
 
         Raises a KeyError that lists the streams if there is no such stream.
         """
@@ -70,19 +70,20 @@ def complete_topology(
     most: int = 1_000_000,
     seed: int = 0,
 ) -> CompletedTopology:
-    """Run ``topology`` until its spouts emit no more and all emitted tuples are processed. Then end it gracefully.
+    """Run ``topology`` until its spouts emit nothing more and all emitted tuples are processed. Then end it gracefully.
 
-    ``mocked_sources`` replaces spouts by given tuples, which are emitted once and reliably. Other spouts run as they are. A
-    spout that emits nothing in two batches counts as ended. ``conf`` overrides the topology's configuration.
+    For each spout that ``mocked_sources`` names, it has the tuples that are emitted in place of the spout's own, once and
+    reliably. Other spouts run as they are. A spout that emits nothing in two batches counts as ended. ``conf`` overrides the
+    topology's configuration.
 
-    On the ``"local"`` engine time is simulated. It passes only while trees are open and nothing happens. So ticks and windows
-    come, and tuples that no bolt acks time out. On ``"spark"`` time is real. ``spark`` is the session, as for
+    On the ``"local"`` engine, time is simulated. It passes only while trees are open and nothing else happens. So ticks arrive,
+    windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as for
     `stormspark.spark.submit`, and the workers must run on this host.
 
-    Raises `InvalidTopologyError` for a mock of a component that is not a spout, and `EmitError` for a mocked tuple that does
-    not fit its stream. After ``timeout`` real seconds, or when a task has emitted more than ``most`` tuples, it raises
-    `TopologyNotCompleteError` (a TimeoutError), which names the components that go on. It raises `ComponentError` as engines
-    do.
+    Raises `InvalidTopologyError` if a mocked component is not a spout, and `EmitError` if a mocked tuple does not fit its stream.
+    After ``timeout`` real seconds, or when a task has emitted more than ``most`` tuples, raises `TopologyNotCompleteError` (a
+    TimeoutError). Its message names the components that are still busy. Raises `ComponentError` for the same reasons as the
+    engines.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.testing import TestWordCounter, TestWordSpout
@@ -118,7 +119,7 @@ def complete_topology(
 
 # -- running it ------------------------------------------------------------------------------------------------
 
-#: Lets the topology run for a moment. Its argument says whether nothing happens although trees are open.
+#: A function that lets the topology run for a moment. Its argument is true if trees are open but nothing happens.
 _GoOn = Callable[[bool], None]
 
 
@@ -127,7 +128,7 @@ def _locally(
     topology: Topology, conf: Mapping[str, Any], seed: int, recording: Recording
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
     clock = SimulatedClock()
-    # The clock stands still. Without this jump, no deadline would end the batch of a spout that emits for ever.
+    # The simulated clock stands still. Without this jump, a spout that emits for ever would never reach the end of its batch.
     recording.on_endless = lambda: clock.advance(_HOUR)
     running = LocalTopology(plan_topology(topology, conf, cores=CORES), clock, Random(seed))
 
@@ -147,7 +148,7 @@ def _locally(
 def _on_spark(
     topology: Topology, conf: Mapping[str, Any], spark: Any
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
-    from stormspark.spark import submit  # here, so that importing this package needs no Spark
+    from stormspark.spark import submit  # imported late, so that this package needs no Spark
 
     running = submit(topology, spark, conf=conf)
 
@@ -176,7 +177,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
         recording.look()
         if recording.endless is not None:
             too_much_at = now.batches if too_much_at is None else too_much_at
-            # The current batch may have begun before the task became endless. One more batch shows which components go on.
+            # The current batch may have begun before a task emitted too much. One more batch shows which components are busy.
             if now.batches >= too_much_at + 2:
                 reason = f"a task of {recording.endless!r} has emitted more tuples than are recorded (most)"
                 raise TopologyNotCompleteError(_not_complete(reason, before, now))
@@ -185,7 +186,7 @@ def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, time
 
 
 def _not_complete(reason: str, before: TopologyStatistics, now: TopologyStatistics) -> str:
-    """Describe the components that keep the topology from its end, judged by its last two batches."""
+    """Describe the components that are still busy. The last two batches show which these are."""
     why = []
     for name, component in now.components.items():
         more = component.emitted - before.components[name].emitted

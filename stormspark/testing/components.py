@@ -1,4 +1,4 @@
-"""Ready components for tests: Storm's own test spouts and bolts (J25, B15)."""
+"""Spouts and bolts for tests. They correspond to Storm's own test spouts and bolts (J25, B15)."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ __all__ = [
 
 
 class FixedTuple(NamedTuple):
-    """A tuple for a certain stream of a `FixedTupleSpout`."""
+    """A tuple for a `FixedTupleSpout`, with the stream on which it is emitted."""
 
     values: tuple[Any, ...]
     stream: str = DEFAULT_STREAM
 
 
 class FixedTupleSpout(Spout):
-    """Emits given tuples once, each with its position as message id, dealt out to the spout's tasks in turn.
+    """Emits given tuples once. Each has its index as message id. The spout's tasks share the tuples in turn.
 
-    ``tuples`` are values for the default stream, or `FixedTuple`. Nothing is replayed: as in Storm, a failed tuple counts as
-    completed. The instance with which the topology was built counts the completed tuples of all tasks on its host, also of tasks
-    in other processes.
+    Each of ``tuples`` is a sequence of values for the default stream, or a `FixedTuple`. Nothing is emitted again. As in Storm, a
+    failed tuple counts as completed. The instance with which the topology was built counts the completed tuples of all tasks on
+    its host, even if the tasks run in other processes.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -62,7 +62,7 @@ class FixedTupleSpout(Spout):
     (2, True)
     """
 
-    waits = False  # its tracker has a lock, which nobody holds for long
+    waits = False  # the spout's tracker has a lock, but no thread holds it for long
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class FixedTupleSpout(Spout):
 
     @property
     def source_tuples(self) -> list[FixedTuple]:
-        """All tuples of the spout, whichever task emits them."""
+        """The tuples of all tasks of the spout."""
         return list(self._tuples)
 
     @property
@@ -92,7 +92,7 @@ class FixedTupleSpout(Spout):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Compute this task's share of the tuples."""
+        """Choose this task's share of the tuples."""
         self._collector = collector
         if self._tracker is not None and not self._tracker.is_reachable:
             context.logger.warning(
@@ -134,7 +134,7 @@ class FixedTupleSpout(Spout):
 class TestWordSpout(Spout):
     """Emits random names for ever, as Storm's TestWordSpout does: nathan, mike, jackson, golda, bertels.
 
-    With ``limit``, each task ends after this many words. With ``reliable``, each word has a message id, and failed words are
+    With ``limit``, each task stops after this many words. With ``reliable``, each word has a message id, and failed words are
     emitted again.
     """
 
@@ -179,7 +179,7 @@ class TestWordSpout(Spout):
 
 
 class TestWordCounter(BasicBolt):
-    """Counts the first values of its tuples and emits (value, count so far)."""
+    """Counts how often each first value of a tuple occurs. Emits (value, count so far)."""
 
     __test__ = False
 
@@ -217,7 +217,7 @@ class TestGlobalCount(BasicBolt):
 
 
 class TestAggregatesCounter(Bolt):
-    """Receives (key, count), keeps the last count of every key, and emits their sum, unanchored as in Storm."""
+    """Receives (key, count), and keeps the last count of every key. Emits the sum of these counts, unanchored as in Storm."""
 
     __test__ = False
 
@@ -238,7 +238,7 @@ class TestAggregatesCounter(Bolt):
 
 
 class IdentityBolt(BasicBolt):
-    """Emits the values that it receives; ``fields`` are their names."""
+    """Emits the values that it receives. ``fields`` are the names of the values."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
@@ -253,7 +253,7 @@ class IdentityBolt(BasicBolt):
 
 
 class TestPlannerSpout(Spout):
-    """Emits nothing. It is for tests of planning. Unless ``distributed``, it has one task, whatever the parallelism."""
+    """A spout for tests of planning. It emits nothing. Unless ``distributed``, it has one task, whatever its parallelism is."""
 
     __test__ = False
 
@@ -274,12 +274,12 @@ class TestPlannerSpout(Spout):
         declarer.declare(self._fields)
 
     def get_component_configuration(self) -> Mapping[str, Any]:
-        """Cap the tasks at one, unless distributed."""
+        """Return the setting that limits the spout to one task, unless it is distributed."""
         return {} if self._distributed else {"topology.max.task.parallelism": 1}
 
 
 class TestPlannerBolt(Bolt):
-    """Receives tuples, and neither emits nor acks. It is for tests of planning."""
+    """A bolt for tests of planning. It receives tuples, and neither emits nor acks."""
 
     __test__ = False
 

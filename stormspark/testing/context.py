@@ -1,4 +1,4 @@
-"""A context for tests of one component without any engine (J25, W10)."""
+"""The context of a task, for tests of one component without any engine (J25, W10)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _T = TypeVar("_T")
 
 
 class RecordingContext(TopologyContext):
-    """A `TopologyContext` whose time the test controls, and which shows the component's metrics.
+    """A `TopologyContext` for tests. The test controls its time, and can read the component's metrics.
 
-    `make_context` makes it.
+    `make_context` makes such a context.
     """
 
     _services: _Services
@@ -29,7 +29,7 @@ class RecordingContext(TopologyContext):
         return self._services.metrics
 
     def advance_time(self, seconds: float) -> None:
-        """Let time pass. Calls each timer's callback as often as it is due."""
+        """Let time pass. Calls the callback of each timer as often as it is due in this time."""
         self._services.advance(seconds)
 
 
@@ -41,9 +41,10 @@ def make_context(
     index: int = 0,
     topology: str = "test",
 ) -> RecordingContext:
-    """Return the context of task ``index`` of ``parallelism`` tasks, in a topology with this component alone.
+    """Return the context of one task of ``component``, in a topology that has only this component.
 
-    Task ids begin at 1. ``instance`` declares the component's streams.
+    The component has ``parallelism`` tasks. ``index`` is the task's index among them, from 0. Task ids begin at 1. ``instance``
+    declares the component's streams.
 
     >>> context = make_context("count", parallelism=4, index=2)
     >>> context.this_task_id, context.this_task_index, context.component_tasks("count")
@@ -105,7 +106,7 @@ class _Services:
         self._clock.advance(end - self._clock())
 
     def add_hook(self, hook: TaskHook) -> None:
-        """Do nothing: the context keeps hooks, and nothing calls them here."""
+        """Do nothing. The context keeps the hooks, and a test without an engine never calls them."""
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
         if name in self.metrics:

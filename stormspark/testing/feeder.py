@@ -1,4 +1,4 @@
-"""`FeederSpout`, a spout that emits tuples fed by a test, before and while the topology runs (J25, B15)."""
+"""`FeederSpout` emits tuples that a test feeds to it, before the topology runs and while it runs (J25, B15)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stormspark.testing.spool import Spool
 
 __all__ = ["FeederSpout"]
 
-#: The default of ``message_id``, which requests a fresh id. It can't be None, because None means "no id", as in Storm.
+#: The default of ``message_id``. It requests a new id. The default can't be None, because None means "no id", as in Storm.
 _FRESH = object()
 
 
@@ -35,15 +35,16 @@ class _Fed(NamedTuple):
 
 
 class FeederSpout(Spout):
-    """Emits the tuples passed to `feed`, on either engine. Several tasks share them in turn.
+    """Emits the tuples that are passed to `feed`, on either engine. The spout's tasks share the tuples in turn.
 
     ``fields`` are the fields of the default stream. ``streams`` has the fields of other streams, by stream id. ``delegate`` is
-    called for acks and fails; usually it is an `AckTracker`. A failed tuple is not fed again by itself: the test has to do that
-    (E11). A task or worker that begins anew continues after the tuples that were already emitted. Its predecessor's open tuples
-    are forgotten (B10).
+    called for acks and fails. Usually it is an `AckTracker`. A failed tuple is not emitted again, unless the test feeds it again
+    (E11). If a task or a worker starts again, it continues after the tuples that were already emitted. Tuples that were open
+    before are forgotten (B10).
 
-    Limit: the test and the workers must run on one host, as one user (local engine, ``local`` and ``local-cluster``
-    masters). Elsewhere opening the spout stops the topology with `UnsupportedEnvironmentError`.
+    Limit: the test and the workers must run on the same host, as the same user. This is so with the local engine, and with
+    Spark's masters ``local`` and ``local-cluster``. Elsewhere the spout's `open` ends the topology with
+    `UnsupportedEnvironmentError`.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -74,10 +75,10 @@ class FeederSpout(Spout):
             self._streams[DEFAULT_STREAM] = fields if isinstance(fields, Fields) else Fields(fields)
         self._delegate = delegate
         self._fed = Spool()
-        self._taken = Spool()  # the numbers of emitted tuples, for later instances of the tasks
+        self._taken = Spool()  # the numbers of emitted tuples; tasks that start again read them
         self._count = 0
         self._emitted = 0
-        self._lock: threading.Lock | None = threading.Lock()  # None in copies, which can't be fed
+        self._lock: threading.Lock | None = threading.Lock()  # None in unpickled copies, which can't be fed
         self._pickled = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +90,7 @@ class FeederSpout(Spout):
     def set_ack_fail_delegate(self, delegate: AckFailDelegate | None) -> None:
         """Set the receiver of acks and fails.
 
-        Raises StormsparkError after ``create_topology``, which pickles the spout (A3).
+        Raises StormsparkError if ``create_topology`` was called before, because it has pickled the spout (A3).
         """
         if self._pickled:
             msg = "the delegate of a FeederSpout must be set before create_topology, which pickles the spout (A3)"
@@ -99,10 +100,10 @@ class FeederSpout(Spout):
     def feed(
         self, values: Sequence[Any], message_id: Hashable | None = _FRESH, stream: str = DEFAULT_STREAM
     ) -> Hashable | None:
-        """Let one of the spout's tasks emit ``values``. Call it at any time, from any thread. Returns the message id.
+        """Let one of the spout's tasks emit ``values``. You may call this at any time, from any thread. Returns the message id.
 
-        As in Storm, a fresh id is made if no ``message_id`` is given. With None the tuple is emitted unreliably, so the delegate
-        is not called for it. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9), and
+        As in Storm, a new id is made if you pass no ``message_id``. If you pass None, the tuple has no id, so it is untracked and
+        the delegate is not called for it. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9). Raises
         `SerializationError` for values that can't be pickled.
         """
         fields = self._streams.get(stream)
@@ -137,12 +138,12 @@ class FeederSpout(Spout):
 
     @property
     def fed(self) -> int:
-        """The number of tuples fed."""
+        """How many tuples were fed."""
         return self._count
 
     @property
     def emitted(self) -> int:
-        """The number of fed tuples that tasks have taken and emitted. Any thread may read it."""
+        """How many of the fed tuples the tasks have emitted. Any thread may read this number."""
         with self._lock or nullcontext():
             self._emitted += len(self._taken.read())
             return self._emitted
@@ -161,7 +162,7 @@ class FeederSpout(Spout):
         self._mine: deque[_Fed] = deque()
 
     def next_tuple(self) -> None:
-        """Emit the next tuple of this task's share."""
+        """Emit the next of this task's tuples."""
         if not self._mine:
             self._mine.extend(
                 fed
@@ -185,6 +186,6 @@ class FeederSpout(Spout):
             self._delegate.fail(message_id)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams that the test named."""
+        """Declare the streams that were passed to the constructor."""
         for stream, fields in self._streams.items():
             declarer.declare_stream(stream, fields)

@@ -1,4 +1,4 @@
-"""Records the emits of every task of a topology, in any process, by a task hook in the configuration (J21)."""
+"""Records the emits of all tasks of a topology, in all processes. A task hook in the configuration does this (J21)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
-_REPORT_EVERY = 1000  # how many tuples beyond the limit a task emits between two reports
+_REPORT_EVERY = 1000  # a task beyond the limit reports this once per so many tuples
 
 
 class Emission(NamedTuple):
-    """An emit of a task. ``at`` is in nanoseconds of a clock that all processes of the host share."""
+    """An emit of a task. ``at`` is the time in nanoseconds, by a clock that all processes of the host share."""
 
     at: int
     component: str
@@ -30,11 +30,11 @@ class Emission(NamedTuple):
 
 
 class Recording:
-    """The emits recorded so far.
+    """The emits that have been recorded so far.
 
-    With ``in_process``, tasks of this process add their values directly. Tasks of other processes send theirs through a `Spool`,
-    pickled. Once a task has emitted more than ``most`` tuples, its further tuples are not recorded. Its component is then
-    `endless`, and ``on_endless`` is called now and then in the task's thread, if that is in this process.
+    With ``in_process``, tasks of this process add their emits directly. Tasks of other processes pickle their emits and send them
+    through a `Spool`. Once a task has emitted more than ``most`` tuples, its further tuples are not recorded. `endless` then has
+    the name of its component. If the task is in this process, its thread also calls ``on_endless`` from time to time.
     """
 
     def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:
@@ -46,7 +46,7 @@ class Recording:
         self.endless: str | None = None
 
     def hook_conf(self, already: Any) -> dict[str, Any]:
-        """Return the configuration that makes tasks record, in addition to the hooks that they have ``already``."""
+        """Return the setting that adds the recording hook to the hooks that the topology has ``already``."""
         where = self._spool.folder if self._spool is not None else self._key
         return {AUTO_HOOKS: [*(already or ()), f"{__name__}:RecordEmits"], _WHERE: where, _MOST: self._most}
 
@@ -84,10 +84,10 @@ _here: dict[str, Recording] = {}
 
 
 class RecordEmits(TaskHook):
-    """The task hook that records."""
+    """The task hook that records the emits of a task."""
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Find the recording, or the folder to write to."""
+        """Find the `Recording` in this process, or the folder to which this process must write."""
         self._component = context.this_component_id
         self._recording = _here.get(conf[_WHERE])
         self._left: int = conf[_MOST]

@@ -1,8 +1,8 @@
-"""Records that processes of one host exchange: append-only files in a private folder.
+"""Lets processes of one host exchange records through append-only files in a private folder.
 
-Components are pickled, and their tasks may live in other processes. So test and tasks can't exchange objects in memory.
-Every writer has its own file and only ever appends whole records. A reader remembers how far it has read, and checks a
-file's size first. So polling costs next to nothing, and no two processes need a lock.
+Components are pickled, and their tasks may live in other processes. So a test and its tasks can't exchange objects in memory.
+Every writer has its own file, and appends only whole records. A reader remembers how far it has read, and first checks whether a
+file has grown. So polling costs next to nothing, and the processes need no lock between them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Spool:
-    """A folder of records. It is pickled as its path, so a copy in another process of this host uses the same folder.
+    """A folder of records. The pickled object has only the folder's path, so a copy in another process uses the same folder.
 
-    The folder is created when it is first needed. Only this user can enter it. It is removed when the process that created
-    it ends.
+    The folder is created when it is first needed. Only this user can enter the folder. It is removed when the process that
+    created it ends.
 
     >>> spool = Spool()
     >>> copy = pickle.loads(pickle.dumps(spool))
@@ -66,7 +66,7 @@ class Spool:
         return os.access(self.folder, os.R_OK | os.W_OK | os.X_OK)
 
     def check(self, user: str) -> None:
-        """Raise `UnsupportedEnvironmentError` if the folder can't be reached; ``user`` names the object that needs it."""
+        """Raise `UnsupportedEnvironmentError` if the folder can't be reached. ``user`` names the object that needs the folder."""
         if not self.is_reachable:
             msg = (
                 f"{user}: the folder {self.folder} can't be reached on host {socket.gethostname()!r}. The test and all workers "
@@ -75,7 +75,7 @@ class Spool:
             raise UnsupportedEnvironmentError(msg)
 
     def append(self, record: Any) -> None:
-        """Add a record, from any thread. Raises exceptions of pickling, and `UnsupportedEnvironmentError`."""
+        """Add a record. Any thread may call this. Raises the errors of pickle, and `UnsupportedEnvironmentError`."""
         payload = cloudpickle.dumps(record)
         folder = self.folder
         with self._lock:
@@ -98,7 +98,7 @@ class Spool:
     def read(self) -> list[Any]:
         """Return the records that this object has not read yet.
 
-        The records of one writer are in order. They come before the records of the next writer.
+        First come all records of one writer, in order, then all records of the next writer, and so on.
         """
         records: list[Any] = []
         # If the test's process has ended, the folder is gone, and no more records will come.
@@ -113,7 +113,7 @@ class Spool:
 
 
 def _split(data: bytes, records: list[Any]) -> int:
-    """Add the whole records at the beginning of ``data`` to ``records``; return their length in bytes."""
+    """Add the complete records at the beginning of ``data`` to ``records``. Return how many bytes they have in ``data``."""
     position = 0
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)
@@ -131,7 +131,7 @@ def _folder_of_process() -> str:
     owner = os.getpid()
 
     def remove() -> None:
-        if os.getpid() == owner:  # not in a forked child of this process
+        if os.getpid() == owner:  # a forked child must not remove the folder
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)

@@ -1,4 +1,4 @@
-"""Waits until a running topology has done the work of a test. It looks only at statistics, and works on either engine (J25)."""
+"""Waits until a running topology has done the work of a test. It reads only statistics, so it works on both engines (J25)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stormspark.metrics import Quiet, TopologyStatistics
 __all__ = ["TrackedTopology", "wait_until_idle"]
 
 _POLL_SECS = 0.02
-#: The simulated time that passes between two looks at the statistics, as in Storm.
+#: The simulated time that passes before the statistics are read again, as in Storm.
 _SIMULATED_SECS = 1.0
 
 
 class TrackedTopology:
-    """Counts the spouts' emits in a running topology, so that a test can wait for more of them (Storm's TrackedTopology).
+    """Counts the spouts' emits in a running topology, so that a test can wait for more emits. Storm has the same class.
 
     >>> from stormspark import Fields, TopologyBuilder
     >>> from stormspark.local import LocalCluster
@@ -40,17 +40,17 @@ class TrackedTopology:
 
     @property
     def spout_emitted(self) -> int:
-        """The number of tuples that all spouts have emitted so far."""
+        """How many tuples all spouts together have emitted so far."""
         return self.running.statistics().total("emitted", "spout")
 
     def tracked_wait(self, spout_emits: int = 1, timeout: float = 60.0) -> TopologyStatistics:
-        """Wait until the spouts have emitted ``spout_emits`` more tuples than earlier waits asked for, and all is done.
+        """Wait until the spouts have emitted ``spout_emits`` tuples more than earlier waits required, and all work is done.
 
-        All is done when every tuple was executed, no tree is open, and nothing happens any more. Simulated time passes
-        meanwhile, one second between two looks at the statistics, as in Storm. Returns the statistics.
+        All work is done when every tuple was executed, no tree is open, and nothing happens any more. Meanwhile simulated time
+        passes. As in Storm, it is one second between two readings of the statistics. Returns the statistics.
 
-        Raises TimeoutError after ``timeout`` real seconds. If an error ended the topology, raises this error. If the topology
-        ended otherwise, raises `StormsparkError`.
+        Raises TimeoutError after ``timeout`` real seconds. If an error has ended the topology, raises this error. If the topology
+        has ended for another reason, raises `StormsparkError`.
         """
         wanted = self._awaited + spout_emits
         statistics = _wait(self.running, wanted, timeout)
@@ -59,9 +59,9 @@ class TrackedTopology:
 
 
 def wait_until_idle(running: RunningTopology, timeout: float = 60.0) -> TopologyStatistics:
-    """Wait until a topology has nothing left to do, whatever it has done before.
+    """Wait until a topology has nothing left to do. The number of emits does not matter.
 
-    Otherwise it works as `TrackedTopology.tracked_wait` does.
+    In all other ways, this is the same as `TrackedTopology.tracked_wait`.
     """
     return _wait(running, 0, timeout)
 

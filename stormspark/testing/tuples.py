@@ -1,4 +1,4 @@
-"""Makes tuples for tests of single bolts, and compares tuples without regard to their order (J25)."""
+"""Makes tuples for tests of single bolts, and compares collections of tuples without regard to their order (J25)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_tuple(
 
 
 def test_tuple(values: Sequence[Any], **source: Any) -> Tuple:
-    """Return a tuple as `make_tuple` does. This is Storm's name; pytest does not collect it."""
+    """Return a tuple as `make_tuple` does. Storm has this function under this name. pytest does not collect it."""
     return make_tuple(values, **source)
 
 
@@ -48,7 +48,7 @@ test_tuple.__test__ = False  # type: ignore[attr-defined]
 
 
 def multiseteq(first: Iterable[Any], second: Iterable[Any]) -> bool:
-    """Whether both have the same elements equally often, in any order. The elements need not be hashable.
+    """Return whether both iterables have the same elements equally often, in any order. The elements need not be hashable.
 
     >>> multiseteq([("a", 1), ("b", 2), ("a", 1)], [("b", 2), ("a", 1), ("a", 1)])
     True

@@ -1,10 +1,11 @@
-"""Transactional topologies (G1-G8): batches of tuples, each with a number (its txid), committed in the order of the numbers.
+"""Transactional topologies (G1-G8): numbered batches of tuples, which are committed in the order of their numbers (txids).
 
     coordinator -> emitter -> bolts ... -> committers
     defines the batch         finish_batch   finish_batch, after all others, one transaction at a time
 
-Only committers may change anything outside of the topology. They store the number of the transaction with what they change, and
-check it before a change (`stormspark.map_state`). So each batch counts once, whichever process dies in between.
+Only committers may change anything outside of the topology. With each value that a committer changes, it stores the txid of the
+transaction. Before it changes a value, it compares the stored txid (`stormspark.map_state`). So each batch counts once, whichever
+process dies in between.
 """
 
 from stormspark.spi import TransactionAttempt

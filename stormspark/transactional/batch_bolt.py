@@ -39,10 +39,10 @@ class BatchOutputCollector:
         self._place = ""
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple; return the ids of the tasks that it goes to.
+        """Emit a tuple. Returns the ids of the tasks that the tuple goes to.
 
-        If the tuple fails anywhere, the whole batch comes again. Raises `EmitError` as `BasicOutputCollector.emit` does, and
-        if the first value is not the `TransactionAttempt`.
+        If the tuple fails anywhere, the whole batch is repeated. Raises `EmitError` if the first value is not the
+        `TransactionAttempt`, and for the reasons for which `BasicOutputCollector.emit` raises it.
         """
         return self._checked(values).emit(values, stream)
 
@@ -72,11 +72,11 @@ class BatchOutputCollector:
 
 
 class BatchBolt(Component, ABC):
-    """A bolt that receives the tuples of a batch, and is called once all of them have come (G6).
+    """A bolt that receives the tuples of a batch. When it has received all of them, its `finish_batch` is called (G6).
 
-    In each task, each attempt at a batch has a fresh instance, which is unpickled, prepared, and dropped afterwards.
-    So attributes belong to one attempt at a batch and need no reset. A `FailedException` in `execute` or `finish_batch` takes the
-    batch back: it comes again with the same txid.
+    For each attempt at a batch, each task makes a fresh instance: it is unpickled, prepared, used, and then dropped.
+    So an instance's attributes belong to one attempt at a batch, and need no reset. If `execute` or `finish_batch` raises a
+    `FailedException`, the batch is taken back. It is then repeated with the same txid.
 
     >>> from stormspark import Fields
     >>> class Count(BatchBolt):
@@ -89,8 +89,8 @@ class BatchBolt(Component, ABC):
     ...     def declare_output_fields(self, declarer):
     ...         declarer.declare(Fields("tx", "count"))
 
-    If you also derive it from `StatefulComponent`, the bolt has state, which is committed with the batch. ``init_state``
-    comes before `prepare`, and ``pre_save`` after `finish_batch`.
+    If you also derive the class from `StatefulComponent`, the bolt has state, which is committed with the batch. ``init_state``
+    is called before `prepare`, and ``pre_save`` is called after `finish_batch`.
     """
 
     @abstractmethod
@@ -105,18 +105,19 @@ class BatchBolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process a tuple, whose first value is the `TransactionAttempt`. The tuple is acked, and emits are anchored to it."""
+        """Process a tuple. Its first value is the `TransactionAttempt`. Emits are anchored to the tuple, and then it is acked."""
 
     @abstractmethod
     def finish_batch(self) -> None:
         """Called when all tuples of the batch have been executed, even if this task has received none of them.
 
-        A committer is called after all bolts that are no committers have finished the batch, in the order of txids.
+        A committer's `finish_batch` is called after all bolts that are no committers have finished the batch. Committers are
+        called for one transaction at a time, in the order of txids.
         """
 
 
 class Committer:
-    """A mixin for a `BatchBolt`: the bolt is a committer even if it is added with ``set_bolt`` (G6)."""
+    """A mixin that makes a `BatchBolt` a committer, even if the bolt is added with ``set_bolt`` (G6)."""
 
 
 class BatchBoltExecutor(BatchAware, BasicBolt):
@@ -129,7 +130,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         self._instance: BatchBolt | None = None
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Pickle the bolt. No batch has begun yet."""
+        """Pickle the bolt. This is called before the first batch begins."""
         self._conf, self._context = conf, context
         self._pickled = cloudpickle.dumps(self._bolt, 5)
         self._place = f"component {context.this_component_id!r}, task {context.this_task_id}"
@@ -141,7 +142,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
 
     @property
     def takes_part(self) -> bool:
-        """Whether a tuple of the batch has come."""
+        """Whether this task has received a tuple of the batch."""
         return self._instance is not None
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
@@ -155,7 +156,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         (self._instance or self._made(collector)).execute(tup)
 
     def end_batch(self, collector: BasicOutputCollector) -> None:
-        """Finish the batch in the current attempt's instance. If no tuple has come, this makes the instance first."""
+        """Call ``finish_batch`` of the current attempt's instance. If the task has received no tuple, make the instance first."""
         (self._instance or self._made(collector)).finish_batch()
 
     def _made(self, collector: BasicOutputCollector) -> BatchBolt:
@@ -186,7 +187,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """Let the instance of the current attempt, if there is one, put values into its state before the batch is committed."""
+        """Let the current attempt's instance, if there is one, put values into its state before the batch is committed."""
         if isinstance(self._instance, StatefulComponent):
             self._instance.pre_save(checkpoint_id)
 
@@ -198,7 +199,7 @@ class StatefulBatchBoltExecutor(StatefulComponent, BatchBoltExecutor):
 def emitted_through(
     collector: BasicOutputCollector, attempt: TransactionAttempt, place: str
 ) -> BatchOutputCollector:
-    """Return a collector for an emitter, for one attempt. It passes tuples on to ``collector``; errors name ``place``."""
+    """Return an emitter's collector for one attempt. It passes tuples on to ``collector``. Its errors name ``place``."""
     made = BatchOutputCollector()
     made._collector, made._attempt, made._place = collector, attempt, place
     return made

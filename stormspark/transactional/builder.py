@@ -1,4 +1,4 @@
-"""`TransactionalTopologyBuilder` (G1), which makes an ordinary topology from a transactional one."""
+"""`TransactionalTopologyBuilder` turns a transactional topology into an ordinary one (G1)."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ _TRANSACTIONAL_ID = "topology.transactional.id"
 
 
 class TransactionalTopologyBuilder:
-    """Builds a topology of a spout and bolts, some of which process whole batches (G1).
+    """Builds a topology of a spout and bolts. Some of the bolts process whole batches (G1).
 
-    ``spout`` may be one of the three kinds of `stormspark.transactional`. Its coordinator runs as the component
+    ``spout`` may be one of the three kinds of spouts in `stormspark.transactional`. Its coordinator runs as the component
     ``<spout_id>/coordinator``, and its emitters run in ``parallelism`` tasks of ``<spout_id>``. Or ``spout`` may be any source
-    spout, such as KafkaSpout. Then Spark decides which rows a batch has. The source spout runs as ``<spout_id>/source``, and
-    the bolt ``<spout_id>`` puts the `TransactionAttempt` in front of the values of the source's tuples, as field ``tx``. In
-    Storm ``id`` identifies the topology's state. Here the checkpoint folder does; ``id`` is only kept in the configuration, and
-    is the topology's default name.
+    spout, such as KafkaSpout. Then Spark decides which rows a batch has. The source spout runs as ``<spout_id>/source``. The
+    bolt ``<spout_id>`` puts the `TransactionAttempt` in front of the values of the source's tuples, as the field ``tx``.
 
-    There is at most one transaction per micro-batch, and its txid is the number of the micro-batch, counted from 1. So txids
-    grow, and the txids of batches in which nothing was ready are missing. Transactions do not overlap (G5), because a
-    micro-batch already uses all cores.
+    In Storm, ``id`` identifies the topology's state. In stormspark the checkpoint folder identifies it. ``id`` is only a setting
+    in the configuration, and the topology's default name.
+
+    Each micro-batch has at most one transaction, whose txid is the number of the micro-batch, counted from 1. So txids grow, and
+    they have gaps for micro-batches without a transaction. Transactions do not overlap (G5), because a micro-batch already uses
+    all cores.
 
     >>> from stormspark import Fields
     >>> from stormspark.connectors import FileSpout
@@ -116,31 +117,31 @@ class TransactionalTopologyBuilder:
 
     @property
     def spout_declarer(self) -> SpoutDeclarer:
-        """The declarer of the coordinator, or of the source spout. Through it the spout's configuration can be set."""
+        """The declarer of the coordinator or of the source spout. Use it to set the spout's configuration."""
         return self._spout_declarer
 
     def set_bolt(self, component_id: str, bolt: BatchBolt | BasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Add a bolt that processes whole batches or single tuples. A bolt derived from `Committer` is a committer.
 
-        Raises `InvalidTopologyError` for any other kind of bolt, for a batch bolt that is a `TwoPhaseStatefulComponent`, and
-        as `TopologyBuilder.set_bolt` does.
+        Raises `InvalidTopologyError` for any other kind of bolt, for a batch bolt that is a `TwoPhaseStatefulComponent`, and for
+        the reasons for which `TopologyBuilder.set_bolt` raises it.
         """
         if isinstance(bolt, BasicBolt):
             return self._builder.set_bolt(component_id, bolt, parallelism)
         return self._add(component_id, bolt, parallelism, committer=False)
 
     def set_committer_bolt(self, component_id: str, bolt: BatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a committer: its ``finish_batch`` comes after that of all other bolts, one transaction at a time (G5, G6)."""
+        """Add a committer. Its ``finish_batch`` is called after all other bolts', one transaction at a time (G5, G6)."""
         return self._add(component_id, bolt, parallelism, committer=True)
 
     def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
-        """Return the topology, by default named by its ``id``; see `TopologyBuilder.create_topology`."""
+        """Return the topology, as `TopologyBuilder.create_topology` does. By default its name is its ``id``."""
         return self._builder.create_topology(
             name or self._id, merged({_TRANSACTIONAL_ID: self._id}, conf or {})
         )
 
     def build_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
-        """Return the topology as `create_topology` does. This is Storm's name."""
+        """Return the topology as `create_topology` does. Storm calls this method ``buildTopology``."""
         return self.create_topology(name, conf)
 
     def _add(self, component_id: str, bolt: BatchBolt, parallelism: int, *, committer: bool) -> BoltDeclarer:

@@ -1,9 +1,9 @@
-"""The coordinator's task: at most one transaction per batch, and its metadata as state (G3, G5).
+"""The spout that runs a user's coordinator. It begins at most one transaction per batch, and keeps its metadata (G3, G5).
 
-Storm stores metadata in ZooKeeper before any component may act on it. Here the metadata is part of the batch's own commit, which
-comes after committers have acted. So if there are committers, the metadata is also *announced*: the driver stores it when all
-other bolts have finished the batch, before the first committer does. When the batch comes again, it has the announced metadata,
-whichever process has died.
+Storm stores metadata in ZooKeeper before any component may act on it. In stormspark, the metadata is part of the batch's own
+commit, which comes after committers have acted. So if there are committers, the metadata is also *announced*: when all other
+bolts have finished the batch, the driver stores the metadata, and only then the first committer acts. If the batch is repeated,
+it has the announced metadata, whichever process has died.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ AnyTransactionalSpout = (
 
 
 class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
-    """Emits (attempt, metadata, txid of the last committed transaction), at most once per batch.
+    """Emits the tuple (attempt, metadata, txid of the last committed transaction), at most once per batch.
 
-    The last txid is None in the first transaction. The metadata of a partitioned spout is its number of partitions; an
-    opaque spout has none.
+    In the first transaction, the last committed txid is None. The metadata of a partitioned spout is its number of partitions. An
+    opaque spout has no metadata.
     """
 
     announces: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._refused = False
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state: the txid and metadata of the last transaction."""
+        """Keep the state. It has the txid and the metadata of the last transaction."""
         self._state = state
 
     def pre_save(self, checkpoint_id: int) -> None:
@@ -66,7 +66,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         self._coordinator = self._spout.get_coordinator(conf, context)
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Allow one transaction. If an earlier attempt has announced metadata, the transaction has to begin."""
+        """Allow one transaction. If an earlier attempt has announced metadata, the transaction must begin in this batch."""
         self._attempt, self._announced, self._emitted = attempt, announced, None
 
     @property
@@ -75,11 +75,11 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return self._emitted is not None
 
     def announcement(self) -> Any:
-        """Return the metadata in a tuple, because None can be metadata, too."""
+        """Return the metadata, inside of a Python tuple, because None can be metadata, too."""
         return self._emitted
 
     def next_tuple(self) -> None:
-        """Emit the batch's transaction, unless that is done or no transaction can begin now."""
+        """Begin the batch's transaction, unless it has begun already or no transaction can begin now."""
         attempt = self._attempt
         if attempt is None or self._emitted is not None:
             return
@@ -109,7 +109,7 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return None
 
     def ack(self, message_id: Hashable) -> None:
-        """Do nothing when the transaction is committed."""
+        """Do nothing. A committed transaction needs no further action."""
 
     def close(self) -> None:
         """Close the user's coordinator."""

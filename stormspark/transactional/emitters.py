@@ -32,7 +32,7 @@ __all__ = ["AttemptFirst", "EmitterBolt", "OpaqueEmitterBolt", "PartitionedEmitt
 
 
 class _SpoutBolt(BasicBolt):
-    """The base of the bolts that call a user's emitter. It has the user's spout, which declares the streams."""
+    """The base class of the bolts that call a user's emitter. It has the user's spout, which declares the streams."""
 
     _spout: Any
 
@@ -44,7 +44,7 @@ class _SpoutBolt(BasicBolt):
         self._emitter: Any = self._spout.get_emitter(conf, context)
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Emit this task's part of the batch that the coordinator has defined."""
+        """Emit this task's part of the batch. The coordinator has defined the batch."""
         attempt, metadata, committed = tup.values
         self.emit_batch(attempt, metadata, emitted_through(collector, attempt, self._place))
         if committed is not None:
@@ -55,7 +55,7 @@ class _SpoutBolt(BasicBolt):
         """Emit this task's part of a batch."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Called when all transactions up to ``txid`` are committed."""
+        """Clean up. Called when all transactions up to ``txid`` are committed."""
 
     def cleanup(self) -> None:
         """Close the user's emitter."""
@@ -88,15 +88,15 @@ class EmitterBolt(_SpoutBolt):
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
     """Emits for an `OpaquePartitionedTransactionalSpout`.
 
-    For each partition, the user's emitter emits a piece and returns a value, usually the end of the piece. These values are
-    state, and are committed with the batch.
+    For each partition, the user's emitter emits a piece and returns a value. Usually the value is the end of the piece. These
+    values are the task's state, and are committed with the batch.
     """
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:
         self._spout = spout
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Keep the state: per partition, the value that the user's emitter has returned last."""
+        """Keep the state. For each partition, it has the value that the user's emitter has returned last."""
         self._metadata = state
 
     def pre_save(self, checkpoint_id: int) -> None:
@@ -115,7 +115,7 @@ class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
 
 
 class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
-    """Emits for a `PartitionedTransactionalSpout`. A piece that was announced earlier is emitted again exactly."""
+    """Emits for a `PartitionedTransactionalSpout`. If an earlier attempt has announced a piece, exactly this piece is emitted."""
 
     announces: ClassVar[bool] = True
 
@@ -125,12 +125,12 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         self._emitted: dict[int, Any] = {}
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Keep what an earlier attempt at the batch has announced: per partition, the metadata of its piece."""
+        """Keep the announcement of an earlier attempt at the batch. For each partition, it has the metadata of the piece."""
         self._announced, self._emitted = announced or {}, {}
 
     @property
     def takes_part(self) -> bool:
-        """False: the coordinator takes part for this bolt."""
+        """Always false, because the coordinator already takes part in the batch."""
         return False
 
     def announcement(self) -> Any:
@@ -138,9 +138,9 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
         return self._emitted or None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        """Emit announced pieces again, and new pieces of this task's other partitions.
+        """For each of this task's partitions, emit the announced piece, or a new piece if none was announced.
 
-        ``metadata`` is the number of all partitions.
+        ``metadata`` is the total number of partitions.
         """
         for partition in self._mine(metadata):
             if partition in self._announced:
@@ -155,10 +155,10 @@ class PartitionedEmitterBolt(BatchAware, OpaqueEmitterBolt):
 class AttemptFirst(BatchAware, BasicBolt):
     """Puts the `TransactionAttempt` in front of the values of a source spout's tuples, on each of the spout's ``streams``.
 
-    The bolt announces nothing: when a batch comes again, Spark reads the same rows.
+    The bolt announces nothing, because when a batch is repeated, Spark reads the same rows.
     """
 
-    #: The name of the first field.
+    #: The name of the field that has the `TransactionAttempt`.
     FIELD = "tx"
 
     def __init__(self, streams: Iterable[StreamDeclaration]) -> None:
@@ -166,12 +166,12 @@ class AttemptFirst(BatchAware, BasicBolt):
         self._takes_part = False
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any = None) -> None:
-        """Note the attempt. No row of its batch has come yet."""
+        """Keep the attempt, and begin a batch without rows."""
         self._attempt, self._takes_part = attempt, False
 
     @property
     def takes_part(self) -> bool:
-        """Whether a row has come. If so, this batch has a transaction."""
+        """Whether this task has received a row. If it has, the batch has a transaction."""
         return self._takes_part
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
@@ -180,6 +180,6 @@ class AttemptFirst(BatchAware, BasicBolt):
         collector.emit((self._attempt, *tup.values), tup.source_stream)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the source's streams, each with one more field in front."""
+        """Declare the source's streams. Each stream has one more field, in front of the others."""
         for stream in self._streams:
             declarer.declare_stream(stream.id, Fields(self.FIELD, *stream.fields))

@@ -1,10 +1,10 @@
 """The three kinds of spouts that users write for a transactional topology (G3, G4).
 
-| spout | what a batch is | when it comes again |
+| spout | what a batch has | what the batch has when it is repeated |
 | --- | --- | --- |
-| `TransactionalSpout` | what its coordinator's metadata says | the same metadata, and so the same tuples |
+| `TransactionalSpout` | the tuples that its coordinator's metadata defines | the same metadata, and so the same tuples |
 | `PartitionedTransactionalSpout` | a piece of each partition, chosen by the emitters | the same pieces |
-| `OpaquePartitionedTransactionalSpout` | a piece of each partition | maybe other pieces, from the same positions on |
+| `OpaquePartitionedTransactionalSpout` | a piece of each partition | maybe other pieces, which begin at the same positions |
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Coordinator(ABC, Generic[M]):
     def initialize_transaction(self, txid: int, previous: M | None) -> M:
         """Return the metadata of transaction ``txid``, from which the emitters make the transaction's tuples.
 
-        ``previous`` is the metadata of the previous transaction, or None for the first one. This method is called again for
-        the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no transaction
-        can begin now. Metadata can be any object that can be pickled.
+        ``previous`` is the metadata of the previous transaction; for the first transaction it is None. This method is called
+        again for the same ``txid`` only if no committer can have finished that transaction. Raise `FailedException` if no
+        transaction can begin now. Metadata can be any object that can be pickled.
         """
 
     def is_ready(self) -> bool:
-        """Whether there is data for a new transaction. Called often, and before each new transaction."""
+        """Return whether there is data for a new transaction. This is called often, and before each new transaction."""
         return True
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class Coordinator(ABC, Generic[M]):
 
 
 class Emitter(ABC, Generic[M]):
-    """Emits its part of each batch. Each of the spout's tasks has an emitter of its own."""
+    """Emits one task's part of each batch. Each of the spout's tasks has an emitter of its own."""
 
     @abstractmethod
     def emit_batch(self, attempt: TransactionAttempt, metadata: M, collector: BatchOutputCollector) -> None:
@@ -65,7 +65,7 @@ class Emitter(ABC, Generic[M]):
         """
 
     def cleanup_before(self, txid: int) -> None:
-        """Called when all transactions up to ``txid`` are committed. Data of transactions before ``txid`` can be forgotten."""
+        """Forget the data of transactions before ``txid``. Called when all transactions up to ``txid`` are committed."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
@@ -110,10 +110,10 @@ class PartitionedCoordinator(ABC):
 
     @abstractmethod
     def num_partitions(self) -> int:
-        """Return the present number of partitions, which may grow from one transaction to the next."""
+        """Return the present number of partitions. It may grow from one transaction to the next."""
 
     def is_ready(self) -> bool:
-        """Whether a new transaction may begin."""
+        """Return whether a new transaction may begin."""
         return True
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to do
@@ -131,23 +131,23 @@ class PartitionedEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a new piece of a partition; return its metadata, which defines the piece and its end.
+        """Emit a new piece of a partition. Return the piece's metadata, which defines the piece and its end.
 
-        ``previous`` is the metadata returned for the partition's previous piece, or None if there was none.
+        ``previous`` is the metadata of the partition's previous piece, or None if there is no previous piece.
         """
 
     @abstractmethod
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: M
     ) -> None:
-        """Emit again exactly the piece that ``metadata`` defines."""
+        """Emit exactly the piece that ``metadata`` defines. The piece has been emitted before."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
 
 
 class PartitionedTransactionalSpout(Component, ABC, Generic[M]):
-    """A spout over partitions that can emit any piece again (G4)."""
+    """A spout that reads partitions, and can emit any piece of them again (G4)."""
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
@@ -162,7 +162,7 @@ class OpaqueCoordinator:
     """Decides whether a new transaction may begin."""
 
     def is_ready(self) -> bool:
-        """Whether a new transaction may begin."""
+        """Return whether a new transaction may begin."""
         return True
 
     def close(self) -> None:
@@ -180,9 +180,10 @@ class OpaqueEmitter(ABC, Generic[M]):
         partition: int,
         previous: M | None,
     ) -> M:
-        """Emit a piece of a partition, from where the last committed transaction ended; return where the piece ends.
+        """Emit a piece of a partition. It begins where the last committed transaction ended. Return the end of the piece.
 
-        ``previous`` is what was returned for this partition in the last committed transaction, or None if there was none.
+        ``previous`` is the end that the last committed transaction returned for this partition. It is None if there is no such
+        transaction.
         """
 
     @abstractmethod
@@ -194,9 +195,9 @@ class OpaqueEmitter(ABC, Generic[M]):
 
 
 class OpaquePartitionedTransactionalSpout(Component, ABC, Generic[M]):
-    """A spout over partitions that may emit another piece when a transaction comes again (G4).
+    """A spout that reads partitions, and may emit other pieces when a transaction is repeated (G4).
 
-    Then the same transaction may have other tuples, and only opaque state counts each of them once (G8, G16).
+    So a repeated transaction may have other tuples than before. Only opaque state counts each tuple once nevertheless (G8, G16).
     """
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaqueCoordinator:

@@ -6,13 +6,13 @@
     components         the base classes of spouts and bolts
     window_bolt        the two windowed bolts
     stream, custom_grouping, task_hook, metrics, global_metrics, state, serializer, tuples, constants      other modules for users
-    configuration      values that are strings when they are submitted, and typed when they are read
-    lowering           from specs to declarations of `stormspark.api`
-    groupings          from Heron's groupings to those of stormspark
-    delegates          in a task: emits, acks and logs for a component
-    tasks              the spout and the bolt that the engine runs, with the user's own inside
+    configuration      settings: strings when they are submitted, numbers and booleans when they are read
+    lowering           turns specs into declarations of `stormspark.api`
+    groupings          turns Heron's groupings into those of stormspark
+    delegates          objects that emit, ack and log for a component in a task
+    tasks              the spout and the bolt that the engine runs; each calls the user's own
     contexts           the contexts from which tasks and custom groupings learn about the topology
-    hooks              calls the user's task hooks from one hook of stormspark
+    hooks              one task hook of stormspark, which calls all of the user's hooks
 
 The packages in ``stormspark/compat/on_path/heronpy`` have heronpy's own names, and import from these modules.
 """

@@ -1,4 +1,4 @@
-"""Specs, which ``spec()`` returns: a component, the line that declares it, and its inputs (A41, A42)."""
+"""Specs, as ``spec()`` returns them. A spec has a component, the line that declares it, and its inputs (A41, A42)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["GlobalStreamId", "HeronComponentSpec"]
 
 
 class HeronComponentSpec:
-    """One component of a topology. It may get its name later, from the class attribute that holds it (A40).
+    """One component of a topology. A spec without a name gets the name of the class attribute that holds the spec (A40).
 
-    ``spec["stream"]`` is one of its streams, for the ``inputs`` of another component.
+    ``spec["stream"]`` is one of the component's streams. Use it in the ``inputs`` of another component.
     """
 
     def __init__(
@@ -40,7 +40,8 @@ class HeronComponentSpec:
         self.inputs = inputs
         self.outputs = outputs
         self.custom_config = config
-        #: The class, or a spout or bolt of stormspark, which runs unchanged (W23). None if only the class's path is known.
+        #: The user's class; or an object of a spout or bolt of stormspark, which runs unchanged (W23). None if only the path of
+        #: the class is known.
         self.component = component
         self.uuid = str(uuid.uuid4())
         if name is not None and not isinstance(name, str):
@@ -50,7 +51,7 @@ class HeronComponentSpec:
 
     @property
     def place(self) -> str:
-        """The component's place, for errors: the user's line, and the component's kind, name and class."""
+        """The component's place, as errors name it: the user's line, and the component's kind, name and class."""
         kind = "spout" if self.is_spout else "bolt"
         named = f" {self.name!r}" if self.name is not None else ""
         return f"{self.declared_at}: {kind}{named} ({self.python_class_path})"
@@ -71,11 +72,11 @@ class HeronComponentSpec:
         return GlobalStreamId(self.name or self, stream_id)
 
     def get_out_streamids(self) -> set[str]:
-        """The ids of the streams that the component declares."""
+        """Return the ids of the streams that the component declares."""
         return {one.stream_id if isinstance(one, Stream) else "default" for one in self._listed_outputs()}
 
     def streams(self) -> dict[str, Stream]:
-        """The component's streams by id. Plain strings in its outputs are the fields of the default stream.
+        """Return the component's streams by id. Plain strings in its outputs are the fields of the default stream.
 
         Raises TypeError unless the outputs are a list of strings and `Stream` objects.
         """
@@ -103,7 +104,7 @@ class HeronComponentSpec:
         return list(outputs)
 
     def groupings(self) -> dict[tuple[str, str], Any]:
-        """The component's inputs: from (source, stream) to the grouping.
+        """Return the component's inputs: the grouping for each (source, stream).
 
         Raises TypeError or `InvalidTopologyError` if the inputs have the wrong form.
         """
@@ -135,12 +136,15 @@ class HeronComponentSpec:
         return found
 
     def config(self) -> dict[str, Any]:
-        """The component's own configuration, in Heron's form. Raises TypeError if it is no dict, or a key is no string (A44)."""
+        """Return the component's own configuration, in Heron's form (A44).
+
+        Raises TypeError if the configuration is not a dict, or a key is not a string.
+        """
         return checked(self.custom_config, self.place)
 
 
 class GlobalStreamId:
-    """A stream of a component. The component is given by its name, or as its spec (A42)."""
+    """A stream of a component. ``componentId`` is the component's name or its spec (A42)."""
 
     def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:  # noqa: N803 - heronpy's
         if not isinstance(componentId, str | HeronComponentSpec):
@@ -162,7 +166,7 @@ class GlobalStreamId:
 
     @property
     def component_id(self) -> str:
-        """The component's name, or a description of the component as long as it has no name."""
+        """The component's name. As long as the component has no name, this is a description of the component."""
         if isinstance(self._component, str):
             return self._component
         return (

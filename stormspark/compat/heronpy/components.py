@@ -1,7 +1,7 @@
 """The base classes of users' spouts and bolts (B21, C20).
 
-An instance is made in the task, with a ``delegate`` that emits, acks and logs for it. So don't override ``__init__``: set the
-instance up in ``initialize``.
+The task makes the instance, with a ``delegate`` that emits, acks and logs for the instance. So don't override ``__init__``. Set
+the instance up in ``initialize``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BaseComponent:
 
 
 def _outputs(cls: type, optional: Any) -> Any:
-    """Return the outputs of the class, and the ``optional`` ones that it has in this topology only (A41)."""
+    """Return the outputs of the class, together with the ``optional`` outputs that it has in this topology only (A41)."""
     own = getattr(cls, "outputs", [])
     if optional is None:
         return own
@@ -69,10 +69,10 @@ class BaseSpout(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a tuple (B22). With ``need_task_ids``, returns the tasks that it goes to.
+        """Emit a tuple (B22). With ``need_task_ids``, returns the ids of the tasks that the tuple goes to.
 
-        With a ``tup_id``, `ack` or `fail` is called with this id later. If tuples are not tracked, `ack` is called as soon as
-        ``next_tuple`` returns (B23).
+        If you pass a ``tup_id``, `ack` or `fail` is called with this id later. If the topology does not track tuples, `ack` is
+        called as soon as ``next_tuple`` returns (B23).
 
         Raises RuntimeError for a stream that is not declared, or for a wrong number of values.
         """
@@ -99,7 +99,7 @@ class Spout(BaseSpout):
 
     @abstractmethod
     def close(self) -> None:
-        """Clean up: the task ends gracefully."""
+        """Clean up. Called when the task ends gracefully."""
 
     @abstractmethod
     def next_tuple(self) -> None:
@@ -113,11 +113,11 @@ class Spout(BaseSpout):
 
     @abstractmethod
     def fail(self, tup_id: Any) -> None:
-        """Called when the tuple with this id has failed. Emit it again, or give it up."""
+        """Called when the tuple with this id has failed. Emit the tuple again, or give it up."""
 
     @abstractmethod
     def activate(self) -> None:
-        """Called when the topology is active again, but not at the start."""
+        """Called when the topology is active again after a deactivation. It is not called at the start."""
 
     @abstractmethod
     def deactivate(self) -> None:
@@ -151,7 +151,7 @@ class BaseBolt(BaseComponent):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a tuple. It is tracked only with ``anchors``: nothing is anchored automatically (C20).
+        """Emit a tuple. The tuple is tracked only if you pass ``anchors``, because nothing is anchored automatically (C20).
 
         Raises RuntimeError for a stream that is not declared, or for a wrong number of values.
         """
@@ -159,7 +159,7 @@ class BaseBolt(BaseComponent):
 
     @staticmethod
     def is_tick(tup: Any) -> bool:
-        """Whether the tuple is a tick."""
+        """Return whether the tuple is a tick."""
         return bool(tup.stream == TupleHelper.TICK_TUPLE_ID)
 
     def ack(self, tup: Any) -> None:

@@ -1,7 +1,7 @@
-"""Heron's configurations: values are strings when they are submitted, and typed again when they are read (A43, A44).
+"""Heron's configurations (A43, A44). Numbers and booleans are submitted as strings, and converted back when they are read.
 
-So a component reads 12 for ``"12"``, and True for ``"true"``. Values other than strings, numbers and booleans do not
-change, because Heron pickles them.
+So a component reads 12 for ``"12"``, and True for ``"true"``. Values of other types do not change, because Heron pickles
+them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _MODES = (
     TopologyReliabilityMode.ATLEAST_ONCE,
     TopologyReliabilityMode.EFFECTIVELY_ONCE,
 )
-#: Heron checks for timeouts ten times per timeout, so a timeout is late by at most a tenth of its length (B25).
+#: Heron looks for timed-out tuples ten times within each timeout, so a timeout is late by at most a tenth of its length (B25).
 _TIMEOUT_BUCKETS = 11
 
 
 def checked(config: object, place: str) -> dict[str, Any]:
-    """A configuration as Heron submits it: strings, numbers and booleans are strings, and other values do not change.
+    """Return a configuration as Heron submits it: numbers and booleans become strings, and other values do not change.
 
-    Raises TypeError if the configuration is not a dict, or a key is not a string. ``place`` begins the message.
+    Raises TypeError if the configuration is not a dict, or a key is not a string. The error's message begins with ``place``.
 
     >>> checked({"a": True, "b": 1.5, "c": [1]}, "here")
     {'a': 'true', 'b': '1.5', 'c': [1]}
@@ -66,7 +66,7 @@ def checked(config: object, place: str) -> dict[str, Any]:
 
 
 def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration of a topology that is submitted: its own settings, and Heron's defaults for the others (A43).
+    """Return the configuration of a submitted topology: its ``own`` settings, and Heron's defaults for the others (A43).
 
     >>> with_defaults({"topology.acking": "true"})["topology.reliability.mode"]
     'ATLEAST_ONCE'
@@ -78,7 +78,7 @@ def with_defaults(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(submitted: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration that a component reads: strings that look like numbers or booleans become numbers or booleans.
+    """Return the configuration that a component reads: strings that look like numbers or booleans become numbers or booleans.
 
     >>> typed({"a": "True", "b": "12", "c": "1.5", "d": "word", "e": [1]})
     {'a': True, 'b': 12, 'c': 1.5, 'd': 'word', 'e': [1]}
@@ -98,7 +98,7 @@ def _typed_string(text: str) -> Any:
 
 
 def reliability_mode(config: Mapping[str, Any]) -> str:
-    """The reliability mode in a typed configuration. Raises `InvalidTopologyError` if Heron has no such mode (C43).
+    """Return the reliability mode in a typed configuration. Raises `InvalidTopologyError` if Heron has no such mode (C43).
 
     >>> reliability_mode({"topology.reliability.mode": "ATLEAST_ONCE"}), reliability_mode({})
     ('ATLEAST_ONCE', 'ATMOST_ONCE')
@@ -111,7 +111,7 @@ def reliability_mode(config: Mapping[str, Any]) -> str:
 
 
 def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, Any]:
-    """The part of a typed configuration that the engine gets, with the engine's own keys (A45).
+    """Return the settings that the engine gets from a typed configuration, under the engine's own keys (A45).
 
     Raises `InvalidTopologyError` for values that Heron rejects too.
 

@@ -31,7 +31,7 @@ TOPOLOGY_CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
 TOPOLOGY_CONTAINER_RAM_PADDING = "topology.container.ram.padding"
 TOPOLOGY_CONTAINER_RAM_REQUESTED = "topology.container.ram"
 TOPOLOGY_DEBUG = "topology.debug"
-#: The key by which releases of Heron without reliability modes turned tracking on.
+#: Releases of Heron that had no reliability modes turned tracking on with this key.
 TOPOLOGY_ENABLE_ACKING = "topology.acking"
 TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
 TOPOLOGY_MAX_SPOUT_PENDING = "topology.max.spout.pending"
@@ -48,7 +48,7 @@ TOPOLOGY_TEAM_NAME = "topology.team.name"
 TOPOLOGY_TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
 TOPOLOGY_WORKER_CHILDOPTS = "topology.worker.childopts"
 
-#: The settings of every topology of heronpy that does not set them itself (A43).
+#: The defaults of heronpy: a topology has these settings unless it sets other values (A43).
 DEFAULTS = {
     TOPOLOGY_DEBUG: "false",
     TOPOLOGY_STMGRS: "1",

@@ -24,22 +24,22 @@ class TopologyContext:
 
     @abstractmethod
     def get_task_id(self) -> int:
-        """The id of this task."""
+        """Return the id of this task."""
         raise NotImplementedError
 
     @abstractmethod
     def get_component_id(self) -> str:
-        """The name of this task's component."""
+        """Return the name of this task's component."""
         raise NotImplementedError
 
     @abstractmethod
     def get_cluster_config(self) -> dict[str, Any]:
-        """The configuration, as ``initialize`` gets it: the same dict."""
+        """Return the configuration: the dict that ``initialize`` also gets."""
         raise NotImplementedError
 
     @abstractmethod
     def get_topology_name(self) -> str:
-        """The name of the topology."""
+        """Return the name of the topology."""
         raise NotImplementedError
 
     @abstractmethod
@@ -48,7 +48,10 @@ class TopologyContext:
 
     @abstractmethod
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
-        """Return a component's inputs: from (id, component_name) to the grouping's number; None for an unknown component."""
+        """Return a component's inputs: for each (id, component_name), the grouping's number in Heron's protocol.
+
+        Returns None for an unknown component.
+        """
 
     def get_this_sources(self) -> dict[Any, int] | None:
         """Return the inputs of this component."""
@@ -56,7 +59,7 @@ class TopologyContext:
 
     @abstractmethod
     def get_component_tasks(self, component_id: str) -> list[int]:
-        """The task ids of a component. An empty list if there is no such component."""
+        """Return the task ids of a component; an empty list if there is no such component."""
         raise NotImplementedError
 
     @abstractmethod
@@ -73,19 +76,19 @@ class TaskContext(TopologyContext):
         self._context, self._config, self._sources, self._hooks = context, config, sources, hooks
 
     def get_task_id(self) -> int:
-        """The id of this task."""
+        """Return the id of this task."""
         return self._context.this_task_id
 
     def get_component_id(self) -> str:
-        """The name of this task's component."""
+        """Return the name of this task's component."""
         return self._context.this_component_id
 
     def get_cluster_config(self) -> dict[str, Any]:
-        """The configuration."""
+        """Return the configuration."""
         return self._config
 
     def get_topology_name(self) -> str:
-        """The name of the topology."""
+        """Return the name of the topology."""
         return self._context.topology_name
 
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
@@ -94,7 +97,7 @@ class TaskContext(TopologyContext):
         self._context.register_metric(name, registered, time_bucket_in_sec)
 
     def get_metrics_collector(self) -> TaskContext:
-        """Return this context: Heron's components call `register_metric` of the result."""
+        """Return this context. Heron's components call `register_metric` on the result."""
         return self
 
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
@@ -102,7 +105,7 @@ class TaskContext(TopologyContext):
         return _sources_of(self._sources, component_id)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
-        """The task ids of a component."""
+        """Return the task ids of a component."""
         known = component_id in self._context.component_ids
         return self._context.component_tasks(component_id) if known else []
 
@@ -111,12 +114,12 @@ class TaskContext(TopologyContext):
         self._hooks.add(task_hook)
 
     def now(self) -> float:
-        """Seconds since 1970 by the worker's clock, which tests may drive."""
+        """Return the time in seconds since 1970, by the worker's clock. Tests may set this clock."""
         return self._context.now_ms() / 1000
 
 
 class GroupingTopologyContext(TopologyContext):
-    """The context for ``ICustomGrouping.prepare``, which is called in the sending task."""
+    """The context that ``ICustomGrouping.prepare`` gets. The sending task calls ``prepare``."""
 
     def __init__(
         self, context: GroupingContext, topology: str, config: dict[str, Any], sources: Sources
@@ -124,19 +127,19 @@ class GroupingTopologyContext(TopologyContext):
         self._context, self._topology, self._config, self._sources = context, topology, config, sources
 
     def get_task_id(self) -> int:
-        """The id of the task that sends."""
+        """Return the id of the sending task."""
         return self._context.sender
 
     def get_component_id(self) -> str:
-        """The name of the component that sends."""
+        """Return the name of the sending component."""
         return self._context.source
 
     def get_cluster_config(self) -> dict[str, Any]:
-        """The configuration of the component that sends."""
+        """Return the configuration of the sending component."""
         return self._config
 
     def get_topology_name(self) -> str:
-        """The name of the topology."""
+        """Return the name of the topology."""
         return self._topology
 
     def get_sources(self, component_id: str) -> dict[Any, int] | None:
@@ -144,16 +147,16 @@ class GroupingTopologyContext(TopologyContext):
         return _sources_of(self._sources, component_id)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
-        """The task ids of a component."""
+        """Return the task ids of a component."""
         return list(self._context.tasks.get(component_id, ()))
 
     def register_metric(self, name: str, metric: Any, time_bucket_in_sec: float) -> None:
-        """Raise RuntimeError: a grouping can't do this."""
+        """Raise RuntimeError, because a grouping can't register metrics."""
         msg = f"metric {name!r}: a grouping can't register metrics: do it in initialize() of the component that emits"
         raise RuntimeError(msg)
 
     def add_task_hook(self, task_hook: Any) -> None:
-        """Raise RuntimeError: a grouping can't do this."""
+        """Raise RuntimeError, because a grouping can't add task hooks."""
         msg = "a grouping can't add task hooks: do it in initialize() of the component that emits"
         raise RuntimeError(msg)
 

@@ -21,9 +21,9 @@ class ICustomGrouping:
 
     @abstractmethod
     def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
-        """Prepare for the tuples of this ``component`` and ``stream``. Called before the first one."""
+        """Prepare for the tuples of this ``component`` and ``stream``. Called before the first tuple."""
 
     @abstractmethod
     def choose_tasks(self, values: Sequence[Any]) -> list[int]:
-        """Return the ids of those target tasks that get the tuple."""
+        """Return the ids of the target tasks that shall get the tuple."""
         raise NotImplementedError

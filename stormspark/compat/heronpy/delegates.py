@@ -1,4 +1,4 @@
-"""Delegates: each emits, acks, fails and logs for one instance of a user's spout or bolt (B22, B23, C20)."""
+"""Delegates. A delegate emits, acks, fails and logs for one instance of a user's spout or bolt (B22, B23, C20)."""
 
 from __future__ import annotations
 
@@ -30,24 +30,27 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What is known of a component when the topology is built."""
+    """The facts about a component that are known when the topology is built."""
 
     id: str
     #: The user's class.
     component: type
-    #: For each stream, the number of values in a tuple.
+    #: For each stream, how many values its tuples have.
     widths: Mapping[str, int]
-    #: The direct streams.
+    #: The names of the direct streams.
     direct: frozenset[str]
-    #: The configuration that the component reads, typed (A44).
+    #: The typed configuration: the component reads numbers and booleans in it, not strings (A44).
     config: Mapping[str, Any]
-    #: The settings that the topology declares to the engine. If a task gets another value, it comes from the command line.
+    #: The settings that the topology declares to the engine. If a task gets another value, that value is from the command line.
     declared: Mapping[str, Any]
-    #: For each component, its inputs: from (stream, source) to the number of the grouping in Heron's protocol.
+    #: For each component, its inputs: for each (stream, source), the grouping's number in Heron's protocol.
     sources: Mapping[str, Mapping[tuple[str, str], int]]
 
     def config_for(self, conf: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration in a task whose engine passes ``conf``. Settings of the command line win (A20)."""
+        """Return the component's configuration in a task to which the engine passes ``conf``.
+
+        Settings of the command line override the component's (A20).
+        """
         declared = self.declared
         return {
             **self.config,
@@ -56,7 +59,7 @@ class Blueprint:
 
 
 class UnhashableId:
-    """Wraps a ``tup_id`` that is not hashable, because the engine uses ids as keys."""
+    """A hashable object that holds a ``tup_id`` that is not hashable. The engine needs it because it uses ids as keys."""
 
     def __init__(self, tup_id: Any) -> None:
         self.tup_id = tup_id
@@ -72,10 +75,10 @@ class _Delegate:
         self._blueprint = blueprint
         self._widths = blueprint.widths
         self.logger = logging.getLogger(f"stormspark.task.{blueprint.id}")
-        #: Whether trees are tracked: only with ATLEAST_ONCE (B23, C43).
+        #: Whether trees are tracked, which only ATLEAST_ONCE does (B23, C43).
         self.acking = False
         self._serializer: IHeronSerializer | None = None
-        #: Seconds since 1970, by the worker's clock.
+        #: Returns the seconds since 1970, by the worker's clock.
         self.now: Callable[[], float] = time.time
 
     def configure(self, config: Mapping[str, Any]) -> None:
@@ -91,7 +94,7 @@ class _Delegate:
         self.logger.log(_LEVELS[level or "info"], message)
 
     def _values(self, tup: Sequence[Any], stream: str) -> tuple[Any, ...]:
-        """The values for the engine. Raises RuntimeError if they do not fit the stream (B22)."""
+        """Return the values in the engine's form. Raises RuntimeError if they do not fit the stream (B22)."""
         width = self._widths.get(stream)
         if width is None:
             declared = ", ".join(map(repr, self._widths)) or "no stream"
@@ -130,7 +133,7 @@ class SpoutDelegate(_Delegate):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        #: If nothing is tracked: the ids of the emits of this ``next_tuple``, which are acked when it returns (B23).
+        #: If nothing is tracked: the ids that this call of ``next_tuple`` has emitted. They are acked when it returns (B23).
         self.immediate: list[Any] = []
 
     def emit(
@@ -165,13 +168,13 @@ class BoltDelegate(_Delegate):
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
         self._ids = count(1)
-        #: For hooks: the tuple that was acked or failed last.
+        #: The tuple that was acked or failed last. Only hooks need it.
         self.closing: Any = None
-        #: The tuple that is being processed, or was processed last; None if there are no hooks.
+        #: The tuple that is being processed, or else the one that was processed last; None if there are no hooks.
         self.processed: Any = None
 
     def heron_tuple(self, tup: Tuple) -> Any:
-        """The argument of ``process`` for a tuple of the engine (C21)."""
+        """Return the object that ``process`` gets for a tuple of the engine (C21)."""
         source = tup._source
         values: Any = [*tup.values]
         if self._serializer is not None:
@@ -185,12 +188,12 @@ class BoltDelegate(_Delegate):
             time.time(),
             tup,
         )
-        # Every execute makes a HeronTuple. Making it this way costs half as much as calling its class.
+        # Every call of `execute` makes a HeronTuple. ``tuple.__new__`` costs half as much as ``HeronTuple(...)``.
         return tuple.__new__(HeronTuple, fields)
 
     @staticmethod
     def tick() -> Any:
-        """The argument of ``process_tick`` (C21)."""
+        """Return the object that ``process_tick`` gets (C21)."""
         name = TupleHelper.TICK_TUPLE_ID
         return HeronTuple(name, TupleHelper.TICK_SOURCE_COMPONENT, name, None, None, time.time(), None)
 
@@ -213,7 +216,7 @@ class BoltDelegate(_Delegate):
         return tasks if need_task_ids else None
 
     def _open(self, anchors: Iterable[Any]) -> list[Tuple]:
-        """The engine's tuples for those anchors that are still open. Anchors that are no tuples are left out, as in Heron."""
+        """Return the engine's tuples for the anchors that are still open. As in Heron, anchors that are no tuples are ignored."""
         found = []
         for anchor in anchors:
             if not isinstance(anchor, HeronTuple) or anchor.roots is None:
@@ -246,12 +249,15 @@ class BoltDelegate(_Delegate):
         roots = tup.roots
         if roots is None:
             return False  # a tick belongs to no tree (W20)
-        # Without tracking, `HeronBolt.execute` may already have acked a tuple that comes from a spout of stormspark.
+        # If nothing is tracked, `HeronBolt.execute` may already have acked this tuple, if it is from a spout of stormspark.
         return self.acking or roots.state != 1
 
 
 def load_class(path: str, what: str) -> Any:
-    """The class ``module.Class``. Raises `ComponentError` if it can't be loaded; ``what`` begins the message."""
+    """Load and return the class at ``path``, such as ``module.Class``.
+
+    Raises `ComponentError` if the class can't be loaded. The error's message begins with ``what``.
+    """
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
@@ -261,7 +267,7 @@ def load_class(path: str, what: str) -> Any:
 
 
 def serializer_of(config: Mapping[str, Any]) -> IHeronSerializer | None:
-    """The serializer that the configuration names; None if it names none, and values are not serialized (A45)."""
+    """Return the serializer that the configuration names. Without one, returns None, and values are not serialized (A45)."""
     path = config.get(TOPOLOGY_SERIALIZER_CLASSNAME)
     if path is None:
         return None

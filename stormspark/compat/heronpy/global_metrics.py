@@ -1,7 +1,8 @@
 """Counters that all code of a process shares (J19).
 
-Several tasks share a process here. Each reading of ``__auto__`` returns the counts of the whole process since the last reading,
-under the task that reads. So the sum over all tasks is correct, but the number of a single task means nothing.
+In stormspark, several tasks share a process. Each task reads the metric ``__auto__`` from time to time. A reading returns the
+counts of the whole process since the last reading by any task. So the sum over all tasks is correct, but the value of a single
+task means nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ def safe_incr(key: str, to_add: int = 1) -> None:
 
 
 def init(metrics_collector: Any, metrics_bucket: float) -> None:
-    """Do nothing: every task reads the counters by itself."""
+    """Do nothing, because every task reads the counters without being asked."""
 
 
 class SharedCounts(Metric):
-    """The counts of the process since the last reading by any task; None if there are none."""
+    """A metric: the counts of the process since the last reading by any task, or None if nothing was counted."""
 
     def get_value_and_reset(self) -> dict[str, int] | None:
         """Return the counts, and begin at 0 again."""

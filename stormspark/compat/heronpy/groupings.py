@@ -31,14 +31,14 @@ __all__ = ["AnyFieldsGrouping", "HeronCustomGrouping", "engine_grouping", "proto
 
 
 class AnyFieldsGrouping(FieldsGrouping):
-    """A fields grouping for keys of any type: equal keys meet in one task.
+    """A fields grouping for keys of any type. Tuples with equal keys go to the same task.
 
-    Heron compares pickled bytes (D4). So a key without a stable hash in Java is hashed by its pickled bytes here. The task of a
-    key is not the same as in Heron.
+    Heron compares the pickled bytes of keys (D4). So if Storm's hash does not cover a key's type, this grouping hashes the key's
+    pickled bytes. The task that gets a key is not the same as in Heron.
     """
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """A chooser that uses Storm's hash of the key, or the hash of its pickled bytes if Storm has none."""
+        """Return a chooser that uses Storm's hash of the key. If Storm has none, it uses the hash of the key's pickled bytes."""
         choose = super().chooser(context)
         positions = [context.fields.index(name) for name in self.fields]
         targets = context.targets
@@ -54,7 +54,7 @@ class AnyFieldsGrouping(FieldsGrouping):
 
 
 class HeronCustomGrouping(CustomStreamGrouping):
-    """Wraps an `ICustomGrouping`, which is given as an object or as the path of its class."""
+    """Runs a user's `ICustomGrouping`. The user passes an object, or the path of its class."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class HeronCustomGrouping(CustomStreamGrouping):
         grouping.prepare(known, stream.component, stream.stream, target_tasks)
 
     def choose_tasks(self, task: int, values: Sequence[Any]) -> list[int]:
-        """The tasks that the user's grouping chooses. The engine checks that they are target tasks (D13)."""
+        """Return the tasks that the user's grouping chooses. The engine checks that they are target tasks (D13)."""
         if self._serializer is not None:
             values = [self._serializer.deserialize(value) for value in values]
         chosen: list[int] = self._user.choose_tasks(list(values))
@@ -85,7 +85,7 @@ class HeronCustomGrouping(CustomStreamGrouping):
 
 
 def protocol_number(grouping: Any) -> int:
-    """The number of a grouping in Heron's protocol."""
+    """Return the number of a grouping in Heron's protocol."""
     number: int = getattr(grouping, "gtype", grouping)
     return number
 
@@ -97,9 +97,9 @@ def engine_grouping(
     config: Mapping[str, Any],
     sources: Mapping[str, Mapping[tuple[str, str], int]],
 ) -> EngineGrouping:
-    """The grouping of stormspark for one of Heron's. ``config`` is the configuration of the component that emits.
+    """Return the grouping of stormspark for one of Heron's. ``config`` is the configuration of the emitting component.
 
-    Raises `InvalidTopologyError` if a custom grouping has the wrong type. ``place`` begins the message.
+    Raises `InvalidTopologyError` if a custom grouping has the wrong type. The error's message begins with ``place``.
     """
     if isinstance(grouping, Grouping.FIELDS):
         return AnyFieldsGrouping(grouping.fields)
@@ -109,7 +109,7 @@ def engine_grouping(
             msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r} (D13)"
             raise InvalidTopologyError(msg)
         return CustomGrouping(HeronCustomGrouping(user, topology, config, sources))
-    # In Heron the none grouping is a shuffle (D8).
+    # Heron's grouping NONE is a shuffle grouping (D8).
     kinds: dict[int, EngineGrouping] = {
         Grouping.SHUFFLE: ShuffleGrouping(),
         Grouping.NONE: ShuffleGrouping(),

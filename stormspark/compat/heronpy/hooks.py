@@ -26,7 +26,7 @@ __all__ = ["Hooks"]
 
 
 class Hooks:
-    """The hooks of one task: first those of the configuration, then the added ones in their order."""
+    """The hooks of one task. Hooks that the configuration names come first, then the added hooks, in the order of `add`."""
 
     def __init__(self, config: Mapping[str, Any], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._delegate = delegate
@@ -42,7 +42,7 @@ class Hooks:
         self.hooks.append(hook)
 
     def begin(self, context: EngineContext, config: dict[str, Any], heron_context: Any) -> None:
-        """Prepare the hooks after ``initialize`` has returned. If there are no hooks, don't add one to the engine."""
+        """Prepare the hooks, after ``initialize`` has returned. If there are any, add one hook to the engine that calls them."""
         if not self.hooks:
             return
         context.add_task_hook(_Forwarder(self.hooks, self._delegate))
@@ -50,7 +50,7 @@ class Hooks:
             hook.prepare(config, heron_context)
 
     def acked_at_once(self, tup_id: Any, task: int) -> None:
-        """Call ``spout_ack`` of the hooks for an ack that does not come from the engine (B23)."""
+        """Call ``spout_ack`` of the hooks, for an ack that the engine knows nothing of (B23)."""
         for hook in self.hooks:
             hook.spout_ack(task_hook.SpoutAckInfo(tup_id, task, 0.0))
 
@@ -100,7 +100,7 @@ class _Forwarder(TaskHook):
             hook.bolt_fail(task_hook.BoltFailInfo(tup, info.task, age))
 
     def _closed(self, tup: Tuple) -> tuple[Any, float]:
-        """The heronpy tuple for a tuple of the engine, and its age in milliseconds."""
+        """Return the heronpy tuple for a tuple of the engine, and the tuple's age in milliseconds."""
         delegate = self._delegate
         assert isinstance(delegate, BoltDelegate)
         known = [

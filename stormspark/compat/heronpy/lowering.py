@@ -33,10 +33,12 @@ __all__ = ["lowered", "native_spec"]
 
 
 def lowered(name: str, specs: Sequence[HeronComponentSpec], own: Mapping[str, Any]) -> Topology:
-    """The topology ``name`` with these components. ``own`` is its configuration in Heron's form, as strings, without defaults.
+    """Return the topology ``name`` with these components.
 
-    A container that the user asks for is a worker (A45). If the user asks for none, planning chooses the number of workers. Heron
-    would make one container, but with a process for each instance.
+    ``own`` is the topology's own configuration in Heron's form, so its values are strings and the defaults are not in it.
+
+    If the user asks for n containers, the topology gets n workers (A45). If the user does not ask, planning chooses the number of
+    workers. Heron would make one container, but with one process per instance.
 
     Raises `InvalidTopologyError`, TypeError or `SerializationError`. The message names the component and its line.
     """
@@ -110,7 +112,7 @@ def _component(
 def native_spec(
     name: str, component: Any, par: int, inputs: Any, config: Any, *, is_spout: bool
 ) -> HeronComponentSpec:
-    """The spec of a spout or bolt of stormspark in a topology of heronpy (W23)."""
+    """Return a spec that puts a spout or bolt of stormspark into a topology of heronpy (W23)."""
     declarer = OutputFieldsDeclarer(name)
     component.declare_output_fields(declarer)
     outputs = [Stream(list(one.fields), id, one.direct) for id, one in declarer.streams.items()]

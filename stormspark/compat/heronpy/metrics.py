@@ -24,15 +24,15 @@ __all__ = [
 
 
 class IMetric(Metric):
-    """The base class of metrics: an object with a value that is read from time to time."""
+    """The base class of metrics. The value of a metric is read from time to time."""
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
-        """The value since the last reading."""
+        """Return the value that has accumulated since the last reading, and begin a new one."""
 
 
 class CountMetric(IMetric):
-    """A count, which begins at 0 after each reading.
+    """A count. After each reading it begins at 0 again.
 
     >>> words = CountMetric(); words.incr(); words.incr(4)
     >>> words.get_value_and_reset(), words.value
@@ -47,7 +47,7 @@ class CountMetric(IMetric):
         self.value += to_add
 
     def get_value_and_reset(self) -> int:
-        """The count since the last reading."""
+        """Return the count since the last reading, and begin at 0 again."""
         value, self.value = self.value, 0
         return value
 
@@ -64,7 +64,7 @@ class MultiCountMetric(IMetric):
         self.value: dict[Any, CountMetric] = {}
 
     def add_key(self, key: Any) -> None:
-        """Add ``key`` with the count 0, unless it is there."""
+        """Add ``key`` with the count 0, unless it already has a count."""
         self.incr(key, 0)
 
     def incr(self, key: Any, to_add: int = 1) -> None:
@@ -74,7 +74,7 @@ class MultiCountMetric(IMetric):
         self.value[key].incr(to_add)
 
     def get_value_and_reset(self) -> dict[Any, int]:
-        """The counts by key since the last reading."""
+        """Return the counts by key since the last reading."""
         return {key: count.get_value_and_reset() for key, count in list(self.value.items())}
 
 
@@ -91,11 +91,11 @@ class IReducer:
 
     @abstractmethod
     def extract(self) -> Any:
-        """The result."""
+        """Return the result for the values that were added."""
 
 
 class MeanReducer(IReducer):
-    """The mean of the values; None if there were none."""
+    """A reducer that computes the mean of the values. Without values, the result is None."""
 
     def init(self) -> None:
         """Begin again, without values."""
@@ -108,7 +108,7 @@ class MeanReducer(IReducer):
         self.count += 1
 
     def extract(self) -> float | None:
-        """The mean."""
+        """Return the mean."""
         return self.sum / self.count if self.count else None
 
 
@@ -129,7 +129,7 @@ class ReducedMetric(IMetric):
         self.reducer.reduce(value)
 
     def get_value_and_reset(self) -> Any:
-        """The reduced value since the last reading."""
+        """Return the reduced value since the last reading."""
         value = self.reducer.extract()
         self.reducer.init()
         return value
@@ -143,7 +143,7 @@ class MultiReducedMetric(IMetric):
         self.reducer = reducer
 
     def add_key(self, key: Any) -> None:
-        """Add ``key``, unless it is there."""
+        """Add ``key``, unless it was added before."""
         if key not in self.value:
             self.value[key] = ReducedMetric(self.reducer)
 
@@ -153,7 +153,7 @@ class MultiReducedMetric(IMetric):
         self.value[key].update(value)
 
     def get_value_and_reset(self) -> dict[Any, Any]:
-        """The values by key since the last reading."""
+        """Return the values by key since the last reading."""
         return {key: metric.get_value_and_reset() for key, metric in list(self.value.items())}
 
 
@@ -168,7 +168,7 @@ class AssignableMetrics(IMetric):
         self.value = value
 
     def get_value_and_reset(self) -> Any:
-        """The value. It does not change when it is read."""
+        """Return the value. Reading does not change it."""
         return self.value
 
 
@@ -186,15 +186,15 @@ class MultiAssignableMetrics(IMetric):
             self.map[key] = AssignableMetrics(value)
 
     def get_value_and_reset(self) -> dict[Any, Any]:
-        """The values by key. They do not change when they are read."""
+        """Return the values by key. Reading does not change them."""
         return {key: metric.get_value_and_reset() for key, metric in self.map.items()}
 
 
 def MeanReducedMetric() -> ReducedMetric:  # noqa: N802 - heronpy's name, called like a class
-    """A `ReducedMetric` of means."""
+    """Return a `ReducedMetric` that computes means."""
     return ReducedMetric(MeanReducer)
 
 
 def MultiMeanReducedMetric() -> MultiReducedMetric:  # noqa: N802
-    """A `MultiReducedMetric` of means."""
+    """Return a `MultiReducedMetric` that computes means."""
     return MultiReducedMetric(MeanReducer)

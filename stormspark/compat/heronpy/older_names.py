@@ -12,9 +12,9 @@ from typing import Any
 
 __all__ = ["OlderNames", "older_export"]
 
-#: Older names of packages, and their names now. Release 0.14 had ``heron.pyheron``, 0.15 had ``heron.api``, and others had
-#: ``src.python`` inside ``heronpy``.
-#: ``heron.examples`` is here because one of Heron's examples imports another example by its older name.
+#: The older names of packages, each with its present name. Release 0.14 had ``heron.pyheron``, 0.15 had ``heron.api``, and
+#: others had ``src.python`` inside ``heronpy``.
+#: The dict has ``heron.examples`` because one of Heron's examples imports another example by its older name.
 _MOVED = {
     "heron.pyheron.src.python": "heronpy.api",
     "heron.api.src.python": "heronpy.api",
@@ -28,12 +28,12 @@ _MOVED = {
     "heron.examples": "examples",
 }
 _RENAMED = {"heronpy.api.constants": "heronpy.api.api_constants"}
-#: Modules of ``heronpy.api`` that once were in ``heronpy`` itself.
+#: Modules that are in ``heronpy.api`` now, and once were in ``heronpy`` itself.
 _WITHOUT_API = frozenset(
     """bolt component constants custom_grouping global_metrics metrics serializer spout state stream task_hook topology
     topology_context tuple""".split()
 )
-#: Classes that ``heronpy.api`` itself once had, by the module that they are in now.
+#: Classes that once were in ``heronpy.api`` itself. The keys are the modules that they are in now.
 _EXPORTS = {
     "bolt.bolt": ("Bolt",),
     "bolt.window_bolt": ("SlidingWindowBolt", "TumblingWindowBolt"),
@@ -51,7 +51,7 @@ _EXPORTS = {
 
 
 def older_export(name: str) -> Any:
-    """A class, or the module ``constants``, that ``heronpy.api`` had in older releases.
+    """Return a class, or the module ``constants``, that ``heronpy.api`` had in older releases.
 
     Raises AttributeError if it had nothing of this name.
     """
@@ -65,7 +65,9 @@ def older_export(name: str) -> Any:
 
 
 def _now(name: str) -> str | None:
-    """The present name of a module with an older name; empty for a package that contains such modules; None for other names.
+    """Return the present name of a module that has an older name.
+
+    Returns an empty string for a package that contains such modules, and None for all other names.
 
     >>> _now("heron.api.src.python.bolt.bolt"), _now("heronpy.topology"), _now("heron.api"), _now("heronpy.api.topology")
     ('heronpy.api.bolt.bolt', 'heronpy.api.topology', '', None)
@@ -88,18 +90,18 @@ class OlderNames(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`. Python asks this finder last."""
+        """See `importlib.abc.MetaPathFinder`. Python asks this finder after all others."""
         return None if _now(name) is None else ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Make a stand-in that passes on the attributes of the module under its present name.
 
-        None lets Python make an empty package.
+        For a package, return None, so that Python makes an empty package.
         """
         now = _now(spec.name)
         if not now:
             return None
-        # If this returned the real module, the import system would overwrite that module's specification.
+        # If this method returned the real module, the import system would overwrite that module's ``__spec__``.
         module = importlib.import_module(now)
         stand_in = ModuleType(spec.name)
         stand_in.__dict__["__getattr__"] = lambda name: getattr(module, name)

@@ -1,8 +1,8 @@
-"""Runs a file of heronpy as Heron's command line does: imports it, and runs its code for ``__main__`` too (A40, J6).
+"""Runs a file of heronpy as Heron's command line does: imports the file, then runs its code for ``__main__`` (A40, J6).
 
 The code under ``if __name__ == "__main__"`` runs in the file's own module, and not in a module called ``__main__``. So the
-classes of the file are pickled by reference, and a worker that imports the file does not run the code that submits. A file that
-submits while it is imported can't be imported by workers, so its classes are pickled by value.
+classes of the file are pickled by reference. A worker that imports the file does not run the code that submits the topology.
+But if a file submits while it is imported, workers must not import it, so its classes are pickled by value.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = ["ON_PATH", "load"]
 #: The folder of the packages that have heronpy's own names.
 ON_PATH = Path(__file__).parents[1] / "on_path" / "heronpy"
 
-#: The topologies that each module submitted when it was imported. A module is imported only once.
+#: For each module, the topologies that it submitted when it was imported. Python imports a module only once.
 _at_import: WeakKeyDictionary[ModuleType, list[Topology]] = WeakKeyDictionary()
 
 
 def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topology:
-    """The topology that ``file`` submits, or defines as a class.
+    """Return the topology that ``file`` submits, or that it defines as a class.
 
-    ``name`` is the topology's name, as for ``heron submit``, or the name of a class. The file's code gets ``name``, or else the
-    file's own name, as its first argument, and then ``arguments``.
+    ``name`` is the topology's name, as for ``heron submit``, or the name of a class. The first command-line argument of the
+    file's code is ``name``, or the file's own name if ``name`` is None. ``arguments`` follow.
 
     Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line in the file at which the error was raised.
     """
     path = file.resolve()
     _put_before_all([ON_PATH])
-    # A checkout of Heron has a heronpy of its own in its root.
+    # ON_PATH is last, so it comes first on the path. Otherwise, in a clone of Heron's repository, Heron's own heronpy would win.
     _put_before_all([*_roots(path), path.parent, ON_PATH])
     with _arguments([str(file), name or path.stem, *arguments]):
         module = _imported(file)
@@ -56,7 +56,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
 
 
 def _put_before_all(folders: Sequence[Path]) -> None:
-    """Put these folders before all others on the module path, even if they are on it already. The last one comes first."""
+    """Put these folders before all others on the module path, even if they are already on it. The last folder comes first."""
     for folder in map(str, folders):
         sys.path[:] = [one for one in sys.path if one != folder]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -74,7 +74,10 @@ def _arguments(given: list[str]) -> Iterator[None]:
 
 
 def _roots(path: Path) -> list[Path]:
-    """Folders above the file in which its imports are found: ``examples.src.python.spout`` is found in the root of Heron."""
+    """Return the folders above the file in which its imports are found.
+
+    For example, ``examples.src.python.spout`` is found in the root folder of Heron's repository.
+    """
     roots = []
     for name in _imported_names(path):
         spec = importlib.util.find_spec(name.partition(".")[0])
@@ -93,7 +96,7 @@ def _imported_names(path: Path) -> list[str]:
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return []  # the import that follows raises the error
+        return []  # the file is imported next, and then Python raises the error
     found: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -148,7 +151,7 @@ def _names_main(test: ast.expr) -> bool:
 
 
 def _chosen(submitted: list[Topology], name: str | None, file: Path) -> Topology:
-    """The submitted topology called ``name``. If the file submits only one topology, that one gets the name, as in Heron."""
+    """Return the submitted topology called ``name``. If the file submits only one, that topology gets the name, as in Heron."""
     for topology in submitted:
         if topology.name == name:
             return topology

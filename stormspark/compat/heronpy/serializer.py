@@ -1,4 +1,4 @@
-"""Serializers turn values into bytes. ``topology.serializer.classname`` names the class of one (A45)."""
+"""Serializers turn values into bytes. The setting ``topology.serializer.classname`` names a serializer's class (A45)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class IHeronSerializer:
 
     @abstractmethod
     def initialize(self, config: Any) -> None:
-        """Never called, as in Heron. Use ``__init__`` instead."""
+        """Do nothing. As in Heron, nobody calls this method. Use ``__init__`` instead."""
 
     @abstractmethod
     def serialize(self, obj: Any) -> bytes:
@@ -25,7 +25,7 @@ class IHeronSerializer:
 
     @abstractmethod
     def deserialize(self, input_str: bytes) -> Any:
-        """Turn bytes into the value again."""
+        """Turn bytes back into a value."""
         raise NotImplementedError
 
 

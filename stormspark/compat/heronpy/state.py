@@ -1,4 +1,4 @@
-"""State of components where batches are transactions: ``topology.reliability.mode`` EFFECTIVELY_ONCE (C42-C44)."""
+"""The state of components if batches are transactions, as with ``topology.reliability.mode`` EFFECTIVELY_ONCE (C42-C44)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class State:
 
     @abstractmethod
     def get(self, key: Any) -> Any:
-        """The value of ``key``, None if it has none."""
+        """Return the value of ``key``, or None if the key has no value."""
 
     @abstractmethod
     def enumerate(self) -> Iterator[tuple[int, Any]]:
-        """The keys, with their positions."""
+        """Return the keys, each with its position."""
         raise NotImplementedError
 
     @abstractmethod
@@ -35,7 +35,7 @@ class State:
 
 
 class HashMapState(State):
-    """A state that is kept in a dict. Item access, which Heron's windowed bolts use, works too (C22).
+    """A state in a dict. Item access such as ``state["key"]``, which Heron's windowed bolts use, works too (C22).
 
     >>> state = HashMapState()
     >>> state.put("storm", 1)
@@ -52,11 +52,11 @@ class HashMapState(State):
         self._dict[key] = value
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value of ``key``, else ``default``."""
+        """Return the value of ``key``, or ``default`` if the key has no value."""
         return self._dict.get(key, default)
 
     def enumerate(self) -> Iterator[tuple[int, Any]]:
-        """The keys, with their positions."""
+        """Return the keys, each with its position."""
         return enumerate(self._dict)
 
     def clear(self) -> None:
@@ -91,9 +91,9 @@ class HashMapState(State):
 class SavedState(HashMapState):
     """The state of a task, which `save` writes to the store.
 
-    Heron pickles the whole state at a checkpoint, so values that were changed in place are saved too. That is why `save` compares
-    each value with the last saved one. The store has copies, which only `save` changes. So a task that rolls back gets exactly
-    the saved values.
+    Heron pickles the whole state at a checkpoint, so values that were changed in place are saved too. For the same effect, `save`
+    compares each value with the one that was saved last. The store has copies, and only `save` changes them. So a task that rolls
+    back gets exactly the saved values.
     """
 
     def __init__(self, store: MutableMapping[Any, Any]) -> None:
@@ -127,8 +127,8 @@ class StatefulComponent:
 
     @abstractmethod
     def init_state(self, state: Any) -> None:
-        """Receive the state as it was last saved; at first it is empty. Keep it, to put values into it."""
+        """Receive the state as it was saved last; at first it is empty. Keep the object, because values are put into it later."""
 
     @abstractmethod
     def pre_save(self, checkpoint_id: Any) -> None:
-        """Put everything that is kept elsewhere into the state, which is about to be saved."""
+        """Put all values that you keep elsewhere into the state. Called before the state is saved."""

@@ -14,10 +14,10 @@ __all__ = ["Grouping", "Stream"]
 
 
 class Stream:
-    """An output stream, for ``outputs``.
+    """An output stream. List it in a component's ``outputs``.
 
-    Direct streams work here, although heronpy rejects them: a bolt subscribes with ``Grouping.DIRECT``, and the emit names the
-    ``direct_task`` (W23).
+    stormspark accepts direct streams, although heronpy rejects them. A bolt subscribes with ``Grouping.DIRECT``, and the emit
+    names the ``direct_task`` (W23).
 
     >>> Stream(["error_msg"], name="error").stream_id
     'error'
@@ -47,7 +47,7 @@ class Stream:
 
 
 class Grouping:
-    """The groupings, for ``inputs``. Their numbers are those of Heron's protocol."""
+    """The groupings that ``inputs`` may have. Their numbers are those of Heron's protocol."""
 
     SHUFFLE = 1
     ALL = 3
@@ -64,7 +64,7 @@ class Grouping:
 
     @classmethod
     def is_grouping_sane(cls, gtype: Any) -> bool:
-        """Whether the grouping can be used in ``inputs``."""
+        """Return whether the grouping can be used in ``inputs``."""
         if isinstance(gtype, cls.FIELDS):
             return gtype.gtype == cls._FIELDS and gtype.fields is not None
         if isinstance(gtype, cls.CUSTOM):
@@ -73,7 +73,7 @@ class Grouping:
 
     @classmethod
     def fields(cls, *fields: Any) -> Any:
-        """Return a grouping that sends equal values of ``fields`` to one task, though not to the one that Heron chooses (D4)."""
+        """Return a grouping that sends equal values of ``fields`` to the same task. Heron may choose another task (D4)."""
         names = fields[0] if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         for name in names:
             if not isinstance(name, str):
@@ -86,7 +86,7 @@ class Grouping:
 
     @classmethod
     def custom(cls, customgrouper: ICustomGrouping | str) -> Any:
-        """Return a grouping by an `ICustomGrouping`, which is given as an object or as ``"module.Class"`` (D13)."""
+        """Return a grouping that calls an `ICustomGrouping`. Pass an object, or ``"module.Class"`` (D13)."""
         if not isinstance(customgrouper, ICustomGrouping | str):
             msg = (
                 f"{user_line()}: Argument to custom() must be ICustomGrouping instance or classpath, given: "

@@ -16,7 +16,7 @@ __all__ = [
     "SpoutFailInfo",
 ]
 
-#: ``out_tasks`` is always None in Heron's Python; here it is the list of tasks that the tuple went to.
+#: ``out_tasks`` is the list of tasks that the tuple went to. In Heron's Python it is always None.
 EmitInfo = namedtuple("EmitInfo", "values stream_id task_id out_tasks")
 SpoutAckInfo = namedtuple("SpoutAckInfo", "message_id spout_task_id complete_latency_ms")
 SpoutFailInfo = namedtuple("SpoutFailInfo", "message_id spout_task_id fail_latency_ms")
@@ -26,7 +26,7 @@ BoltFailInfo = namedtuple("BoltFailInfo", "heron_tuple failing_task_id fail_late
 
 
 class ITaskHook:
-    """The base class of task hooks, added with ``context.add_task_hook`` or named by ``topology.auto.task.hooks``."""
+    """The base class of task hooks. Add one with ``context.add_task_hook``, or name it in ``topology.auto.task.hooks``."""
 
     @abstractmethod
     def prepare(self, conf: dict[str, Any], context: Any) -> None:

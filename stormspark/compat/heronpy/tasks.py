@@ -1,7 +1,7 @@
-"""The spout and the bolt that the engine runs. Each has a component of the user inside.
+"""The spout and the bolt that the engine runs. Each calls a component of the user.
 
-Each carries only the class of that component. The task makes the instance, with a delegate (B21), and starts it in Heron's
-order: first state, then ``initialize``, then hooks, then ticks.
+What is pickled is only the class of the user's component. The task makes the instance, with a delegate (B21). It starts the
+instance in Heron's order: first its state, then ``initialize``, then its hooks, then its ticks.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from stormspark.compat.heronpy.state import SavedState
 
 __all__ = ["HeronBolt", "HeronSpout", "StatefulHeronBolt", "StatefulHeronSpout"]
 
-#: The period between two readings of the counters in `global_metrics`: its key in Heron's configuration, and its default.
+#: The seconds between two readings of the counters in `global_metrics`: the key of this setting in Heron, and its default.
 _EXPORT_KEY, _EXPORT_SECS = "heron.metrics.export.interval.sec", 60.0
 
 
 class _Declares:
-    """The base class of `HeronSpout` and `HeronBolt`: declares the user's outputs."""
+    """The base class of `HeronSpout` and `HeronBolt`. It declares the outputs of the user's component."""
 
     def __init__(self, blueprint: Blueprint, streams: Mapping[str, tuple[str, ...]]) -> None:
         self.blueprint = blueprint
@@ -50,7 +50,7 @@ class _Declares:
 def _began(
     user: Any, blueprint: Blueprint, conf: Mapping[str, Any], context: TopologyContext
 ) -> tuple[dict[str, Any], Hooks, TaskContext]:
-    """Initialize ``user``, its delegate, metrics, context and hooks, in Heron's order."""
+    """Initialize the component ``user`` with its delegate, metrics, context and hooks, in Heron's order."""
     delegate = user.delegate
     config = blueprint.config_for(conf)
     delegate.configure(config)
@@ -80,13 +80,13 @@ class HeronSpout(_Declares, Spout):
 
     @property
     def user(self) -> Any:
-        """The user's spout. The first use makes it, because ``init_state`` comes before ``open`` (B26)."""
+        """The user's spout. The first use makes it, because ``init_state`` is called before ``open`` (B26)."""
         if self._user is None:
             self._user = self.blueprint.component(SpoutDelegate(self.blueprint))
         return self._user
 
     def next_tuple(self) -> None:
-        """Call the user's spout. If nothing is tracked, ack its emits at once, the last one first (B23)."""
+        """Call ``next_tuple`` of the user's spout. If nothing is tracked, ack its emits at once, the last emit first (B23)."""
         self._user.next_tuple()
         immediate = self._delegate.immediate
         if immediate:
@@ -129,7 +129,7 @@ class HeronBolt(_Declares, Bolt):
         self._delegate.collector = collector
         config, hooks, _ = _began(user, self.blueprint, conf, context)
         self._observed = bool(hooks.hooks)
-        # A bolt may set its own period of ticks in initialize, as windowed bolts do. Otherwise the engine sends ticks.
+        # If `initialize` has set another period, as in windowed bolts, this object makes the ticks. Otherwise the engine does.
         frequency = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         self._own_ticks = frequency != conf.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         if self._own_ticks and frequency is not None and float(frequency) > 0:
@@ -137,13 +137,13 @@ class HeronBolt(_Declares, Bolt):
 
     @property
     def user(self) -> Any:
-        """The user's bolt. The first use makes it, because ``init_state`` comes before ``prepare`` (B26)."""
+        """The user's bolt. The first use makes it, because ``init_state`` is called before ``prepare`` (B26)."""
         if self._user is None:
             self._user = self.blueprint.component(BoltDelegate(self.blueprint))
         return self._user
 
     def execute(self, tup: Tuple) -> None:
-        """Call ``process`` of the user's bolt, or ``process_tick`` for a tick."""
+        """Call ``process`` of the user's bolt. For a tick, call ``process_tick``."""
         delegate = self._delegate
         if tup.is_tick:
             if not self._own_ticks:
@@ -154,7 +154,7 @@ class HeronBolt(_Declares, Bolt):
             delegate.processed = heron_tuple
         self._user.process(heron_tuple)
         if tup.roots is not None and not delegate.acking and tup.state != 1:
-            # The tuple comes from a spout of stormspark, whose tuples are tracked in every mode of Heron.
+            # The tuple is from a spout of stormspark. Such tuples are tracked in every mode of Heron.
             delegate.collector.ack(tup)
 
     def _tick(self) -> None:
@@ -162,12 +162,12 @@ class HeronBolt(_Declares, Bolt):
 
 
 class _Stateful(StatefulComponent):
-    """The part for a component with a state, if batches are transactions (C42)."""
+    """A mixin for a component that has a state. It is used if batches are transactions (C42)."""
 
     user: Any
 
     def init_state(self, state: MutableMapping[Any, Any]) -> None:
-        """Give the user's component its state, before all other calls."""
+        """Pass the state to the user's component. This is the component's first call."""
         self._state = SavedState(state)
         self.user.init_state(self._state)
 

@@ -19,7 +19,7 @@ __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 
 
 class TopologyType(type):
-    """The metaclass of topologies. It collects and checks a class's specs, and names them after their attributes (A41)."""
+    """The metaclass of topologies. It checks the specs in a class body, and names each after its attribute (A41)."""
 
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 
@@ -88,12 +88,12 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls) -> None:
-        """Submit the topology to the code that loads the user's file. Heron's own method writes the topology to disk."""
+        """Submit the topology to the command that loads the user's file. Heron's own method writes the topology to disk."""
         submit(cls.lowered())
 
     @classmethod
     def lowered(cls) -> PlainTopology:
-        """The topology as a `stormspark.api.Topology`, for an engine."""
+        """Return the topology as a `stormspark.api.Topology`, which engines can run."""
         if not hasattr(cls, "_heron_specs"):
             msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it (A40)"
             raise InvalidTopologyError(msg)
@@ -101,9 +101,9 @@ class Topology(metaclass=TopologyType):
 
 
 class TopologyBuilder:
-    """A builder that collects specs, then submits a topology of them (A40).
+    """A builder that collects specs, and then submits a topology with them (A40).
 
-    Instead of a class, it also takes an object of one of stormspark's own spouts or bolts, such as a ``KafkaSpout`` or a
+    In place of a class, the builder also takes an object: a spout or bolt of stormspark, such as a ``KafkaSpout`` or a
     ``ShellBolt`` (W23).
     """
 
@@ -116,7 +116,7 @@ class TopologyBuilder:
         self._topology_config: dict[str, Any] = {}
 
     def add_spec(self, *specs: HeronComponentSpec) -> None:
-        """Add components. Raises TypeError or `InvalidTopologyError` if one has no name, or a name that is in use."""
+        """Add components. Raises TypeError or `InvalidTopologyError` if a component has no name, or a name that is in use."""
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
                 msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r} (A40)"
@@ -134,7 +134,7 @@ class TopologyBuilder:
     def add_spout(
         self, name: str, spout_cls: Any, par: int, config: Any = None, optional_outputs: Any = None
     ) -> HeronComponentSpec:
-        """Add a spout. Returns its spec, for ``inputs``."""
+        """Add a spout. Returns its spec, which you can use in ``inputs``."""
         if isinstance(spout_cls, Component | SourceSpout):
             spec = native_spec(name, spout_cls, par, None, config, is_spout=True)
         else:
@@ -151,7 +151,7 @@ class TopologyBuilder:
         config: Any = None,
         optional_outputs: Any = None,
     ) -> HeronComponentSpec:
-        """Add a bolt. Returns its spec, for ``inputs``."""
+        """Add a bolt. Returns its spec, which you can use in ``inputs``."""
         if isinstance(bolt_cls, Component):
             spec = native_spec(name, bolt_cls, par, inputs, config, is_spout=False)
         else:
@@ -162,16 +162,16 @@ class TopologyBuilder:
         return spec
 
     def set_config(self, config: dict[str, Any]) -> None:
-        """Set the topology's configuration, which replaces any earlier one. Raises TypeError unless it is a dict."""
+        """Set the topology's configuration. It replaces any earlier one. Raises TypeError unless it is a dict."""
         if not isinstance(config, dict):
             msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r} (A40)"
             raise TypeError(msg)
         self._topology_config = config
 
     def build(self) -> type[Topology]:
-        """Return the topology's class, for notebooks and tests. Pass its ``lowered()`` to an engine."""
+        """Return the topology's class. Notebooks and tests pass the result of its ``lowered()`` to an engine."""
         return TopologyType(self.topology_name, (Topology,), {**self._specs, "config": self._topology_config})  # type: ignore[return-value]
 
     def build_and_submit(self) -> None:
-        """Check everything, and submit the topology to the code that loads the file."""
+        """Check everything, and submit the topology to the command that loads the file."""
         self.build().write()

@@ -1,6 +1,6 @@
-"""Windowed bolts, whose windows go by the time at which tuples arrive (C22).
+"""Windowed bolts. The time at which a tuple arrives decides which windows it belongs to (C22).
 
-A tuple is acked when it has left the last window that it belongs to.
+A tuple is acked when it has left the last of its windows.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from stormspark.compat.heronpy.state import StatefulComponent
 
 __all__ = ["SlidingWindowBolt", "TumblingWindowBolt", "WindowContext"]
 
-#: Whole seconds since 1970.
+#: The start and the end of a window, in whole seconds since 1970.
 WindowContext = namedtuple("WindowContext", "start end")
 
 
 class _WindowBolt(Bolt, StatefulComponent):
-    """The common base of both bolts: the tuples of the window, which are also the bolt's state."""
+    """The common base of both bolts. It has the tuples of the window, which are also the bolt's state."""
 
     def init_state(self, stateful_state: Any) -> None:
-        """Keep the state, which has the tuples of the window."""
+        """Keep the state. It contains the tuples of the window."""
         self.saved_state = stateful_state
 
     def pre_save(self, checkpoint_id: Any) -> None:
@@ -32,7 +32,7 @@ class _WindowBolt(Bolt, StatefulComponent):
 
     @abstractmethod
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802 - heronpy's name
-        """Process a window: ``window_info`` is a `WindowContext`, ``tuples`` are those in it, the oldest first."""
+        """Process a window. ``window_info`` is a `WindowContext`. ``tuples`` are the tuples of the window, the oldest first."""
 
     def _begin(self, config: dict[str, Any], ticks: int) -> None:
         config[TOPOLOGY_TICK_TUPLE_FREQ_SECS] = str(ticks)
@@ -71,7 +71,7 @@ class SlidingWindowBolt(_WindowBolt):
     WINDOW_SLIDEINTERVAL_SECS = "slidingwindowbolt_slideinterval_secs"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Read the length of the window, and start its ticks. Raises ValueError if the length is not valid."""
+        """Read the length and the slide of the windows, and request ticks. Raises ValueError if one of them is not valid."""
         self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
         slides = self.WINDOW_SLIDEINTERVAL_SECS in config
         self.slide_interval = (
@@ -86,7 +86,7 @@ class SlidingWindowBolt(_WindowBolt):
         self._begin(config, self.slide_interval)
 
     def process(self, tup: Any) -> None:
-        """Add a tuple to the window, and remove those that are too old."""
+        """Add a tuple to the window, and remove the tuples that are too old."""
         now = self._now()
         self.current_tuples.append((tup, now))
         self._expire(now)
@@ -104,7 +104,7 @@ class SlidingWindowBolt(_WindowBolt):
 
 
 class TumblingWindowBolt(_WindowBolt):
-    """A bolt that processes, every ``tumblingwindowbolt_duration_secs``, the tuples that have arrived since the last time.
+    """A bolt that processes the tuples of one window after another. Each window is ``tumblingwindowbolt_duration_secs`` long.
 
     A subclass with its own ``initialize`` must call the ``initialize`` of this class.
     """

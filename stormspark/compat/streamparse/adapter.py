@@ -1,4 +1,4 @@
-"""The common base of the adapters of spouts and bolts: how they are pickled, and how users' exceptions are handled."""
+"""The common base of the adapters for spouts and bolts. It pickles adapters, and handles users' exceptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _C = TypeVar("_C", bound=Component)
 
 
 class Adapter(ApiComponent, Generic[_C]):
-    """An adapter that runs a pystorm component. The component's class is imported, and its instance made, in the task."""
+    """An adapter that runs a pystorm component. The task imports the component's class, and makes the instance."""
 
     def __init__(self, component: type[_C], streams: Mapping[str, StreamInfo]) -> None:
         self.component = component

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt"]
 
-#: The attributes of a bolt that decide what happens with each tuple.
+#: The bolt's switches: attributes that say whether tuples are anchored and acked automatically.
 SWITCHES = ("auto_anchor", "auto_ack")
 
 
 class _Switch:
-    """An attribute that decides what happens with each tuple.
+    """One of the bolt's `SWITCHES`.
 
-    Setting it notifies the bolt's `Passage`, which need not read it for each tuple.
+    When user code sets the attribute, the bolt's `Passage` is notified. So `Passage` need not read the attribute for each tuple.
     """
 
     def __init__(self, name: str, by_default: object) -> None:
-        # The bolt's __dict__ is not used: once an object's __dict__ has been accessed, its attributes are slower.
+        # Don't access the bolt's __dict__: this would make all of the bolt's attributes slower from then on.
         self._name, self._by_default = f"_stormspark_{name}", by_default
 
     def __get__(self, bolt: Bolt | None, kind: type | None = None) -> Any:
@@ -43,8 +43,8 @@ class _Switch:
 class Bolt(Component):
     """A bolt of pystorm, whose ``process`` gets each tuple.
 
-    A tuple is acked when ``process`` returns, and failed when ``process`` raises. The tuple is the anchor of all tuples that are
-    emitted meanwhile (C12, C13).
+    A tuple is acked when ``process`` returns, and failed when ``process`` raises. While ``process`` runs, all emits are anchored
+    to the tuple (C12, C13).
 
     >>> class Split(Bolt):
     ...     def process(self, tup):
@@ -60,7 +60,7 @@ class Bolt(Component):
     auto_fail = True
 
     _stormspark: BoltSurroundings
-    # Set in the task, for one instance: the fastest way to emit.
+    # The task sets this attribute of the instance to the fastest function for emits.
     _emit: Callable[..., list[int] | None]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -71,12 +71,12 @@ class Bolt(Component):
                 setattr(cls, name, _Switch(name, value))
 
     def _notifies_of_switches(self) -> bool:
-        """Whether a change of the bolt's switches notifies its `Passage`; false if a subclass has replaced the switches."""
+        """Return whether a change of the bolt's switches notifies its `Passage`. False if a subclass has replaced a switch."""
         return all(isinstance(getattr_static(type(self), name), _Switch) for name in SWITCHES)
 
     @staticmethod
     def is_tick(tup: Tuple) -> bool:
-        """Whether the tuple is a tick, which arrives every ``topology.tick.tuple.freq.secs`` (C15)."""
+        """Return whether the tuple is a tick, which arrives every ``topology.tick.tuple.freq.secs`` (C15)."""
         return tup.component == "__system" and tup.stream == "__tick"
 
     def process(self, tup: Tuple) -> None:
@@ -94,19 +94,19 @@ class Bolt(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a list of values. Returns None, or with ``need_task_ids`` the tasks that it goes to (C12).
+        """Emit a list of values. With ``need_task_ids``, returns the ids of the tasks that the tuple goes to; else None (C12).
 
-        Raises TypeError if ``tup`` is not a list or tuple, and `stormspark.errors.EmitError` for a wrong stream or number of
-        values, or for an anchor that was already acked or failed.
+        Raises TypeError if ``tup`` is not a list or tuple. Raises `stormspark.errors.EmitError` if the stream or the number of
+        values is wrong, or if an anchor was already acked or failed.
         """
         return self._emit(tup, stream, anchors, direct_task, need_task_ids)
 
     def ack(self, tup: Tuple | str) -> None:
-        """Ack a tuple, which is given itself or by its id."""
+        """Ack a tuple. Pass the tuple or its id."""
         self._stormspark.ack(tup)
 
     def fail(self, tup: Tuple | str) -> None:
-        """Fail a tuple, which is given itself or by its id."""
+        """Fail a tuple. Pass the tuple or its id."""
         self._stormspark.fail(tup)
 
     @property
@@ -129,9 +129,10 @@ class Bolt(Component):
 
 
 class BatchingBolt(Bolt):
-    """A bolt that collects tuples between ticks, and processes them together (C17). Needs ``topology.tick.tuple.freq.secs``.
+    """A bolt that collects tuples between ticks, and then processes them together (C17).
 
-    Emits are anchored to all tuples of the batch, and all are acked when ``process_batch`` returns.
+    The bolt needs ``topology.tick.tuple.freq.secs``. Emits are anchored to all tuples of the batch. When ``process_batch``
+    returns, all tuples of the batch are acked.
 
     >>> class Count(BatchingBolt):
     ...     def group_key(self, tup):
@@ -140,7 +141,7 @@ class BatchingBolt(Bolt):
     ...         self.emit([key, len(tups)])
     """
 
-    #: How many ticks pass without effect. The tick after them processes the batches.
+    #: How many ticks pass without effect before a tick processes the batches.
     ticks_between_batches = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -158,7 +159,7 @@ class BatchingBolt(Bolt):
         raise NotImplementedError
 
     def emit(self, tup: Sequence[Any], *args: Any, **kwargs: Any) -> list[int] | None:
-        """Emit a list of values, anchored to the batch. Task ids are never returned (C17)."""
+        """Emit a list of values, anchored to the tuples of the batch. This never returns task ids (C17)."""
         kwargs["need_task_ids"] = False
         return super().emit(tup, *args, **kwargs)
 
@@ -180,7 +181,7 @@ class BatchingBolt(Bolt):
                 for tup in batch:
                     self.ack(tup)
             self._current_key = None
-            self._batches[key] = []  # this batch is done, even if the next one raises
+            self._batches[key] = []  # this batch is done, even if the next batch raises
         self._batches = defaultdict(list)
 
     def process(self, tup: Tuple) -> None:
@@ -205,18 +206,18 @@ class BatchingBolt(Bolt):
 class TicklessBatchingBolt(BatchingBolt):
     """A `BatchingBolt` whose batches are processed every ``secs_between_batches`` (C18).
 
-    A timer of the task processes them between two tuples. So nothing runs in parallel to ``process``, and an exception is
-    handled like any other.
+    A timer of the task calls `process_batches` between two tuples. So nothing runs in parallel to ``process``, and exceptions are
+    handled as usual.
     """
 
-    #: Seconds between two batches; fractions are allowed. Read once, when the task starts.
+    #: Seconds between two batches; fractions are allowed. The task reads the attribute once, when it starts.
     secs_between_batches: float = 2
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: For subclasses that use pystorm's lock. stormspark itself does not take it.
+        #: A lock for subclasses that use pystorm's lock. stormspark itself never takes it.
         self._batch_lock = threading.RLock()
 
     def process_tick(self, tick_tup: Tuple) -> None:
-        """Ack the tick, which has no effect here."""
+        """Ack the tick. Ticks have no effect on this bolt."""
         self.ack(tick_tup)

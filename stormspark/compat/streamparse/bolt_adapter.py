@@ -1,4 +1,4 @@
-"""Runs a pystorm bolt inside a task. `passage` has everything that is done once per tuple."""
+"""Runs a pystorm bolt inside a task. The code that runs once per tuple is in `passage`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class BoltSurroundings(Surroundings):
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: The open tuples whose ``id`` the bolt has read, by id. The bolt can name only these by their ids.
+        #: The open tuples whose ``id`` the bolt has read, by id. The bolt can ack, fail or anchor to these by their ids.
         self.named: dict[str, Tuple] = {}
-        # A BatchingBolt acks the tuples of its batches by itself.
+        # The passage must not ack the tuples of a BatchingBolt, because the bolt does that when it has processed a batch.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
 
     @property
@@ -73,7 +73,7 @@ class BoltSurroundings(Surroundings):
             self.collector.fail(tup, f"{type(error).__name__}: {error}"[:1000])
 
     def of(self, anchors: Iterable[Tuple | str]) -> list[ApiTuple]:
-        """Return the tuples for these anchors. Raises `EmitError` for one that was already acked or failed."""
+        """Return the tuples for these anchors. Raises `EmitError` for an anchor that was already acked or failed."""
         return [self._anchor(one) for one in anchors]
 
     def _anchor(self, tup: Tuple | str) -> Tuple:
@@ -95,7 +95,7 @@ class BoltSurroundings(Surroundings):
         return found
 
     def forget(self, tup: Tuple) -> None:
-        """Forget a tuple's id: the bolt can't name the tuple by it any more."""
+        """Forget a tuple's id. From now on, the bolt can't name the tuple by this id."""
         if tup._id is not None:
             self.named.pop(tup._id, None)
 
@@ -125,11 +125,11 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         self.executor = passage
 
     def execute(self, tup: ApiTuple) -> object:  # type: ignore[override]
-        """Never called: `prepare` replaces it by a function of the instance."""
+        """Raise NotImplementedError. This is never called, because `prepare` replaces the method by a function."""
         raise NotImplementedError
 
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Find the outlet of each stream once, so that an emit need not look for it."""
+        """Look up the outlet of each stream once, so that emits need not do that."""
         passage = self._surroundings.passage
         found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
         passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}
@@ -148,12 +148,12 @@ def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings)
     return process_batches
 
 
-#: For a source of tuples: the type of their values, and whether other tasks get the same values.
+#: Two facts about all tuples of one source: the type of their values, and whether other tasks get the same values.
 _Source = tuple[type[tuple[Any, ...]], bool]
 
 
 def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
-    """Return a function that returns, for a source, the `_Source` that all its tuples have in common."""
+    """Return a function from a `TupleSource` to its `_Source`."""
     fields = {(key.component, key.stream): tuple(names) for key, names in context.this_input_fields.items()}
 
     def look(source: TupleSource) -> _Source:

@@ -21,14 +21,14 @@ _SERIALIZERS = ("json", "msgpack")
 
 
 class _Reports(Protocol):
-    """The receiver of a component's errors: the collector of its task."""
+    """The object that receives a component's errors, which is the collector of its task."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics."""
 
 
 class _LastValues(Metric):
-    """For each name, the newest value that ``report_metric`` got since the last reading."""
+    """A metric: for each name, the newest value that ``report_metric`` has received since the last reading."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -39,7 +39,7 @@ class _LastValues(Metric):
 
 
 class Surroundings:
-    """A component's view of its task. It is an object of its own, so that its names don't clash with those of users' classes."""
+    """A component's view of its task. It is a separate object so that its names don't clash with names in users' classes."""
 
     def __init__(self, context: TopologyContext, reports: _Reports) -> None:
         self.log = context.logger
@@ -48,24 +48,24 @@ class Surroundings:
 
 
 class Component:
-    """A spout or a bolt of pystorm. It is made in its task and never pickled: only its class is.
+    """A spout or a bolt of pystorm. The task makes the object. Only its class is pickled.
 
-    The arguments are pystorm's. They have no effect, because no pipe leads to another process; only an unknown ``serializer`` is
-    refused.
+    The constructor's arguments are pystorm's. They have no effect, because stormspark needs no pipe to another process. An
+    unknown ``serializer`` is an error.
     """
 
     #: Whether an exception ends this instance, so that its task starts again with a new one (C14).
     exit_on_exception = True
 
-    # All of these are set before `initialize`, and None until then, as in pystorm.
+    # The following attributes are set before `initialize` is called. Until then they are None, as in pystorm.
     topology_name: str = None  # type: ignore[assignment]
     task_id: int = None  # type: ignore[assignment]
     component_name: str = None  # type: ignore[assignment]
-    #: ``topology.debug``.
+    #: The setting ``topology.debug``.
     debug: bool = None  # type: ignore[assignment]
     storm_conf: dict[str, Any] = None  # type: ignore[assignment]
     context: dict[str, Any] = None  # type: ignore[assignment]
-    #: For log lines; see ``pystorm.log.*``.
+    #: The component's logger, as the settings ``pystorm.log.*`` configure it.
     logger: logging.Logger = None  # type: ignore[assignment]
 
     _stormspark: Surroundings
@@ -91,7 +91,7 @@ class Component:
         raise NotImplementedError
 
     def log(self, message: object, level: str | None = None) -> None:
-        """Write to the task's log, whatever ``pystorm.log.level`` is. Levels are trace, debug, info, warn and error."""
+        """Write to the task's log. ``pystorm.log.level`` has no influence. The levels are trace, debug, info, warn and error."""
         self._stormspark.log.log(TASK_LEVELS.get(level or "info", logging.INFO), "%s", message)
 
     def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
@@ -102,13 +102,13 @@ class Component:
         )
 
     def report_metric(self, name: str, value: Any) -> None:
-        """Show a value in the statistics, under ``pystorm``: the last value of each name, once per minute."""
+        """Record a value. The statistics show, once per minute, the last value of each name under ``pystorm``."""
         self._stormspark.metric.values[name] = value
 
     def run(self) -> None:
-        """Do nothing if the calling module was imported: the component runs in its task.
+        """Do nothing if the calling module was imported, because the component runs in its task.
 
-        If the calling module is a script, end it with a message that says so.
+        If the calling module is run as a script, exit with a message that says how to run the topology.
         """
         if sys._getframe(1).f_globals.get("__name__") == "__main__":
             name = type(self).__qualname__
@@ -120,11 +120,11 @@ class Component:
 
     @staticmethod
     def is_heartbeat(tup: Tuple) -> bool:
-        """Whether the tuple is a heartbeat. There are none here."""
+        """Return whether the tuple is a heartbeat. stormspark sends no heartbeats."""
         return tup.task == -1 and tup.stream == "__heartbeat"
 
     def _handle_run_exception(self, exc: Exception) -> None:
-        """Report an exception of ``process`` or ``next_tuple``. If it ends the instance, the task itself reports it."""
+        """Report an exception of ``process`` or ``next_tuple``, unless it ends the instance. Then the task reports it."""
         if not self.exit_on_exception:
             self.raise_exception(exc)
 
@@ -143,19 +143,19 @@ def begin(component: Component, conf: Mapping[str, Any], context: TopologyContex
 
 
 class StormHandler(logging.Handler):
-    """A handler for loggers whose records do not reach the task's log by themselves."""
+    """A log handler that passes records on to the task's log."""
 
     def __init__(self, serializer: Any = None) -> None:
         super().__init__()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the record on, unless the logger that it comes from does so itself."""
+        """Pass the record on, unless its logger propagates records anyway."""
         if not logging.getLogger(record.name).propagate:
             logging.getLogger().handle(record)
 
 
 class LogStream:
-    """A stream that logs its lines. stormspark does not need it, because a task's prints go to its log (W8)."""
+    """A stream that logs its lines. stormspark itself does not use it, because what a task prints goes to its log (W8)."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger

@@ -1,4 +1,4 @@
-"""The exceptions for mistakes in a topology's class, of the types that streamparse raises (A36), with the user's line."""
+"""The exceptions for mistakes in a topology's class (A36). Each has the built-in type that streamparse raises."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["SpecKeyError", "SpecTypeError", "SpecValueError"]
 
 
 class SpecValueError(InvalidTopologyError):
-    """The error for a value that is not allowed. It is a ValueError."""
+    """Raised for a value that is not allowed. It is a ValueError."""
 
 
 class SpecTypeError(InvalidTopologyError, TypeError):
-    """The error for a value of the wrong type. It is a TypeError."""
+    """Raised for a value of the wrong type. It is a TypeError."""
 
 
 class SpecKeyError(InvalidTopologyError, KeyError):
-    """The error for the name of an unknown component or stream. It is a KeyError."""
+    """Raised for the name of an unknown component or stream. It is a KeyError."""
 
     __str__ = Exception.__str__  # a KeyError's own __str__ puts the message in quotes

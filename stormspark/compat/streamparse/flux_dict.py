@@ -46,7 +46,7 @@ def _component(spec: ComponentSpec) -> dict[str, Any]:
         )
         raise _can_not_be_written(spec, what)
     default = spec.outputs.get("default")
-    # Flux's constructors require the fields of the default stream, even if there is no such stream.
+    # Flux's constructors require fields for the default stream, even if the component has no default stream.
     fields = default.output_fields if default is not None else []
     arguments: list[Any] = [[shell.execution_command, shell.script]]
     if fields or not spec.outputs:

@@ -15,7 +15,7 @@ __all__ = ["ChosenGrouping", "Grouping"]
 
 @dataclass(frozen=True, eq=True)
 class ChosenGrouping:
-    """One of Storm's groupings. ``kind`` is its name in Storm. The global grouping is a fields grouping without ``fields``."""
+    """One of Storm's groupings. ``kind`` is its name in Storm. A fields grouping without ``fields`` is the global grouping."""
 
     kind: str
     fields: list[str] | None = None
@@ -51,7 +51,7 @@ class Grouping:
     def fields(cls, *fields: Any) -> ChosenGrouping:
         """Return a grouping that sends equal values of these fields to the same task.
 
-        Takes names, or one list of names. Raises ValueError if there are none.
+        Pass names, or one list of names. Raises ValueError if there are no names.
         """
         names = list(fields[0]) if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         if not names:
@@ -61,13 +61,13 @@ class Grouping:
 
     @classmethod
     def custom_object(cls, java_class_name: str, arg_list: Sequence[Any]) -> ChosenGrouping:
-        """Return a custom grouping in Java, which can be written to a Flux file, but not run."""
+        """Return a custom grouping in Java. It can be written to a Flux file, but stormspark can't run it."""
         arguments = checked_arguments(arg_list, user_line())
         return ChosenGrouping("custom_object", custom_object=JavaObject(java_class_name, arguments))
 
     @classmethod
     def custom_serialized(cls, java_serialized: bytes) -> ChosenGrouping:
-        """Return a custom grouping in Java, as serialized bytes, which can't be run."""
+        """Return a custom grouping in Java, from its serialized bytes. stormspark can't run it."""
         if not isinstance(java_serialized, bytes):
             msg = (
                 f"{user_line()}: Argument to custom_serialized must be a serialized Java class as bytes. Given: "

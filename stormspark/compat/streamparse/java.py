@@ -1,4 +1,4 @@
-"""The descriptions of components that are not Python classes: a Java object, or a command (A32)."""
+"""Describes components that are not Python classes: a Java object, or a command (A32)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ShellComponent:
 
 @dataclass
 class ComponentObject:
-    """A component's object. Exactly one of the three attributes is set."""
+    """What a component is, in the form of Storm's Thrift. Exactly one of the three attributes is set."""
 
     serialized_java: bytes | None = None
     shell: ShellComponent | None = None
@@ -37,7 +37,7 @@ class ComponentObject:
 
 
 def checked_arguments(arguments: Sequence[Any], where: str) -> list[Any]:
-    """Return the arguments of a Java constructor. Raises TypeError unless each is a bool, bytes, float, int or str."""
+    """Return the arguments of a Java constructor. Raises TypeError unless each argument is a bool, bytes, float, int or str."""
     for argument in arguments:
         if not isinstance(argument, bool | bytes | float | int | str):
             msg = f"{where}: Only basic data types can be arguments of Java constructors. Given: {argument!r} (A32)"

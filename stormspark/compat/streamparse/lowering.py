@@ -1,4 +1,4 @@
-"""Lowers topologies: turns a topology of the DSL into a topology of `stormspark.api` (A37)."""
+"""Turns a topology of streamparse's DSL into a topology of `stormspark.api`. This is called lowering (A37)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
 
 @dataclass(frozen=True)
 class _Place:
-    """The parts of a project that are needed to lower a component."""
+    """The facts about a project that lowering a component needs."""
 
     environment: str | None
     folder: Path | None
@@ -57,10 +57,11 @@ def lower(
     environment: str | None = None,
     folder: Path | None = None,
 ) -> Topology:
-    """Return the topology ``name`` of a DSL class. The class's own ``config`` overrides ``conf``.
+    """Return the topology of a DSL class, under the name ``name``. The class's own ``config`` overrides ``conf``.
 
-    ``environment`` selects the parallelism if a spec has one for each environment. ``folder`` is where shell components run.
-    Raises `InvalidTopologyError` for a spec that can't run here, with its line and what to do instead.
+    If a spec has a parallelism for each environment, ``environment`` selects one. Shell components run in ``folder``.
+    Raises `InvalidTopologyError` for a spec that stormspark can't run. The message has the spec's line, and says what to do
+    instead.
 
     >>> from stormspark.compat.streamparse.storm import Spout
     >>> from stormspark.compat.streamparse.topology import Topology as Dsl

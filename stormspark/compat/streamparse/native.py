@@ -1,4 +1,4 @@
-"""Puts components of stormspark into a streamparse topology: to replace Java ones, and to port a topology step by step.
+"""Puts components of stormspark into a streamparse topology. Use it to replace Java components, or to port step by step.
 
 from stormspark.compat.streamparse.native import native
 
@@ -27,7 +27,7 @@ def native(
     par: int | dict[str, int] = 1,
     config: Mapping[str, Any] | None = None,
 ) -> ComponentSpec:
-    """Return a spec of a spout or bolt of `stormspark.api`, of any kind.
+    """Return a spec for any spout or bolt of `stormspark.api`.
 
     The spec's outputs are the streams that the component declares.
 

@@ -1,4 +1,4 @@
-"""Makes the components of specs that are not Python classes: a command, or the name of a Java class (A32)."""
+"""Makes components for specs that have no Python class, but a command or the name of a Java class (A32)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NATIVE = "put a component of stormspark in its place: stormspark.compat.streamp
 
 
 def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
-    """Return a component that runs the command of a spec in ``folder``."""
+    """Return a component that runs the spec's command in ``folder``."""
     from stormspark.multilang import ShellBolt, ShellSpout
 
     shell = spec.component_object.shell
@@ -35,13 +35,16 @@ def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a child process, without stormspark's own ``pystorm``, which can't talk over a pipe."""
+    """Return the environment of a child process.
+
+    Its module path does not have stormspark's own ``pystorm``, which can't talk over a pipe.
+    """
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {"PYTHONPATH": os.pathsep.join(one for one in path if one and Path(one) != on_path())}
 
 
 def java_component(spec: ComponentSpec) -> Any:
-    """Return the Python component that stands for a Java class."""
+    """Return the Python component that replaces the spec's Java class."""
     java = spec.component_object.java_object
     place = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
     if java is None:

@@ -1,13 +1,13 @@
-"""The path of every tuple of a pystorm bolt, and of every emit of bolts and spouts: a hot part of the tuple path.
+"""The code that every tuple of a pystorm bolt, and every emit of bolts and spouts, passes through.
 
-So things that don't change are looked up once. Things that are rarely needed, such as a tuple's id, are made on demand.
+This code is a hot part of the tuple path. So it looks something up only once if it does not change. It makes things that are
+rarely needed, such as a tuple's id, on demand.
 """
 
-# passage.pxd beside this module gives C types to the attributes and methods of both classes, and to some variables. Cython
-# compiles this module with these types. When you add, rename or retype one of them, change both files and check with `make
-# compiled`.
-# `at` and `arrived` are second names for the current tuple, for speed: the .pxd declares them as `Tuple`, so compiled code
-# reads its C fields. `_native` is a second, typed name for the collector, if the collector is the engine's own.
+# The file passage.pxd gives C types to the attributes and methods of both classes, and to some variables. Cython compiles this
+# module with these types. When you add, rename or retype one of them, change both files, and check with `make compiled`.
+# `at` and `arrived` are second names for the current tuple. They make compiled code faster: the .pxd declares them as `Tuple`,
+# so compiled code reads C fields. If the collector is the engine's own, `_native` is a second name for it, also with a C type.
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["Passage", "SpoutPassage"]
 
 
 class Passage(Executor):
-    """The paths in and out of one bolt, and its current tuple (``tup``).
+    """Passes tuples to one bolt, and carries out the bolt's emits. ``tup`` is the current tuple.
 
-    ``batch`` are the tuples that emits are anchored to in place of the current tuple. ``lines`` are the fast paths to
-    streams, by name. ``line`` is the fast path of emits that name no stream; see `AutoAckBolt.connected`.
+    If ``batch`` is not None, emits are anchored to its tuples in place of the current tuple. ``lines`` are the outlets of the
+    streams, by name. They make emits fast. Emits that name no stream use ``line``; see `AutoAckBolt.connected`.
     """
 
     __slots__ = (
@@ -62,20 +62,21 @@ class Passage(Executor):
         self._kind: type[tuple[Any, ...]] = tuple
         self._shared = False
         self._source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]
-        #: Whether the id of some tuple was read since this was last checked.
+        #: Whether the bolt has read the id of a tuple since the last check of this attribute.
         self._asked = False
         self.tup: Any = None
         self.batch: Any = None
         self.lines: dict[str, Outlet] = {}
         self.line: Outlet | None = None
-        #: The object with the current tuple's values. It is reused for the next tuple, if the user did not keep it.
+        #: The object with the current tuple's values. If user code keeps no reference to it, it is reused for the next tuple.
         self._values: Any = None
-        #: The bolt's switches. If `_looks` is true, the switches don't notify of changes, so they are read each time.
+        #: The values of the bolt's switches. But if `_looks` is true, changes of the switches are not notified, so the switches
+        #: are read for every tuple.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
     def arriving(self, source_of: Callable[[TupleSource], tuple[type[tuple[Any, ...]], bool]]) -> None:
-        """Prepare for tuples. ``source_of`` returns the type of a source's values, and whether other tasks get them too."""
+        """Prepare for tuples. ``source_of`` returns the type of a source's values, and whether other tasks get the values too."""
         self._source_of = source_of
         self._looks = not self._bolt._notifies_of_switches()
         self.turned()
@@ -87,7 +88,7 @@ class Passage(Executor):
             self._ack_now = bool(self._bolt.auto_ack)
 
     def has_id(self, tup: Any, id: str) -> None:
-        """Remember that a tuple's id was read. Until the tuple is acked or failed, the bolt may name it by this id."""
+        """Note that the bolt has read a tuple's id. Until the tuple is acked or failed, the bolt may name it by this id."""
         self._asked = True
         if tup.state != 1:
             self._surroundings.named[id] = tup
@@ -100,7 +101,7 @@ class Passage(Executor):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """`Bolt.emit` of pystorm (C13)."""
+        """Emit a tuple, as ``Bolt.emit`` of pystorm does (C13)."""
         values = _sent(tup)
         surroundings, current = self._surroundings, self.tup
         onto: Any
@@ -111,7 +112,7 @@ class Passage(Executor):
         elif self.batch is not None:
             onto = surroundings.of(self.batch)
         elif current is None:
-            onto = ()  # between two tuples there is nothing to anchor to
+            onto = ()  # the bolt emits between two tuples, so there is no anchor
         else:
             at: Tuple = current
             if direct_task is None and at.state != 1:  # nearly always
@@ -120,7 +121,7 @@ class Passage(Executor):
                     tasks = line.send(values, at.roots)
                     return tasks if need_task_ids else None
             onto = [current]
-        # Look up the collector's methods each time, because they are replaced when the bolt starts a thread.
+        # Look up the collector's methods for every emit, because they are replaced when the bolt starts a thread.
         if direct_task is None:
             tasks = surroundings.collector.emit(values, DEFAULT_STREAM if stream is None else stream, onto)
             return tasks if need_task_ids else None
@@ -170,7 +171,7 @@ class Passage(Executor):
 
 
 class SpoutPassage:
-    """The path out of one spout."""
+    """Carries out the emits of one spout."""
 
     __slots__ = ("_collector", "_native")
 
@@ -186,7 +187,7 @@ class SpoutPassage:
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """`Spout.emit` of pystorm (B16)."""
+        """Emit a tuple, as ``Spout.emit`` of pystorm does (B16)."""
         values = _sent(tup)
         if direct_task is not None:
             self._collector.emit_direct(direct_task, values, stream or DEFAULT_STREAM, tup_id)
@@ -200,7 +201,7 @@ class SpoutPassage:
 
 
 def _sent(tup: Sequence[Any]) -> tuple[Any, ...]:
-    """Return emitted values in the form in which they travel."""
+    """Return emitted values in the form that is sent: a tuple, which shares no mutable value with the sender."""
     if type(tup) is not list and not isinstance(tup, list | tuple):
         msg = f"All Tuples must be either lists or tuples, received {type(tup)!r} instead: {tup!r}"
         raise TypeError(msg)

@@ -1,4 +1,4 @@
-"""Stand-ins for pystorm's classes around its pipe to Storm. Projects import their names, but there is no pipe here."""
+"""Stand-ins for the classes of pystorm's pipe to Storm. Projects import their names, but stormspark has no such pipe."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ __all__ = ["JSONSerializer", "MsgpackSerializer", "Serializer", "StormWentAwayEr
 
 
 class StormWentAwayError(Exception):
-    """Storm has closed the pipe. This is never raised here, because there is no pipe (B20)."""
+    """The error that pystorm raises if Storm has closed the pipe. stormspark never raises it, because it has no pipe (B20)."""
 
     def __init__(self) -> None:
         super().__init__("Got EOF while reading from Storm")
 
 
 class Serializer:
-    """A stand-in for pystorm's serializers. It can be made but not used: values go from task to task as they are."""
+    """A stand-in for pystorm's serializers. Objects can be made but not used, because stormspark needs no serializer."""
 
     def __init__(self, input_stream: Any = None, output_stream: Any = None, *locks: Any) -> None:
         self.input_stream = input_stream
         self.output_stream = output_stream
 
     def send_message(self, msg_dict: Any) -> NoReturn:
-        """Raise NotImplementedError: emit, ack, fail and log with the component's methods."""
+        """Raise NotImplementedError. To emit, ack, fail or log, use the component's methods."""
         msg = f"there is no pipe to write {msg_dict!r:.80} to: use the component's emit, ack, fail, log or report_metric"
         raise NotImplementedError(msg)
 
@@ -33,8 +33,8 @@ class Serializer:
 
 
 class JSONSerializer(Serializer):
-    """The name of pystorm's JSON serializer."""
+    """A stand-in for pystorm's JSON serializer."""
 
 
 class MsgpackSerializer(Serializer):
-    """The name of pystorm's MessagePack serializer."""
+    """A stand-in for pystorm's MessagePack serializer."""

@@ -24,12 +24,12 @@ _log = logging.getLogger(__name__)
 def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
     """Load the topology in ``file``, or the class ``name`` in it.
 
-    ``config.json`` is looked for in the file's folder and above it. The folder of ``config.json``, the folder ``src`` in it, and
-    the folder ``src`` beside the file's folder are on the module path, here and in workers.
+    ``config.json`` is looked for in the file's folder and above it. Three folders are added to the module path of this process
+    and of workers: the folder of ``config.json``, the folder ``src`` in it, and the folder ``src`` beside the file's folder.
 
-    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line and,
-    for a missing module, the requirements file that names this module. Raises `InvalidTopologyError` for a topology that can't
-    run.
+    Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line. If
+    a module is missing, the message also has the requirements file that names the module. Raises `InvalidTopologyError` for a
+    topology that can't run.
     """
     file = Path(file)
     config = find_config(file)
@@ -61,13 +61,16 @@ def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:
 
 
 def _chosen(module: ModuleType, file: Path, name: str | None) -> tuple[TopologyType, str]:
-    """Return the topology's class and name. The first class in the file has the file's name, and the others have their own."""
+    """Return the topology's class and name.
+
+    The first topology in the file is named after the file. The others are named after their classes.
+    """
     classes = {
         attribute: value
         for attribute, value in vars(module).items()
         if isinstance(value, TopologyType) and value.specs  # not the base class itself
     }
-    # streamparse takes the first class. But the user more likely means a class that the file defines than an imported one.
+    # streamparse takes the first class, even an imported one. This function prefers a class that the file itself defines.
     own = {
         attribute: cls for attribute, cls in classes.items() if cls.__module__ == module.__name__
     } or classes

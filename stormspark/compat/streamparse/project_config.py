@@ -15,8 +15,8 @@ __all__ = ["Environment", "ProjectConfig", "find_config"]
 
 _log = logging.getLogger(__name__)
 
-#: An environment's settings for ssh, Nimbus and virtualenvs. They have no effect: there is no cluster to connect to, and no
-#: virtualenv is made.
+#: An environment's settings for ssh, Nimbus and virtualenvs. They have no effect, because stormspark connects to no Storm cluster
+#: and makes no virtualenv.
 _WITHOUT_EFFECT = (
     "user",
     "nimbus",
@@ -46,16 +46,16 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the ``envs``. ``name`` is None if the project has no environments."""
+    """One of the environments under ``envs``. ``name`` is None if the project has no environments."""
 
     name: str | None
     settings: Mapping[str, Any]
 
     def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a topology's configuration: these options and the topology's ``own`` config, with the precedence of A37.
+        """Return a topology's configuration: the environment's options, overridden by the topology's ``own`` config (A37).
 
-        Without ``topology.workers`` there are as many workers as the environment has hosts. If it names no hosts either,
-        planning chooses the number.
+        Without ``topology.workers`` there are as many workers as the environment has hosts. If the environment names no hosts
+        either, planning chooses the number of workers.
 
         >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
         >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
@@ -88,7 +88,7 @@ class Environment:
         return hosts.split(",") if isinstance(hosts, str) else list(hosts)
 
     def warn(self) -> None:
-        """Warn, in one line, of settings that have no effect here."""
+        """Log a warning, in one line, that lists the settings that have no effect in stormspark."""
         given = [key for key in _WITHOUT_EFFECT if self.settings.get(key)]
         if given:
             _log.warning(
@@ -108,7 +108,10 @@ class ProjectConfig:
     content: Mapping[str, Any]
 
     def environment(self, name: str | None) -> Environment:
-        """Return the environment of that name, or the only one. Raises `InvalidTopologyError`, which lists all names."""
+        """Return the environment called ``name``, or, if ``name`` is None, the only environment.
+
+        Raises `InvalidTopologyError` if there is no such environment, or several to choose from. The message lists all names.
+        """
         environments = _mapping(self.content.get("envs") or {}, f"{self.file}: envs")
         there = ", ".join(map(repr, environments)) or "none"
         if name is None and len(environments) > 1:
@@ -125,7 +128,7 @@ class ProjectConfig:
 
 
 def find_config(file: Path) -> ProjectConfig:
-    """Find the ``config.json`` of a topology's file: in its folder, or else the nearest one above it."""
+    """Find the ``config.json`` for a topology's file. It is in the file's folder, or in the nearest folder above that has one."""
     for folder in file.resolve().parents:
         path = folder / "config.json"
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Finds the file in a project's ``virtualenvs`` that requires a missing module, because no virtualenv is made here (W12)."""
+"""Finds the file in a project's ``virtualenvs`` that requires a missing module. stormspark makes no virtualenvs (W12)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def how_to_install(module: str, folder: Path, topology: str) -> str:
 
 
 def _requirements(file: Path) -> list[str]:
-    """Return the packages that a requirements file names, as it writes them."""
+    """Return the packages that a requirements file names, spelled as in the file."""
     lines = (line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if _NAME.match(line)]
 
 
 def _normal(requirement: str) -> str:
-    """Return the name of a package as pip compares it.
+    """Return a package's name in the form in which pip compares names.
 
     >>> _normal("My.Package==1.2"), _normal("redis>=2 ; python_version > '3'")
     ('my-package', 'redis')

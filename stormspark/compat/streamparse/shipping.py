@@ -1,8 +1,8 @@
 """Ships components to workers: pickles a component's class, and puts ``streamparse`` on the worker's module path.
 
-A class that a module defines is pickled by reference, so the worker must find its module. Workers of a local Spark inherit the
-module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``) and stormspark itself. Wherever
-stormspark is installed, the packages ``streamparse`` and ``pystorm`` are found, too.
+A class that a module defines is pickled by reference, so the worker must be able to import this module. Workers of a local Spark
+inherit the module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``), and stormspark must be
+installed there. The packages ``streamparse`` and ``pystorm`` are part of stormspark.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def on_path() -> Path:
 
 
 def packed(component: type) -> bytes:
-    """Pickle the class; see `unpacked`."""
+    """Return the pickled class. `unpacked` unpickles it."""
     data: bytes = cloudpickle.dumps(component)
     return data
 
 
 def unpacked(data: bytes) -> Any:
-    """Unpickle the class, whose module may import streamparse and pystorm."""
+    """Unpickle the class. First put streamparse and pystorm on the module path, because the class's module may import them."""
     put_first(on_path())
     return cloudpickle.loads(data)

@@ -1,4 +1,4 @@
-"""Specs, which ``X.spec(...)`` returns: a component with its name, inputs, parallelism and configuration (A31, A32, A35)."""
+"""Specs, as ``X.spec(...)`` returns them. A spec has a component, its name, inputs, parallelism and config (A31, A32, A35)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ComponentSpec:
-    """One component of a topology. ``declared_at`` is the user's line."""
+    """One component of a topology. ``declared_at`` is the line of user code that declares the component."""
 
     #: ``spout`` or ``bolt``; empty for the base classes.
     kind: ClassVar[str] = ""
@@ -59,7 +59,7 @@ class ComponentSpec:
         )
 
     def __getitem__(self, stream: str) -> GlobalStreamId:
-        """Return a stream of this component. Raises KeyError for a stream that is not in its outputs."""
+        """Return a stream of this component. Raises KeyError for a stream that is not in the component's outputs."""
         if stream not in self.outputs:
             there = ", ".join(map(repr, self.outputs)) or "none"
             msg = f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there} (A33)"
@@ -80,7 +80,7 @@ class ComponentSpec:
         return str(getattr(self.component_cls, "__name__", self.component_cls))
 
     def fail(self, kind: type[Exception], problem: str) -> Exception:
-        """Return an error of type ``kind``, with the line and the name of this component."""
+        """Return an error of type ``kind``, whose message has the line and the name of this component."""
         return kind(f"{self.declared_at}: {self.called}: {problem}")
 
     def _checked_par(self, par: Any) -> Any:
@@ -196,7 +196,7 @@ class JavaComponentSpec(ComponentSpec):
 
 
 class ShellComponentSpec(ComponentSpec):
-    """A component that a command runs (A32). Components in Python have such a spec, too, but their command is not used."""
+    """A component that a command runs (A32). Components in Python have such a spec too, but stormspark ignores their command."""
 
     def __init__(
         self,

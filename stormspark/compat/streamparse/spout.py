@@ -25,7 +25,7 @@ class Spout(Component):
     _emit: Callable[..., list[int] | None]
 
     def ack(self, tup_id: Hashable) -> None:
-        """Called when the tuple with this id, and all tuples that came of it, are processed."""
+        """Called when the tuple with this id, and all tuples that are anchored to it, are processed."""
 
     def fail(self, tup_id: Hashable) -> None:
         """Called when the tuple with this id has failed or timed out."""
@@ -42,15 +42,15 @@ class Spout(Component):
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        """Emit a list of values. Returns None, or with ``need_task_ids`` the tasks that it goes to.
+        """Emit a list of values. With ``need_task_ids``, returns the ids of the tasks that the tuple goes to; else None.
 
-        The tuple is tracked if it has an id. Raises TypeError if ``tup`` is not a list or tuple, and
-        `stormspark.errors.EmitError` for a wrong stream or number of values.
+        The tuple is tracked if it has an id. Raises TypeError if ``tup`` is not a list or tuple. Raises
+        `stormspark.errors.EmitError` if the stream or the number of values is wrong.
         """
         return self._emit(tup, tup_id, stream, direct_task, need_task_ids)
 
     def activate(self) -> None:
-        """Called when the topology has become active."""
+        """Called when the topology is activated."""
 
     def deactivate(self) -> None:
         """Called when the topology is deactivated. ``next_tuple`` is not called until the topology is active again."""
@@ -59,13 +59,14 @@ class Spout(Component):
 class ReliableSpout(Spout):
     """A spout that emits failed tuples again, up to ``max_fails`` times each (B18)."""
 
-    #: After this many replays, a tuple that fails again is given up, as if it had been acked.
+    #: How many times a tuple is emitted again. If it then fails once more, it is given up, as if it had been acked.
     max_fails = 3
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.failed_tuples: Counter[Hashable] = Counter()
-        #: The emits that are not acked, by id: values, stream, direct task, and whether task ids were requested.
+        #: The emits that are not acked, by id. Each has the values, the stream, the direct task, and whether task ids were
+        #: requested.
         self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool]] = {}
 
     def ack(self, tup_id: Hashable) -> None:

@@ -1,4 +1,4 @@
-"""A pystorm spout in a task. Its methods replace those of the adapter, so calling it costs no more than calling any spout."""
+"""Runs a pystorm spout in a task. The spout's methods replace the adapter's, so a call costs no more than with other spouts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["SpoutAdapter"]
 
 
 class SpoutAdapter(Adapter[Spout], ApiSpout):
-    """Runs the pystorm spout of a class."""
+    """The adapter that runs a pystorm spout."""
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Make the spout and let it begin."""
+        """Make the spout and initialize it."""
         spout = self.component()
         spout._stormspark = Surroundings(context, collector)
         spout._emit = SpoutPassage(collector).emit
@@ -33,12 +33,12 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
             setattr(self, name, method if spout.exit_on_exception else _guarded(spout, method))
 
     def next_tuple(self) -> None:
-        """Never called: `open` replaces it by the method of the pystorm spout."""
+        """Raise NotImplementedError. This is never called, because `open` replaces it by the pystorm spout's method."""
         raise NotImplementedError
 
 
 def _guarded(spout: Spout, method: Callable[..., None]) -> Callable[..., None]:
-    """The method of a spout that goes on after an exception: exceptions are only reported (C14)."""
+    """Return a function that calls the method and only reports exceptions, so that the spout goes on after them (C14)."""
 
     def guarded(*args: Any) -> None:
         try:

@@ -25,12 +25,12 @@ __all__ = [
     "TicklessBatchingBolt",
 ]
 
-#: The command that Storm runs for a component of streamparse. Here it only appears in specs.
+#: The command that Storm runs for a component of streamparse. stormspark puts it into specs, but never runs it.
 _COMMAND = "streamparse_run"
 
 
 class Component(pystorm_component.Component):
-    """The base class of components. Its class attributes are the defaults of specs (A31)."""
+    """The base class of components. The class attributes are the defaults for the arguments of ``spec`` (A31)."""
 
     #: The names of the default stream's fields, or `Stream` objects.
     outputs: Any = None
@@ -58,7 +58,10 @@ class JavaSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaSpoutSpec:
-        """A spec with the name of a Java class, or a serialized object. It runs if stormspark has a Python class for the name."""
+        """Return a spec for a Java class, given by its name, or for a serialized object.
+
+        stormspark can run the component if it has a Python class for the name.
+        """
         return JavaSpoutSpec(
             cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
         )
@@ -79,7 +82,10 @@ class JavaBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaBoltSpec:
-        """A spec with the name of a Java class, or a serialized object. It runs if stormspark has a Python class for the name."""
+        """Return a spec for a Java class, given by its name, or for a serialized object.
+
+        stormspark can run the component if it has a Python class for the name.
+        """
         return JavaBoltSpec(
             cls,
             name,
@@ -106,7 +112,7 @@ class ShellSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> ShellSpoutSpec:
-        """A spec of a child process. ``script`` has the arguments of ``command``, separated by spaces."""
+        """Return a spec for a child process. ``script`` has the arguments of ``command``, separated by spaces."""
         return ShellSpoutSpec(cls, name, command, script, par=par, config=config, outputs=outputs)
 
 
@@ -124,7 +130,7 @@ class ShellBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> ShellBoltSpec:
-        """A spec of a child process. ``script`` has the arguments of ``command``, separated by spaces."""
+        """Return a spec for a child process. ``script`` has the arguments of ``command``, separated by spaces."""
         return ShellBoltSpec(
             cls, name, command, script, inputs=inputs, par=par, config=config, outputs=outputs
         )
@@ -137,7 +143,7 @@ class Spout(pystorm_spout.Spout, ShellSpout):
     def spec(  # type: ignore[override]
         cls, name: str | None = None, par: Any = None, config: Mapping[str, Any] | None = None
     ) -> ShellSpoutSpec:
-        """A spec of this spout. Missing arguments default to the class attributes (A31)."""
+        """Return a spec of this spout. Missing arguments default to the class attributes (A31)."""
         return ShellSpoutSpec(cls, name, _COMMAND, _script(cls), par=par, config=config, outputs=cls.outputs)
 
 
@@ -156,7 +162,7 @@ class Bolt(pystorm_bolt.Bolt, ShellBolt):
         par: Any = None,
         config: Mapping[str, Any] | None = None,
     ) -> ShellBoltSpec:
-        """A spec of this bolt. Missing arguments default to the class attributes (A31)."""
+        """Return a spec of this bolt. Missing arguments default to the class attributes (A31)."""
         return ShellBoltSpec(
             cls, name, _COMMAND, _script(cls), inputs=inputs, par=par, config=config, outputs=cls.outputs
         )

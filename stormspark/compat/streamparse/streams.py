@@ -20,7 +20,7 @@ class StreamInfo:
 
 
 class Stream:
-    """An output stream, for ``outputs`` (A33).
+    """An output stream. List it in a component's ``outputs`` (A33).
 
     >>> Stream(["word"], name="errors").direct
     False

@@ -1,7 +1,7 @@
 """Makes ``self.logger`` of a component, as the settings ``pystorm.log.*`` say (C19).
 
-Without ``pystorm.log.path``, lines go to the task's own log, like those of any other component. With it, they go only to a file
-in that folder.
+Without ``pystorm.log.path``, lines go to the task's own log, as for any other component. If the setting names a folder, lines go
+only to a file in that folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["LEVELS", "TASK_LEVELS", "task_logger"]
 
-#: ``pystorm.log.level``.
+#: The values of ``pystorm.log.level``.
 LEVELS = {
     "critical": logging.CRITICAL,
     "error": logging.ERROR,
@@ -25,17 +25,17 @@ LEVELS = {
     "debug": logging.DEBUG,
     "trace": logging.DEBUG,
 }
-#: The levels of ``Component.log``. Storm has no level above error, so critical lines are errors.
+#: The levels of ``Component.log``. Storm has no level above error, so ``critical`` means error.
 TASK_LEVELS = {**LEVELS, "critical": logging.ERROR}
 
 _FILE = "pystorm_{topology_name}_{component_name}_{task_id}_{pid}.log"
 _FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
-#: The open log files, by path. So a task that starts again goes on in its file.
+#: The open log files, by path. A task that starts again finds its file here and continues it.
 _files: dict[Path, RotatingFileHandler] = {}
 
 
 def task_logger(conf: Mapping[str, Any], component: str, task: int, log: logging.Logger) -> logging.Logger:
-    """Return the logger of one task, whose own log is ``log``. Every task has its own logger, even if names are the same."""
+    """Return the logger of one task. ``log`` is the task's own log. Two tasks never share a logger, even if names are equal."""
     level = logging.DEBUG if conf.get("topology.debug") else _level(conf)
     logger = logging.Logger(f"pystorm.component.{component}", level)
     logger.parent = log
@@ -76,7 +76,7 @@ def _file(path: Path, conf: Mapping[str, Any]) -> RotatingFileHandler:
 
 
 class _Formatted(logging.Handler):
-    """A handler that passes lines on to the task's log, in the user's format."""
+    """A log handler that writes lines to the task's log, in the user's format."""
 
     def __init__(self, log: logging.Logger) -> None:
         super().__init__()

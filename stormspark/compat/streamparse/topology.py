@@ -17,13 +17,13 @@ __all__ = ["Topology", "TopologyType"]
 
 
 class TopologyType(type):
-    """The metaclass of topologies. It names the specs of a class body, and checks that they fit together."""
+    """The metaclass of topologies. It names the specs in a class body, and checks that they fit together."""
 
     config: dict[str, Any]
     specs: list[ComponentSpec]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> TopologyType:
-        """Make the class. Raises `SpecValueError`, `SpecTypeError` or `SpecKeyError` with the user's line."""
+        """Make the class. For a mistake, raises `SpecValueError`, `SpecTypeError` or `SpecKeyError` with the user's line."""
         where = user_line()
         specs = _named(body, where)
         for spec in specs.values():
@@ -85,7 +85,7 @@ def _check(spec: ComponentSpec) -> None:
 
 
 def _resolved(spec: ComponentSpec, specs: dict[str, ComponentSpec]) -> dict[GlobalStreamId, Any]:
-    """Return the inputs with names instead of specs. Raises for inputs that don't fit."""
+    """Return the inputs with names in place of specs. Raises an error for inputs that don't fit."""
     inputs = {}
     for source, grouping in spec.inputs.items():
         name = (
@@ -131,7 +131,7 @@ class Topology(metaclass=TopologyType):
     ``config`` is the topology's configuration.
     """
 
-    #: The user's line.
+    #: The line of user code that declares the topology.
     declared_at: str
 
     @classmethod
@@ -141,7 +141,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls, stream: Any) -> NoReturn:
-        """Raise NotImplementedError: Thrift is for Storm's Nimbus, and there is none here."""
+        """Raise NotImplementedError. Thrift is the protocol of Storm's Nimbus, and stormspark has no such Nimbus."""
         msg = (
             f"{user_line()}: topologies are not written as Thrift, which is for Storm's Nimbus; run the topology's file by "
             f"`stormspark run`, or write {cls.__name__}.to_flux_dict(name) as YAML"

@@ -22,10 +22,10 @@ _next_id = map(str, count(1)).__next__
 
 
 class Tuple(ApiTuple):
-    """A tuple as pystorm has it: values, and where they came from. ``values`` has the names of the fields (C16).
+    """A tuple in pystorm's form: values, and their source. The values can be accessed by the names of their fields (C16).
 
-    It behaves like pystorm's namedtuple. But it is the engine's own tuple, so that no second object is needed per tuple. It gets
-    its ``id`` when the id is first read.
+    The tuple behaves like pystorm's namedtuple. But it is the engine's own object, so no second object is needed per tuple. Its
+    ``id`` is made when it is first read.
 
     >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))(("dog", 1)))
     >>> tup.values.word, tup.values[1], tup.values
@@ -40,7 +40,7 @@ class Tuple(ApiTuple):
     _fields: ClassVar[tuple[str, ...]] = ("id", "component", "stream", "task", "values")
 
     def __init__(self, id: str, component: str, stream: str, task: int, values: Any) -> None:
-        """Make a tuple that no task received, as users' tests do."""
+        """Make a tuple without a task. Users' tests do this."""
         fields = Fields(*getattr(values, "_fields", ()))
         super().__init__(values, TupleSource(component, task, stream, fields))
         self.state = 1  # it belongs to no tree, and can't be acked
@@ -49,7 +49,7 @@ class Tuple(ApiTuple):
 
     @staticmethod
     def maker(passage: Passage) -> Callable[[tuple[Any, ...], TupleSource, Any], Tuple]:
-        """Return a function that makes the tuples of a task. ``passage`` is notified when the id of one is read."""
+        """Return a function that makes a task's tuples. ``passage`` is notified when the id of a tuple is read."""
 
         def arrived(values: tuple[Any, ...], source: TupleSource, roots: Any) -> Tuple:
             tup = Tuple.__new__(Tuple)
@@ -62,7 +62,7 @@ class Tuple(ApiTuple):
 
     @property
     def id(self) -> str:
-        """The tuple's id, a string that no other tuple of this process has."""
+        """The tuple's id. It is a string that no other tuple of this process has."""
         id = self._id
         if id is None:
             id = self._id = _next_id()
@@ -113,7 +113,7 @@ class Tuple(ApiTuple):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tuple | tuple) and self._as_tuple() == tuple(other)
 
-    # Hashing must not read the id: a bolt that puts tuples into a dict or a set would count as knowing their ids.
+    # Hashing must not read the id. Otherwise a bolt that only puts tuples into a set would count as having read their ids.
     __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,11 +136,12 @@ def _restored(
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
     """Return the type of one stream's values, named after the stream.
 
-    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is like a namedtuple, but it is called
-    with one iterable, as ``tuple`` is. Such a call takes half as long as a namedtuple's, and it happens once per tuple.
+    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is like a namedtuple, but its constructor
+    takes one iterable, as ``tuple(...)`` does. It takes half as long as a namedtuple's, and it is called once per tuple.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
-    # No module has this type by name, so its values are pickled as plain tuples. The receiver names their fields again.
+    # No module has an attribute with this type, so pickle can't name it. So values are pickled as plain tuples, and the receiver
+    # makes the type again.
     named = vars(cast("Any", namedtuple(name, fields, rename=True)))
     members = {member: named[member] for member in named if member != "__new__"}
     members["__reduce__"] = lambda values: (tuple, (tuple(values),))

@@ -1,8 +1,8 @@
-"""Copies values between two components, with the same result as pystorm's JSON, but without JSON.
+"""Copies the values that one component sends to another. The result is the same as with pystorm's JSON, but without JSON.
 
-In pystorm, a component is a process of its own, so the values that it emits are copied. The component may change an emitted list
-afterwards, and the next bolt gets a list even if a Python tuple was emitted. Projects rely on that. So lists, tuples and
-dictionaries are copied here. Strings and numbers, which are immutable, travel as they are. So do values that JSON can't write.
+In pystorm, each component is a process, so the values that it emits are copied. The component may change an emitted list
+afterwards. The next bolt gets a list even if a Python tuple was emitted. Projects rely on both. So this module copies lists,
+tuples and dictionaries. Strings and numbers are immutable, so they are sent without a copy. So are values that JSON can't write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _copy(value: Any) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """Return a key as JSON has it, which is a string."""
+    """Return a dictionary's key as JSON would write it, which is a string."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):

@@ -1,4 +1,4 @@
-"""Java's literals and operators, for values that are known."""
+"""Evaluates Java's literals and operators, as far as the values are known."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stormspark.porting.java.values import Const, Function, Instance, Items, Pai
 __all__ = ["Char", "are_same", "calculated", "text_of_block", "unescaped"]
 
 
-#: Java's escapes: Unicode, octal, the end of a line in a text block, and single letters.
+#: Java's escape sequences: a Unicode number, an octal number, the end of a line in a text block, or a single letter.
 _ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(\n)|(.))", re.DOTALL)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
 
 
 class Char(str):
-    """A char of Java, which is a number in arithmetic.
+    """A char of Java. In arithmetic it counts as a number.
 
     >>> calculated("+", Char("a"), 1), calculated("+", Char("a"), "b"), calculated("-", Char("c"), Char("a"))
     (98, 'ab', 2)
@@ -26,7 +26,7 @@ class Char(str):
 
 
 def unescaped(literal: str) -> str:
-    r"""The text of a literal, with its escapes resolved.
+    r"""Return the text of a literal, with its escapes resolved.
 
     >>> unescaped(r"a\tb\u0041\101\0")
     'a\tbAA\x00'
@@ -42,19 +42,19 @@ def unescaped(literal: str) -> str:
 
 
 def text_of_block(literal: str) -> str:
-    r"""The text of a text block without its quotes: without the indentation that all its lines share.
+    r"""Return the text of a text block without its quotes. The indentation that all its lines share is removed.
 
     >>> text_of_block("\n    a\n      b \n    ")
     'a\n  b\n'
     """
     lines = literal.replace("\r\n", "\n").partition("\n")[2].split("\n")
-    # The last line counts even if it is blank: the position of the closing quotes decides, too.
+    # The last line counts even if it is blank, because its closing quotes also limit the indentation that is removed.
     indents = [len(line) - len(line.lstrip()) for line in [*filter(str.strip, lines[:-1]), lines[-1]]]
     return unescaped("\n".join(line[min(indents) :].rstrip() for line in lines))
 
 
 def calculated(operator: str, a: Any, b: Any) -> Any:
-    """The result of Java's operator; None if it is not known."""
+    """Return the result of a Java operator for two values; None if the result is not known."""
     if operator == "+" and (_is_string(a) or _is_string(b)):
         return _shown(a) + _shown(b)
     a, b = (ord(one) if isinstance(one, Char) else one for one in (a, b))
@@ -81,7 +81,7 @@ def calculated(operator: str, a: Any, b: Any) -> Any:
 
 
 def are_same(a: Value, b: Value) -> bool | None:
-    """The result of Java's ``==`` for plain values, and for an object and null; None if it is not certain."""
+    """Return the result of Java's ``==`` for two plain values, or for an object and null. Returns None if it is not certain."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Const) and one.value is None and not one.unless:
             if isinstance(other, Const):
@@ -99,7 +99,7 @@ def are_same(a: Value, b: Value) -> bool | None:
 
 
 def _is_given(value: Value) -> bool:
-    """Whether a library's static method returned the value. Such a value may be null."""
+    """Return whether a static method of a library has returned the value. Such a value may be null."""
     return isinstance(value, Instance) and value.simple_type[:1].islower()
 
 

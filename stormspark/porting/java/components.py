@@ -1,4 +1,4 @@
-"""Reads the class of a spout or bolt: its methods, emits, acks, fails, ticks, threads, and whatever else matters for a port."""
+"""Reads the class of a spout or bolt: its methods, emits, acks, fails, ticks, threads, and other facts that matter for a port."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class EmitFound:
     place: Place
     stream: str
     direct: bool
-    #: In a bolt: whether the emit is anchored. Emits of basic, batch and windowed bolts always are.
+    #: In a bolt, whether the emit is anchored. In basic, batch and windowed bolts, all emits are anchored.
     anchored: bool
-    #: In a spout: whether the emit has a message id.
+    #: In a spout, whether the emit has a message id.
     with_id: bool
 
     def described(self, style: str) -> str:
-        """The emit in words, for a class of this style.
+        """Describe the emit in words, for a class of this style.
 
         >>> EmitFound(Place("A.java", 1), "errors", False, False, False).described("bolt")
         'emits on errors without an anchor'
@@ -77,7 +77,7 @@ class EmitFound:
 
 @dataclass
 class ClassFacts:
-    """What is known of a component's class, from its source and from the project's classes that it extends."""
+    """The facts about a component's class, from its source and from the source of the project's classes that it extends."""
 
     java_class: JavaClass
     base: Base | None
@@ -89,12 +89,12 @@ class ClassFacts:
     ticks: list[Place] = field(default_factory=list)
     threads: list[Place] = field(default_factory=list)
     metrics: list[Place] = field(default_factory=list)
-    #: Calls of methods of the context that are missing here, or differ here.
+    #: Calls of the context's methods that stormspark lacks, or that behave differently in stormspark.
     context_calls: list[tuple[str, Place]] = field(default_factory=list)
 
     @property
     def committer(self) -> bool:
-        """Whether it is a committer (G6)."""
+        """Whether the component is a committer (G6)."""
         return "ICommitter" in self.library_types
 
 
@@ -150,7 +150,7 @@ def _read_method(facts: ClassFacts, method: JavaMethod, fields: dict[str, str]) 
 
 
 def _is_part(node: Node) -> bool:
-    """Whether an identifier is part of a field access. The field access is counted by itself."""
+    """Return whether an identifier is part of a field access. Such identifiers are skipped: the field access counts."""
     return node.type == "identifier" and node.parent is not None and node.parent.type == "field_access"
 
 
@@ -171,7 +171,7 @@ def _is_collector(on: Node | None, typed: dict[str, str]) -> bool:
 
 
 def _type_of(node: Node | None, typed: dict[str, str]) -> str:
-    """The type of a simple expression, without its package; empty if it is not known."""
+    """Return the type of a simple expression, without its package; empty if the type is not known."""
     if node is None:
         return ""
     if node.type == "parenthesized_expression":
@@ -204,7 +204,7 @@ def _emit(
     direct = name == "emitDirect"
     rest = arguments[1:] if direct else arguments
     stream = "default"
-    # If the first of several arguments is a string, it is the id of a stream. Anchors and values are no strings.
+    # If the first of several arguments is a string, it must be the id of a stream, because anchors and values are no strings.
     if len(rest) >= 2 and _is_string(rest[0], typed):
         stream, rest = _stream_text(rest[0]), rest[1:]
     style = facts.base.style if facts.base else ""
@@ -222,7 +222,7 @@ def _is_string(node: Node, typed: dict[str, str]) -> bool:
     kind = _type_of(node, typed)
     if kind:
         return kind == "String"
-    # Constants and variables for ids of streams have such names.
+    # The type is not known, so the name decides. Constants and variables for ids of streams usually have such names.
     name = text_of(node).rpartition(".")[2]
     return name.isupper() or "stream" in name.lower()
 

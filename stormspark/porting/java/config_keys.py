@@ -1,4 +1,4 @@
-"""The configuration keys behind the constants and the setters of Java's ``Config`` (A23, A45)."""
+"""Finds the configuration keys that the constants and the setters of Java's ``Config`` stand for (A23, A45)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stormspark.porting.java.values import Const, Items, Name, Pair, Unknown, Va
 
 __all__ = ["by_setter", "storm_key"]
 
-#: Constants of Config whose key is not simply their name in lower case with dots.
+#: The keys of those constants of Config whose key is not just the constant's name in lower case with dots.
 _ODD_KEYS: Final = {
     "TOPOLOGY_STATE_CHECKPOINT_INTERVAL": "topology.state.checkpoint.interval.ms",
     "TOPOLOGY_BOLTS_SLIDING_INTERVAL_COUNT": "topology.bolts.window.sliding.interval.count",
@@ -21,7 +21,7 @@ _ODD_KEYS: Final = {
     "TOPOLOGY_AUTO_CREDENTIALS": "topology.auto-credentials",
     "TOPOLOGY_LOGGING_CONFIG_FILE": "topology.logging.config",
     "TOPOLOGY_ISOLATED_MACHINES": "topology.isolate.machines",
-    # Heron's
+    # Constants of Heron's Config:
     "TOPOLOGY_ENABLE_ACKING": "topology.acking",
     "TOPOLOGY_CONTAINER_CPU_REQUESTED": "topology.container.cpu",
     "TOPOLOGY_CONTAINER_RAM_REQUESTED": "topology.container.ram",
@@ -59,7 +59,7 @@ _SETTERS: Final = {
 
 
 def storm_key(constant: str) -> str:
-    """The key that a constant of Storm's ``Config`` stands for.
+    """Return the key that a constant of Storm's ``Config`` stands for.
 
     >>> storm_key("TOPOLOGY_MESSAGE_TIMEOUT_SECS"), storm_key("TOPOLOGY_AUTO_CREDENTIALS")
     ('topology.message.timeout.secs', 'topology.auto-credentials')
@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """The keys and values that a setter of Java's Config sets. Most are found with the same setter of `stormspark.Config`."""
+    """Yield the keys and values that a setter of Java's Config sets. `stormspark.Config` has most of these setters."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return
@@ -78,7 +78,7 @@ def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]
         yield Pair(Unknown(name), Unknown(""), place)
         return
     first = arguments[0] if arguments else Unknown("")
-    # If the value is not known, or the setter rejects it, an example of the right type still shows the key.
+    # If the value is not known, or the setter rejects it, call the setter with examples. One of the right type shows the key.
     examples: list[Any] = [plain(first), 1, True, "x", {}]
     for example in examples:
         conf = Config()

@@ -1,4 +1,4 @@
-"""What Java code has added to a topology by calls on builders and declarers. Values may be unknown."""
+"""Drafts record what Java code adds to a topology when it calls builders and declarers. Values in a draft may be unknown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InputDraft:
 
 @dataclass(eq=False)
 class ComponentDraft:
-    """A component that was added to a builder."""
+    """A component that the code has added to a builder."""
 
     id: Value
     kind: Literal["spout", "bolt"]
@@ -50,10 +50,10 @@ class ComponentDraft:
     inputs: list[InputDraft] = field(default_factory=list)
     settings: list[Pair] = field(default_factory=list)
     tasks: Value | None = None
-    #: The fields that a lambda emits.
+    #: If the component is a lambda, the fields that it emits.
     fields: tuple[Value, ...] = ()
     committer: bool = False
-    #: Methods that received its declarer and could not be followed.
+    #: Methods that could not be followed, although they received the component's declarer and may have called it.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
     shared_memory: bool = False
 
@@ -69,22 +69,22 @@ class Submission:
 
 @dataclass(eq=False)
 class Builder(Value):
-    """A builder, and everything that was added to it."""
+    """A builder, with everything that the code has added to it."""
 
     kind: str
-    #: Where it is made. Builders that are made at one place are one topology.
+    #: The place that makes the builder. All builders that one place makes count as one topology.
     place: Place
-    #: The arguments of its constructor.
+    #: The arguments of the builder's constructor.
     arguments: tuple[Value, ...] = ()
-    #: The branches and loops around its creation.
+    #: The branches and loops around the place.
     conditions: tuple[Condition, ...] = ()
     components: list[ComponentDraft] = field(default_factory=list)
     submissions: list[Submission] = field(default_factory=list)
-    #: Whether the walk that made it reached the end of the code.
+    #: Whether the walk that made the builder has reached the end of the code; see `evaluation`.
     followed: bool = True
-    #: Methods that received it and could not be followed.
+    #: Methods that could not be followed, although they received the builder and may have called it.
     escapes: list[tuple[str, Place]] = field(default_factory=list)
-    #: Other methods that were called on it, such as those that add worker hooks and state spouts.
+    #: Other methods of the builder that were called, such as those that add worker hooks and state spouts.
     others: list[tuple[str, Place]] = field(default_factory=list)
 
 
@@ -98,7 +98,7 @@ class Declarer(Value):
 
 @dataclass(eq=False)
 class Streams(Value):
-    """A builder of Trident, of Storm's Streams API or of Heron's streamlets, with the operations on its streams."""
+    """A builder of Trident, of Storm's Streams API or of Heron's streamlets. It has the operations on its streams."""
 
     kind: str
     place: Place
@@ -133,8 +133,8 @@ class StreamDraft:
 
 @dataclass(eq=False)
 class DeclaredStreams(Value):
-    """The argument of ``declareOutputFields``. It records the streams that are declared with it."""
+    """The argument of ``declareOutputFields``. It records the streams that the method declares."""
 
     streams: list[StreamDraft] = field(default_factory=list)
-    #: Methods that received it and could not be followed.
+    #: Methods that could not be followed, although they received this object and may have declared streams.
     escapes: list[tuple[str, Place]] = field(default_factory=list)

@@ -1,11 +1,12 @@
 """Follows Java code to find what it builds, without running it.
 
-The walk takes statements in their order. It follows both branches of an ``if``, unless the condition is known. It follows the
-body of a loop once, and it enters a method of the project with the arguments of the call.
+A *walk* follows the code from one method on. It takes statements in their order. It follows both branches of an ``if``, unless
+the condition is known. It follows the body of a loop once. If the code calls a method of the project, the walk enters the method
+with the arguments of the call.
 
-So a value is a constant, an object with its known parts, or unknown. A constant that a branch may change keeps its first value,
-and its attribute ``unless`` has the condition. The walk guesses nothing: the reader of a value decides what to do if it is
-unknown.
+In a walk, a value is a constant, an object with its known parts, or unknown. If a branch may change a constant, the constant
+keeps its first value, and its attribute ``unless`` has the condition. The walk guesses nothing. Code that uses a value decides
+what to do if the value is unknown.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "Evaluation", "Library"]
 
-#: The limits of a walk: nested methods, and statements in total. Without them, recursive or very large code would not end.
+#: The limits of a walk: how many methods may be nested, and how many statements it takes. Without these limits, a walk through
+#: recursive code would not end.
 _DEEPEST: Final = 16
 _MOST_STATEMENTS: Final = 50_000
 
@@ -60,29 +62,29 @@ class Condition(NamedTuple):
 
 
 class Library(Protocol):
-    """The behaviour of library classes. Each method returns None if it does not know the class or the method."""
+    """The behaviour of library classes. Each method returns None if it does not know the Java class or the Java method."""
 
     def create(self, evaluation: Evaluation, made: Instance) -> Value | None:
-        """The value of ``new X(...)``, for a class that is not in the project."""
+        """Return the value of ``new X(...)``, for a class that is not in the project."""
 
     def call(
         self, evaluation: Evaluation, on: Value, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """The value of a method's call on an object."""
+        """Return the value of a method call on the object ``on``."""
 
     def call_static(
         self, evaluation: Evaluation, owner: str, name: str, arguments: list[Value], place: Place
     ) -> Value | None:
-        """The value of a static method's call. ``owner`` is a class or ``super``, or empty if the code names none."""
+        """Return the value of a call of a static method. ``owner`` is a class or ``super``; empty if the code names neither."""
 
     def constant(self, owner: str, name: str) -> Value | None:
-        """The value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
+        """Return the value of a constant such as ``Config.TOPOLOGY_WORKERS``."""
 
     def inherited_field(self, evaluation: Evaluation, this: Instance, name: str) -> Value | None:
-        """The value of a field that a class of the project inherits from a library."""
+        """Return the value of a field that a class of the project inherits from a library."""
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
-        """Record that a method received ``value`` and can't be followed."""
+        """Record that the method ``name`` received ``value``, and that the method can't be followed."""
 
 
 @dataclass
@@ -90,7 +92,7 @@ class _Scope:
     owner: JavaClass
     this: Instance | None
     variables: dict[str, Value] = field(default_factory=dict)
-    #: The branches and loops around the method's call.
+    #: The branches and loops around the call of the method.
     conditions: tuple[Condition, ...] = ()
     #: For each variable, the branches and loops around its declaration.
     declared: dict[str, tuple[Condition, ...]] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class _Scope:
 
 
 class Evaluation:
-    """Walks through the code. ``conditions`` are the branches and loops around the current statement."""
+    """Walks through Java code. ``conditions`` are the branches and loops around the current statement."""
 
     def __init__(self, sources: JavaSources, library: Library) -> None:
         self.sources = sources
@@ -108,23 +110,23 @@ class Evaluation:
         self._statements = 0
         self._constants: dict[tuple[JavaClass, str], Value] = {}
         self.entered: set[JavaMethod] = set()
-        #: Whether the current walk ended early, because the code is too long or nested too deeply.
+        #: Whether the current walk has ended early, because the code is too long or nested too deeply.
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """The current branches and loops that are inside the given ones; all of them if the walk has left the given ones."""
+        """Return the current branches and loops inside of ``conditions``. If the walk has left these, return all current ones."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
     # -- methods and objects ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin another walk, with a full budget of statements."""
+        """Begin a new walk, and count its statements from 0."""
         self._statements = 0
         self.gave_up = False
 
     def call(self, method: JavaMethod, this: Instance | None, arguments: list[Value] | None = None) -> Value:
-        """Enter a method of the project, and return its value. Without ``arguments``, its parameters are unknown."""
+        """Enter a method of the project, and return the method's value. If ``arguments`` is None, its parameters are unknown."""
         if method.body is None:
             return Unknown(method.name)
         if method in self._stack or len(self._stack) >= _DEEPEST or self._statements > _MOST_STATEMENTS:
@@ -159,7 +161,7 @@ class Evaluation:
     def method_of(
         self, java_class: JavaClass, name: str, arguments: list[Value] | int | None
     ) -> JavaMethod | None:
-        """The method of this name that fits the arguments, in the class or in a class of the project that it extends."""
+        """Return the method called ``name`` that fits the arguments. It may be inherited from another class of the project."""
         for one in self.sources.ancestors(java_class):
             if found := fitting(one.methods.get(name, []), arguments):
                 return found
@@ -204,7 +206,7 @@ class Evaluation:
             self._stack.pop()
 
     def _construct_by_any(self, made: Instance, java_class: JavaClass) -> None:
-        """Make an object with an unknown constructor: fields that any constructor assigns are unknown."""
+        """Make an object although the constructor is not known. A field is unknown if any constructor assigns it."""
         self._initial_values(made, java_class)
         made.base_arguments = (Unknown("..."),)
         for constructor in java_class.constructors:
@@ -336,7 +338,7 @@ class Evaluation:
 
     @contextmanager
     def _under(self, loop: bool, text: str, node: Node, scope: _Scope) -> Iterator[None]:
-        """Add a branch or a loop to the conditions of the statements inside."""
+        """Add a branch or a loop to `conditions` while the statements inside of it are evaluated."""
         self.conditions.append(Condition(loop, text, scope.owner.file.place(node)))
         try:
             yield
@@ -346,7 +348,7 @@ class Evaluation:
     # -- expressions -----------------------------------------------------------------------------------------
 
     def _value(self, node: Node, scope: _Scope, wanted: str = "") -> Value:
-        """The value of an expression. ``wanted`` is the declared type of the variable or field that receives it."""
+        """Return the value of an expression. ``wanted`` is the declared type of the variable or field that receives it."""
         if handler := _EXPRESSIONS.get(node.type):
             return handler(self, node, scope)
         if node.type == "array_initializer":
@@ -364,7 +366,7 @@ class Evaluation:
         return self._field(name, scope) or _unknown(node)
 
     def _field(self, name: str, scope: _Scope) -> Value | None:
-        """The value of a field by its simple name: one of this object, of an enclosing class, an inherited or an imported one."""
+        """Return the value of a field by its simple name. It may be this object's own, an enclosing class's, or imported."""
         if scope.this is not None and name in scope.this.fields:
             return scope.this.fields[name]
         around: JavaClass | None = scope.owner
@@ -391,7 +393,7 @@ class Evaluation:
         return None
 
     def constant_of(self, java_class: JavaClass, name: str) -> Value | None:
-        """The value of a static field, in the class or in a class or interface above it."""
+        """Return the value of a static field of the class, or of a class or interface that it extends or implements."""
         seen: set[JavaClass] = set()
         waiting = [java_class]
         while waiting:
@@ -404,7 +406,7 @@ class Evaluation:
             declared = one.fields.get(name)
             if declared is not None and declared.static:
                 if (one, name) not in self._constants:
-                    self._constants[one, name] = Unknown(name)  # for an initial value that refers to itself
+                    self._constants[one, name] = Unknown(name)  # in case its value refers to itself
                     if declared.value is not None:
                         held, self.conditions = self.conditions, []
                         try:
@@ -494,7 +496,7 @@ class Evaluation:
         return self._field(text_of(on), scope) if on.type == "identifier" else None
 
     def _call_own(self, name: str, arguments: list[Value], place: Place, scope: _Scope) -> Value | None:
-        """Call a method by its simple name: one of this class, of a base class, of an enclosing class, or an imported one."""
+        """Call a method by its simple name. It may be in this class, a base class or an enclosing class, or be imported."""
         around: JavaClass | None = scope.owner
         start = scope.this.java_class if scope.this is not None and scope.this.java_class else scope.owner
         while around is not None:
@@ -525,7 +527,7 @@ class Evaluation:
         if isinstance(value, Instance):
             value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
             self._report_escaped(name, arguments, place)
-            return value  # methods of builders return their object, so suppose that this one does
+            return value  # methods of builders return the builder, so suppose that this method returns its object
         return self._not_followed(node, name, arguments, place)
 
     def _not_followed(self, node: Node, name: str, arguments: list[Value], place: Place) -> Value:
@@ -616,12 +618,12 @@ class Evaluation:
         elif scope.this is not None:
             held, since = scope.this.fields, scope.this.conditions
         else:
-            # An unknown field, in a static method: the change counts in this method alone.
+            # A static method assigns to an unknown field. The new value counts only inside of this method.
             held = scope.variables
         held[name] = self._either(held.get(name), value, since)
 
     def _static_owner(self, on: Node | None, name: str, scope: _Scope) -> JavaClass | None:
-        """The class of the static field ``name``; None if ``name`` is no static field."""
+        """Return the class of the static field ``name``; None if ``name`` is no static field."""
         if on is not None and on.type != "this":
             around = None if self._is_variable(on, scope) else self.sources.find(text_of(on), scope.owner)
         else:
@@ -634,7 +636,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """A variable's value after an assignment. An assignment in a branch or loop inside ``since`` may not happen."""
+        """Return a variable's value after an assignment, which may not happen if it is in a branch or loop inside ``since``."""
         conditions = self.since(since)
         if not conditions:
             return new
@@ -713,7 +715,7 @@ class Evaluation:
     def _on_function(self, node: Node, scope: _Scope) -> Value:
         parameters = node.child_by_field_name("parameters")
         if parameters is None:
-            count = -1  # a reference to a method fits any number of parameters
+            count = -1  # a method reference fits any number of parameters
         elif parameters.type == "identifier":
             count = 1
         else:
@@ -749,7 +751,7 @@ def _unknown(node: Node) -> Unknown:
 
 
 def _one_of(returned: list[Value], name: str) -> Value:
-    """The value of a method with several returns: the first one that is known, but null only if there is no other."""
+    """Return the value of a method that may return several values: the first known value, preferably not null."""
     known = [one for one in returned if not isinstance(one, Unknown)]
     objects = [one for one in known if not (isinstance(one, Const) and one.value is None)]
     if not known:
@@ -761,7 +763,7 @@ def _one_of(returned: list[Value], name: str) -> Value:
 
 
 def _explicit_call(constructor: JavaMethod | None) -> Node | None:
-    """The call of ``this(...)`` or ``super(...)`` at the beginning of a constructor."""
+    """Return the call of ``this(...)`` or ``super(...)`` at the beginning of a constructor."""
     if constructor is None or constructor.body is None:
         return None
     return next(
@@ -777,7 +779,7 @@ def _is_fluent(value: Instance, method: JavaMethod) -> bool:
 
 
 def _assigned_in(node: Node | None) -> set[str]:
-    """The variables and fields that the code assigns to."""
+    """Return the names of the variables and fields that the code assigns to."""
     if node is None:
         return set()
     found = set()
@@ -805,7 +807,7 @@ _STATEMENTS: Final[dict[str, Callable[[Evaluation, Node, _Scope], None]]] = {
     "labeled_statement": Evaluation._on_inner_block,
     "explicit_constructor_invocation": Evaluation._on_constructor_call,
     "throw_statement": lambda self, node, scope: None,
-    # The parser has these nodes in a switch with arrows, and in code with syntax errors.
+    # The parser makes the following nodes for a switch with arrows, and for code with syntax errors.
     "ERROR": Evaluation._on_inner_block,
 }
 

@@ -1,4 +1,4 @@
-"""Walks through a project's code: begins at every ``main``, then at other code that makes a builder or adds components."""
+"""Walks through a project's code. Walks begin at every ``main``, then at other code that makes a builder or adds components."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MADE: Final = {
 
 
 def follow(sources: JavaSources, evaluation: Evaluation, drafts: Drafts) -> None:
-    """Walk through all code that may build a topology: through each ``main``, then through code that no walk has reached."""
+    """Walk through all code that may build a topology: first each ``main``, then code that no walk has reached so far."""
     walk = _Walk(evaluation, drafts)
     classes = list(sources.classes())
     for java_class in classes:
@@ -55,7 +55,7 @@ class _Walk:
         self._mark(before)
 
     def through_object(self, java_class: JavaClass, methods: list[JavaMethod]) -> None:
-        """Make an object, and call its methods that add components and that no walk has reached."""
+        """Make an object. Call its methods that add components, unless a walk has reached them already."""
         before = len(self._drafts.builders)
         self._evaluation.begin()
         made = _made(self._evaluation, java_class)
@@ -81,7 +81,7 @@ class _Walk:
 
 
 def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
-    """An object of the class, made with unknown arguments."""
+    """Return an object of the class, made with unknown arguments."""
     parameters = java_class.constructors[0].parameters if java_class.constructors else ()
     return evaluation.create(
         java_class, [Unknown(one.name, one.type) for one in parameters], java_class.place
@@ -89,7 +89,7 @@ def _made(evaluation: Evaluation, java_class: JavaClass) -> Instance:
 
 
 def _some(evaluation: Evaluation, method: JavaMethod) -> Instance | None:
-    """An object to call the method on; None for a static method."""
+    """Return an object on which the method can be called; None for a static method."""
     return None if method.static else _made(evaluation, method.owner)
 
 

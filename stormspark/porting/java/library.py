@@ -1,7 +1,7 @@
 """The behaviour of Storm's and Heron's builders, declarers and configurations.
 
-This is the `Library` of an evaluation. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and other
-calls. It records the arguments of these calls in drafts, unknown arguments too.
+`Drafts` is the `Library` that an evaluation uses. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and
+other calls. It records the arguments of these calls, even unknown arguments.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from stormspark.porting.java.values import (
 
 __all__ = ["GROUPINGS", "Drafts"]
 
-#: From a declarer's method to the name of the grouping here.
+#: For each method of a declarer, stormspark's name of the grouping.
 GROUPINGS: Final = {
     "shuffleGrouping": "shuffle",
     "fieldsGrouping": "fields",
@@ -61,7 +61,7 @@ _BUILDERS: Final = {
     "TransactionalTopologyBuilder": "java-transactional",
     "LinearDRPCTopologyBuilder": "java-drpc",
 }
-#: Builders of streams, which make topologies by their own rules. The report only lists the calls on them.
+#: Builders that make topologies from operations on streams. The report only lists the calls of their methods.
 _STREAM_BUILDERS: Final = {
     "TridentTopology": "java-trident",
     "StreamBuilder": "java-streams",
@@ -85,7 +85,7 @@ _LIST_FACTORIES: Final = {
     "Lists.newArrayList",
     "Collections.singletonList",
 }
-#: Methods of Storm that only read the list which they receive, so that its items stay known.
+#: Storm's methods that receive a list, and do not change it. So the items of the list stay known.
 _ONLY_READ: Final = {"setDefaultStream", "setNamedStream"}
 _CREATE: Final = {"createTopology", "buildTopology", "createRemoteTopology", "createLocalTopology", "build"}
 
@@ -103,7 +103,7 @@ class Drafts:
         self.builders: list[Builder] = []
         self.streams: list[Streams] = []
 
-    # -- the library -----------------------------------------------------------------------------------------
+    # -- methods of Library ----------------------------------------------------------------------------------
 
     def create(self, evaluation: Evaluation, made: Instance) -> Value | None:
         """See `Library`."""
@@ -211,7 +211,7 @@ class Drafts:
         return self._submitted(name, arguments, place)
 
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
-        """The value of a key in a map, or else the default. ``arguments`` are the key and the default."""
+        """Return a key's value in a map, or the default if the map lacks the key. ``arguments`` are the key and the default."""
         key, otherwise = arguments
         known = text(key)
         for pair in reversed(pairs.pairs if isinstance(pairs, Pairs) else []):
@@ -423,7 +423,7 @@ class Drafts:
             return None
         found = target.builder if isinstance(target, Built) else target
         given = next((one for one in arguments if isinstance(one, Pairs)), None)
-        # A copy: later changes of the configuration are not part of the topology.
+        # Copy the configuration, because the code may change it after the submission.
         conf = None if given is None else replace(given, pairs=list(given.pairs), unknown=list(given.unknown))
         names = [one for one in arguments if isinstance(one, Const | Unknown)]
         found.submissions.append(Submission(names[0] if names else Unknown(""), conf, place))
@@ -436,7 +436,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
     stream: Value = Const("default")
     fields_: Value | None = None
     custom: Value | None = None
-    if name == "grouping":  # the arguments are a GlobalStreamId and a Grouping of Thrift
+    if name == "grouping":  # its two arguments are Thrift's classes GlobalStreamId and Grouping
         if (
             isinstance(source, Instance)
             and source.simple_type == "GlobalStreamId"
@@ -465,7 +465,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
 
 
 def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
-    """The name and the fields of the grouping that an expression makes: ``Grouping.shuffle(new NullStruct())``."""
+    """Return the grouping's name and fields, given an expression such as ``Grouping.shuffle(new NullStruct())``."""
     kind = made.simple_type if isinstance(made, Instance) else ""
     known = {"shuffle", "all", "none", "direct", "fields"}
     if kind in known and isinstance(made, Instance):
@@ -520,7 +520,7 @@ def _converted(name: str, arguments: list[Value]) -> Value:
 
 
 def _described(value: Value | None) -> str:
-    """The value as a statement of the report shows it, close to its source text."""
+    """Return the value in the form for the report, which is close to its source text."""
     match value:
         case Unknown() | Name():
             return value.text

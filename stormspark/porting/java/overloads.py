@@ -1,4 +1,4 @@
-"""Chooses among the methods of one name by the arguments of a call."""
+"""Chooses one of several methods with the same name, by the arguments of a call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from stormspark.porting.java.values import Const, Function, Instance, Items, Pai
 
 __all__ = ["fitting"]
 
-#: How well a value fits a parameter: it has the type; Java converts it; it is not known; it never fits.
+#: Scores for how well a value fits a parameter: it has the parameter's type; Java converts it; its type is unknown; it never
+#: fits.
 _EXACT, _WIDER, _MAYBE, _NEVER = 3, 1, 0, -100
 
 _ANY: Final = {"Object", "T", "V", "E", "Serializable"}
-#: For each Python type of a constant: the same types in Java, and the types that Java converts the constant to.
+#: For each Python type of a constant: the equivalent types in Java, and the types to which Java converts the constant.
 _OF_CONSTANTS: Final[dict[type, tuple[set[str], set[str]]]] = {
     str: ({"String"}, {"CharSequence", "char"}),
     bool: ({"boolean", "Boolean"}, set()),
@@ -26,11 +27,12 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 
 
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
-    """The method that takes these arguments.
+    """Return the method that takes these arguments.
 
-    If ``arguments`` is only their number, return the first method that takes that many. If it is None, return the first method.
+    If ``arguments`` is only the number of the arguments, return the first method that takes so many. If ``arguments`` is None,
+    return the first method.
 
-    None if no method fits, or if several fit the arguments equally well: a guess could be wrong.
+    Return None if no method fits. Also return None if several methods fit equally well, because a guess could be wrong.
     """
     if arguments is None:
         return methods[0] if methods else None
@@ -51,7 +53,7 @@ def _takes(method: JavaMethod, count: int) -> bool:
 
 
 def _score(method: JavaMethod, arguments: list[Value]) -> float:
-    # Java prefers a method without a rest parameter.
+    # Java prefers methods that have no parameter for all further arguments (such as ``int... n``).
     score = -0.5 if method.parameters and method.parameters[-1].rest else 0.0
     for position, value in enumerate(arguments):
         parameter = method.parameters[min(position, len(method.parameters) - 1)]

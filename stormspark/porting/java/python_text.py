@@ -1,4 +1,4 @@
-"""Writes names and values as Python source."""
+"""Writes names and values as Python source code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["class_name", "in_docstring", "one_line", "python_name", "quoted", "s
 
 
 def python_name(name: str) -> str:
-    """A name of Java's as the name of a Python variable or module.
+    """Convert a Java name to the name of a Python variable or module.
 
     >>> python_name("windowLengthInSeconds"), python_name("RollingTopWords"), python_name("from"), python_name("a-b")
     ('window_length_in_seconds', 'rolling_top_words', 'from_', 'a_b')
@@ -25,18 +25,18 @@ def python_name(name: str) -> str:
 
 
 def short(place: Place) -> str:
-    """The place with the file's name, but without its folders. The docstring of the skeleton's class has the whole path."""
+    """Return the place without the folders of its file. The whole path is in the docstring of the skeleton's class."""
     return f"{place.file.rpartition('/')[2]}:{place.line}"
 
 
 def quoted(value: str) -> str:
-    """The string as a Python literal, in the quotes that a formatter chooses."""
+    """Return the string as a Python literal. It has the quotes that a formatter would choose."""
     shown = repr(value)
     return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in value else shown
 
 
 def shown(value: Any) -> str:
-    """A plain value as a Python literal."""
+    """Return a plain value as a Python literal."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, list):
@@ -47,17 +47,17 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks."""
+    """Return the text without line breaks."""
     return " ".join(text.split())
 
 
 def in_docstring(text: str) -> str:
-    """The text in one line, without characters that could end a docstring."""
+    """Return the text in one line, without characters that could end a docstring."""
     return one_line(text).replace("\\", "/").replace('"', "'")
 
 
 def class_name(name: str, otherwise: str) -> str:
-    """A valid name for a Python class. ``otherwise`` is used where ``name`` alone is not valid.
+    """Return a valid name for a Python class. If ``name`` alone is not valid, ``otherwise`` comes before it or replaces it.
 
     >>> class_name("my-bolt", "Component"), class_name("3rd", "Component")
     ('MyBolt', 'Component3rd')

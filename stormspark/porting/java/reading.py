@@ -1,4 +1,4 @@
-"""Makes topologies of Java sources: walks through the code, and reads the drafts that the walks leave."""
+"""Reads the topologies in Java sources. It walks through the code, and makes topologies from the drafts that the walks record."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _NOT_THERE: Final = {
 
 @dataclass(eq=False)
 class ReadComponent:
-    """A component, with everything that is needed to write it in Python."""
+    """A component, with all facts that are needed to write it in Python."""
 
     draft: ComponentDraft
     found: ComponentFound
@@ -82,18 +82,18 @@ class ReadComponent:
 
     @property
     def instance(self) -> Instance | None:
-        """The component's object, if it is known."""
+        """The component's object; None if it is not known."""
         return self.draft.component if isinstance(self.draft.component, Instance) else None
 
     @property
     def base(self) -> Base | None:
-        """The base class here, if the component's class is in the project and extends a known class."""
+        """The base class in stormspark. It is known if the component's class is in the project and extends a known class."""
         return self.facts.base if self.facts else None
 
 
 @dataclass(eq=False)
 class ReadTopology:
-    """A topology, with everything that the report and the skeleton need."""
+    """A topology, with all facts that the report and the skeleton need."""
 
     found: TopologyFound
     builder: Builder | Streams
@@ -102,7 +102,7 @@ class ReadTopology:
 
 
 def read_topologies(sources: JavaSources) -> list[ReadTopology]:
-    """All topologies that the sources build, sorted by their places."""
+    """Return all topologies that the sources build, sorted by their places."""
     drafts = Drafts()
     evaluation = Evaluation(sources, drafts)
     follow(sources, evaluation, drafts)
@@ -115,7 +115,7 @@ def read_topologies(sources: JavaSources) -> list[ReadTopology]:
 
 
 def _by_place(found: list[_B]) -> Iterator[list[_B]]:
-    """Group the builders by the place that makes them. Walks may pass a place several times, but it stands for one topology."""
+    """Group the builders by the place that makes them. Several walks may pass a place, but each place stands for one topology."""
     places: dict[Place, list[_B]] = {}
     for one in found:
         places.setdefault(one.place, []).append(one)
@@ -292,7 +292,7 @@ class _Reader:
         if method is None or method.body is None:
             if base_of(self._sources.library_types(instance.java_class)) is None:
                 return None
-            # The streams are declared in a class that the component's class extends, and that is not in the project.
+            # The component's class inherits its streams from a class that is not in the project.
             topology.report(
                 "unread",
                 f"the streams of {found.label} are declared in a class that is not in the project",
@@ -345,7 +345,7 @@ class _Reader:
             fields = field_names(draft.fields)
         elif draft.grouping in ("fields", "partial_key"):
             fields = None
-        # A fields grouping without fields is a global grouping in Storm (A7).
+        # In Storm, a fields grouping without fields is a global grouping (A7).
         grouping = "global" if draft.grouping == "fields" and fields == () else draft.grouping
         read = InputFound(
             text(draft.source),
@@ -507,7 +507,7 @@ class _Reader:
 
 
 def shell_command(read: ReadComponent) -> list[str]:
-    """The command of a shell component's child; empty if a word of it is not known."""
+    """Return the command of a shell component's child process; empty if a word of the command is not known."""
     if read.instance is None:
         return []
     given = read.instance.base_arguments or read.instance.arguments
@@ -573,7 +573,7 @@ def _read_streams(sources: JavaSources, found: list[Streams]) -> ReadTopology:
 
 
 def _owner(sources: JavaSources, place: Place) -> JavaClass | None:
-    """The outermost class around a place, else the first class of the file."""
+    """Return the outermost class around a place. If there is none, return the first class of the file."""
     around = [one for file in sources.files if file.path == place.file for one in file.classes]
     inside = [one for one in around if one.node.start_point[0] < place.line <= one.node.end_point[0] + 1]
     return next(iter(inside or around), None)
@@ -596,7 +596,7 @@ def _type_name(value: Value | None) -> str:
 
 
 def kebab(name: str) -> str:
-    """The name of a topology, from the name of a class.
+    """Make a topology's name from the name of a class.
 
     >>> kebab("RollingTopWords"), kebab("DRPCWordCount")
     ('rolling-top-words', 'drpc-word-count')
@@ -605,7 +605,7 @@ def kebab(name: str) -> str:
 
 
 def unreadable(sources: JavaSources) -> Iterator[Statement]:
-    """One statement per syntax error that the parser found."""
+    """Yield one statement per syntax error that the parser found."""
     for file in sources.files:
         for place, what in file.errors:
             yield Statement(

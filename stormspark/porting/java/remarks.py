@@ -1,4 +1,4 @@
-"""Statements about topologies and components in Java, with their lines."""
+"""Makes the report's statements about topologies and components in Java. Each has the line that it is about."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATE: Final = {
 
 
 def class_summary(facts: ClassFacts, instance: Instance | None) -> tuple[str, ...]:
-    """A summary of a component's class: the class that it extends, then its emits, acks, state and windows with their lines."""
+    """Summarise a component's class: the class that it extends, then its emits, acks, state and windows, with their lines."""
     style = facts.base.style if facts.base else ""
     actions: dict[str, list[Place]] = {}
     for emit in facts.emits:
@@ -52,7 +52,7 @@ def class_summary(facts: ClassFacts, instance: Instance | None) -> tuple[str, ..
 
 
 def _lines(places: list[Place]) -> str:
-    """Places in short: ``Split.java:31, 35``."""
+    """Write places in a short form, such as ``Split.java:31, 35``."""
     files: dict[str, list[str]] = {}
     for place in dict.fromkeys(places):
         files.setdefault(place.file.rpartition("/")[2], []).append(str(place.line))
@@ -60,7 +60,7 @@ def _lines(places: list[Place]) -> str:
 
 
 def report_behaviour(topology: TopologyFound, facts: ClassFacts) -> None:
-    """Report what a port has to know of a component's class: acks, anchors, message ids, ticks, threads and metrics."""
+    """Report the facts about a component's class that a port needs: acks, anchors, message ids, ticks, threads and metrics."""
     style = facts.base.style if facts.base else ""
     name = facts.java_class.name
     if style in ("bolt", "stateful", "tick") and "ack" not in facts.verdicts and "fail" not in facts.verdicts:
@@ -115,7 +115,7 @@ def report_behaviour(topology: TopologyFound, facts: ClassFacts) -> None:
 def report_conditions(
     topology: TopologyFound, what: str, conditions: tuple[Condition, ...], place: Place
 ) -> None:
-    """Report that something is done only under a condition, or in a loop, where the number of times is unknown."""
+    """Report that the code does something (``what``) only under a condition, or in a loop of unknown length."""
     for one in conditions:
         if one.loop:
             topology.report(
@@ -129,7 +129,10 @@ def report_conditions(
 
 
 def report_what_does_not_fit(topology: TopologyFound) -> None:
-    """Report ids that are used twice, and subscriptions to unknown components and streams: probably something was missed."""
+    """Report ids that are used twice, and subscriptions to unknown components and streams.
+
+    If there are any, reading has probably missed something.
+    """
     streams = {one.id: one.streams for one in topology.components if one.id is not None}
     seen: dict[str, Place] = {}
     for component in topology.components:
@@ -163,7 +166,7 @@ def report_what_does_not_fit(topology: TopologyFound) -> None:
 
 
 def described(value: Value | None) -> str:
-    """The value as a statement of the report shows it, close to its source text."""
+    """Return the value in the form for the report, which is close to its source text."""
     match value:
         case Unknown():
             return value.text

@@ -1,7 +1,7 @@
-"""Writes a Python topology that is wired like the Java one: ids, parallelism, groupings and settings, without bodies of methods.
+"""Writes the skeleton of a Java topology in Python: ids, parallelism, groupings and settings, but no bodies of methods.
 
 The file can be imported, and ``stormspark explain`` prints its graph. So users can compare the graph with Java's before they
-write a body. No Java code is copied: each method names the line that it replaces.
+write the body of a method. The skeleton has no copy of the Java code. Each method names the Java line that it replaces.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from stormspark.storm_keys import SIZING_KEYS
 
 __all__ = ["skeleton"]
 
-#: For each style of class, its methods: name here, parameters, name in Java, and whether the skeleton always has the method.
+#: For each style of class, its methods. Each has its name in Python, its parameters, its name in Java, and whether the skeleton
+#: has the method even if the Java class lacks it.
 _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
     "spout": (
         ("open", "conf, context, collector", "open", True),
@@ -98,7 +99,7 @@ _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
 
 def skeleton(read: ReadTopology) -> str:
-    """The text of the Python file."""
+    """Return the text of the Python file."""
     return _Skeleton(read).text()
 
 
@@ -123,7 +124,8 @@ class _Skeleton:
         found = self.read.found
         assert isinstance(self.read.builder, Builder)
         self.taken |= {"Fields", "TopologyBuilder", "TransactionalTopologyBuilder", "CONF", "build"}
-        for component in self.read.components:  # imported classes keep their names
+        # The names of imported classes are taken, so no class of the skeleton gets one of them.
+        for component in self.read.components:
             if component.base is not None:
                 self.taken.add(component.base.ours.rpartition(".")[2])
             elif component.stock is not None and component.stock.ours:
@@ -255,7 +257,7 @@ class _Skeleton:
     # -- objects ---------------------------------------------------------------------------------------------
 
     def _object(self, one: ReadComponent) -> str:
-        """The expression that makes the component."""
+        """Return the Python expression that makes the component."""
         component = one.draft.component
         if isinstance(component, Function):
             return self._function(one, component)
@@ -275,7 +277,7 @@ class _Skeleton:
 
     def _function(self, one: ReadComponent, function: Function) -> str:
         name = self._free(python_name(one.found.id or "function"))
-        # A function without fields emits nothing, and gets no collector here.
+        # A function without output fields emits nothing, so it needs no collector.
         parameters = "" if one.found.kind == "spout" else "tup, collector" if one.found.streams else "tup"
         self.functions.append(
             f'def {name}({parameters}):\n    """Replaces the lambda at {short(function.place)}."""\n'
@@ -295,7 +297,10 @@ class _Skeleton:
         return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
 
     def _stock(self, one: ReadComponent) -> str | None:
-        """The expression that makes a stock component; None if it has no counterpart here, or if too little is known."""
+        """Return the Python expression that makes a stock component of Storm.
+
+        Returns None if stormspark has no such component, or if too little is known about it.
+        """
         assert one.stock is not None
         instance = one.instance
         assert instance is not None
@@ -320,9 +325,9 @@ class _Skeleton:
     # -- classes ---------------------------------------------------------------------------------------------
 
     def _class(self, one: ReadComponent) -> str:
-        """Return the name of a component's class, and write the class if there is none yet.
+        """Return the name of a component's Python class. Write the class, unless it was written before.
 
-        Components of one Java class share one class. A component with other streams or settings gets a subclass of it.
+        Components of the same Java class share one Python class. A component with other streams or settings gets a subclass.
         """
         instance = one.instance
         java_class = instance.java_class if instance else None
@@ -392,7 +397,7 @@ class _Skeleton:
         return lines
 
     def _streams(self, one: ReadComponent) -> dict[str, StreamFound]:
-        """The streams that a component declares. Unknown streams are taken from the subscriptions to it."""
+        """Return the streams that a component declares. If these are not known, derive them from the subscriptions to it."""
         streams = {each.id: each for each in one.found.streams or ()}
         complete = one.found.streams is not None
         for component, each in self.read.found.inputs:
@@ -432,9 +437,9 @@ class _Skeleton:
         )
 
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
-        """The parameters of the longest constructor that the topology uses.
+        """Return the parameters of the longest constructor that the topology uses.
 
-        A parameter has a default if a shorter constructor that the topology uses lacks it.
+        A parameter gets a default if the topology also uses a shorter constructor that lacks the parameter.
         """
         if java_class is None or one.instance is None:
             return []
@@ -460,7 +465,7 @@ class _Skeleton:
         return ", ".join(map(self._argument, self._passed(one)))
 
     def _passed(self, one: ReadComponent) -> Sequence[Value]:
-        """The arguments that the component's class gets in the skeleton."""
+        """Return the arguments with which the skeleton makes the component."""
         instance = one.instance
         if instance is None or instance.java_class is None:
             return ()
@@ -487,7 +492,7 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            # In the skeleton, these methods also list the emits of methods that the skeleton leaves out.
+            # Emits in methods that the skeleton leaves out are listed in the following methods.
             if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))

@@ -1,6 +1,6 @@
-"""Java files, parsed by tree-sitter: classes with their methods and fields, and the meaning of names.
+"""Parses Java files with tree-sitter. Finds their classes, methods and fields, and the meaning of names.
 
-A file with syntax errors is read too. The errors are recorded with their lines, and the rest of the file is available.
+A file with syntax errors is read too. Its errors are recorded with their lines, and the rest of the file is available.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CLASSES = {
 
 
 def java_parser() -> Parser:
-    """A parser of Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
+    """Return a parser for Java. Raises `UnsupportedEnvironmentError` if tree-sitter is not installed."""
     try:
         import tree_sitter_java
         from tree_sitter import Language, Parser
@@ -53,7 +53,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. ``type`` has no type arguments. With ``rest`` it takes all further arguments: ``int... n``."""
+    """A parameter of a method. ``type`` has no type arguments. With ``rest``, it takes all further arguments, as ``int... n``."""
 
     type: str
     name: str
@@ -74,7 +74,7 @@ class JavaMethod:
 
     @property
     def place(self) -> Place:
-        """The line of its name. Annotations may stand on lines before it."""
+        """The line of the method's name. Annotations may be on lines before it."""
         name = self.node.child_by_field_name("name")
         return self.owner.file.place(name or self.node)
 
@@ -113,7 +113,7 @@ class JavaClass:
 
     @property
     def qualified(self) -> str:
-        """The name with its package and the classes around it."""
+        """The class's name, with its package and the names of the classes around it."""
         around = self.outer.qualified if self.outer else self.file.package
         return f"{around}.{self.name}" if around else self.name
 
@@ -132,22 +132,22 @@ class JavaFile:
     errors: list[tuple[Place, str]] = field(default_factory=list)
 
     def place(self, node: Node) -> Place:
-        """The line where a node begins."""
+        """Return the line where a node begins."""
         return Place(self.path, line_of(node))
 
 
 def text_of(node: Node | None) -> str:
-    """The source text of a node; empty without a node."""
+    """Return the source text of a node; empty if ``node`` is None."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def line_of(node: Node) -> int:
-    """The line where a node begins, counted from 1."""
+    """Return the line where a node begins, counted from 1."""
     return node.start_point[0] + 1
 
 
 def descendants(node: Node, *types: str) -> Iterator[Node]:
-    """The nodes of these types in ``node``, itself included, in the order of the text."""
+    """Yield the nodes of these types in ``node``, including ``node`` itself, in the order of the text."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -157,13 +157,13 @@ def descendants(node: Node, *types: str) -> Iterator[Node]:
 
 
 def arguments_of(node: Node) -> list[Node]:
-    """The arguments of a call, of ``new``, or of ``this(...)`` and ``super(...)``, without comments."""
+    """Return the arguments of a call, of ``new``, or of ``this(...)`` and ``super(...)``, without comments."""
     arguments = node.child_by_field_name("arguments")
     return [] if arguments is None else [one for one in arguments.named_children if "comment" not in one.type]
 
 
 def type_name(node: Node | None) -> str:
-    """The type in the source, without type arguments: ``Map.Entry``, ``int[]``."""
+    """Return a type as the source names it, but without type arguments: ``Map.Entry``, ``int[]``."""
     if node is None:
         return ""
     if node.type == "generic_type":
@@ -196,7 +196,7 @@ def parse_file(parser: Parser, path: Path, shown: str) -> JavaFile:
 
 
 def _errors(root: Node, file: JavaFile) -> Iterator[tuple[Place, str]]:
-    """Up to three syntax errors, each with its place. Errors inside an error are left out."""
+    """Yield up to three syntax errors, each with its place. Errors inside of another error are left out."""
     waiting, count = [root], 0
     while waiting and count < 3:
         node = waiting.pop()
@@ -238,7 +238,7 @@ def _add_classes(file: JavaFile, node: Node, outer: JavaClass | None) -> None:
 
 
 def read_class(file: JavaFile, node: Node, outer: JavaClass | None) -> JavaClass:
-    """The class of a declaration, with the classes inside it."""
+    """Read the declaration of a class, with the classes inside of it."""
     superclass = node.child_by_field_name("superclass")
     interfaces = node.child_by_field_name("interfaces") or next(
         (one for one in node.named_children if one.type == "extends_interfaces"), None
@@ -326,7 +326,7 @@ def _has_modifier(node: Node, word: str) -> bool:
 
 
 class JavaSources:
-    """All files of a project. Finds the class that a name stands for."""
+    """The Java files of a project. This class finds the class that a name stands for."""
 
     def __init__(self, files: list[JavaFile]) -> None:
         self.files = files
@@ -337,7 +337,7 @@ class JavaSources:
             self._by_full_name.setdefault(java_class.qualified, java_class)
 
     def classes(self) -> Iterator[JavaClass]:
-        """All named classes, outer classes first."""
+        """Yield all named classes, outer classes first."""
         waiting = [one for file in self.files for one in file.classes]
         while waiting:
             one = waiting.pop(0)
@@ -345,7 +345,7 @@ class JavaSources:
             waiting.extend(one.inner.values())
 
     def find(self, name: str, where: JavaClass | JavaFile) -> JavaClass | None:
-        """The project's class that ``name`` stands for in ``where``; None if the project has no such class."""
+        """Return the project's class that the name means inside of ``where``. Returns None if the project has no such class."""
         if not name:
             return None
         head, _, rest = name.partition(".")
@@ -359,7 +359,7 @@ class JavaSources:
         return found
 
     def full_name(self, name: str, where: JavaClass | JavaFile) -> str:
-        """The name with its package, if the class is in the project or is imported by name; else the name."""
+        """Return the name with its package if the class is in the project or is imported by name. Otherwise return the name."""
         if found := self.find(name, where):
             return found.qualified
         file = where.file if isinstance(where, JavaClass) else where
@@ -367,7 +367,7 @@ class JavaSources:
         return file.imports[head] + dot + rest if head in file.imports else name
 
     def ancestors(self, java_class: JavaClass) -> Iterator[JavaClass]:
-        """The class, then the classes of the project that it extends, nearest first."""
+        """Yield the class, then the classes of the project that it extends, nearest first."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """The simple names of the class's library types: first its base classes, nearest first, then its interfaces."""
+        """Return the simple names of the library classes that the class extends (nearest first), then of its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):
@@ -418,14 +418,15 @@ class JavaSources:
         return None
 
     def _inner(self, java_class: JavaClass, name: str) -> JavaClass | None:
-        """The inner class with this name, of ``java_class`` or of a class that it extends."""
+        """Return the inner class with this name, of ``java_class`` or of a class that it extends."""
         seen: set[JavaClass] = set()
         one: JavaClass | None = java_class
         while one is not None and one not in seen:
             if name in one.inner:
                 return one.inner[name]
             seen.add(one)
-            # Don't use `find`: it would not end if a class extends a class that is named like one of its own inner classes.
+            # Don't use `find` for the base class. If the base class has the name of an inner class of `one`, `find` would not
+            # end.
             head = one.superclass.partition(".")[0]
             one = (
                 next((c for c in one.file.classes if c.name == head), None)

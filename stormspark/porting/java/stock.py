@@ -1,4 +1,4 @@
-"""Storm's and Heron's own classes: base classes and stock components, with the class that replaces each here."""
+"""Lists Storm's and Heron's base classes and stock components, with the stormspark class that replaces each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BASES", "STOCK", "Base", "Stock", "base_of", "stock_of", "translated
 
 _Streams = dict[str, tuple[str, ...]]
 
-#: The kinds of classes for components here: a kind decides which methods a skeleton has.
+#: The kinds of stormspark's component classes. The kind decides which methods a skeleton has.
 Style = Literal[
     "spout",
     "bolt",
@@ -31,7 +31,7 @@ Style = Literal[
 
 
 class Base(NamedTuple):
-    """A base class in Java: ``ours`` is the base class here, and ``remark`` the difference, if there is one."""
+    """The replacement for a base class in Java. ``ours`` is stormspark's base class. ``remark`` is the difference, if any."""
 
     style: Style
     ours: str
@@ -49,7 +49,7 @@ _STATEFUL_WINDOWED = Base(
 )
 _SHELL = "its child process runs unchanged, over Storm's multilang protocol"
 
-#: From a library's class or interface to the base class here.
+#: For each class or interface of Storm's and Heron's libraries, stormspark's base class.
 BASES: Final[dict[str, Base]] = {
     "BaseRichSpout": _SPOUT,
     "IRichSpout": _SPOUT,
@@ -92,7 +92,9 @@ BASES: Final[dict[str, Base]] = {
 
 
 def base_of(types: Iterable[str]) -> Base | None:
-    """The base class here, from the names of the classes and interfaces that a class extends. The first known name counts.
+    """Return stormspark's base class for a Java class, given the names of what that class extends or implements.
+
+    The first known name counts.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
@@ -103,7 +105,10 @@ def base_of(types: Iterable[str]) -> Base | None:
 
 
 class Stock(NamedTuple):
-    """A stock component: its kind, the class that replaces it here (or an empty string), and its streams, if they are known."""
+    """A stock component of Storm. ``ours`` is the stormspark class that replaces it; empty if there is none.
+
+    ``streams`` returns the streams of an instance, or None if they are not known.
+    """
 
     kind: Literal["spout", "bolt"]
     ours: str
@@ -120,7 +125,7 @@ def _unknown(made: Instance) -> None:
 
 
 def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
-    """The streams of a component whose fields are one of the constructor's arguments."""
+    """Return a function for a component whose constructor gets the fields as an argument. It returns the component's streams."""
 
     def streams(made: Instance) -> _Streams | None:
         names = field_names(made.arguments[position]) if len(made.arguments) > position else None
@@ -130,7 +135,7 @@ def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
 
 
 def _shell_fields(made: Instance) -> _Streams | None:
-    """The streams that ``new FluxShellBolt(command, fields)`` and later calls on this object declare."""
+    """Return the streams that ``new FluxShellBolt(command, fields)`` and later calls on this object declare."""
     streams: _Streams = {}
     if len(made.arguments) == 2:
         names = field_names(made.arguments[1])
@@ -163,7 +168,10 @@ def _kafka_streams(made: Instance) -> _Streams | None:
 
 
 def translated_streams(call: Call) -> _Streams | None:
-    """The streams of ``setRecordTranslator(...)``, whose argument is a function with its fields, or a translator object."""
+    """Return the streams that a call of ``setRecordTranslator`` declares.
+
+    The arguments of the call are a function and its fields, or a translator object.
+    """
     given: list[tuple[Value, ...]] = [call.arguments]
     first = call.arguments[0] if call.arguments else None
     if len(call.arguments) == 1 and isinstance(first, Instance):
@@ -185,7 +193,7 @@ _CONNECTORS: Final = "stormspark.connectors"
 _NOT_THERE: Final = "stormspark has no such component yet"
 _NO_DRPC: Final = "stormspark has no DRPC yet"
 
-#: The stock components by their simple names. A class of the project with the same name is no stock component.
+#: The stock components by their simple names. If the project has a class with such a name, that class is no stock component.
 STOCK: Final[dict[str, Stock]] = {
     "TestWordSpout": Stock("spout", f"{_TESTING}.TestWordSpout", _emits("word")),
     "TestWordCounter": Stock("bolt", f"{_TESTING}.TestWordCounter", _emits("word", "count")),
@@ -225,5 +233,5 @@ STOCK: Final[dict[str, Stock]] = {
 
 
 def stock_of(made: Instance) -> Stock | None:
-    """The stock component that ``made`` is an instance of; None if ``made`` is any other object."""
+    """Return the stock component of which ``made`` is an instance; None if ``made`` is another object."""
     return STOCK.get(made.simple_type) if made.java_class is None else None

@@ -1,4 +1,4 @@
-"""Writes stock components and windows as Python source, from Java's objects and the calls on them."""
+"""Writes Python source for stock components and windows, from the objects in the Java code and the calls of their methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stormspark.porting.java.values import (
 
 __all__ = ["Use", "kafka_bolt", "kafka_spout", "window_calls"]
 
-#: Adds an import of a dotted name to the file, and returns the name in the file.
+#: A function that adds an import of a dotted name to the file. It returns the name by which the file can use the object.
 Use: TypeAlias = Callable[[str], str]
 
 _WINDOW_CALLS: Final = {
@@ -47,12 +47,12 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """A KafkaSpout with the known part of its configuration; None if the spout needs a class of its own instead."""
+    """Return the source of a KafkaSpout with the known part of its configuration; None if the spout needs its own class."""
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
     if any(call.name == "setRecordTranslator" for call in config.calls):
-        return None  # a class is written instead, which declares its streams
+        return None  # the skeleton gets a class for this spout, which declares its streams
     servers, *topics = config.arguments
     names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
     if None in names or not names:
@@ -78,7 +78,7 @@ def _kafka_options(calls: list[Call]) -> Iterator[str]:
 
 
 def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
-    """A KafkaBolt with its topic, its producer's properties and its mapper, if they are known."""
+    """Return the source of a KafkaBolt, with its topic, its producer's properties and its mapper, as far as they are known."""
     line = f"{use(ours)}()"
     for call in instance.calls:
         first = call.arguments[0] if call.arguments else None
@@ -110,7 +110,10 @@ def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
 
 
 def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> Iterator[str]:
-    """The calls that set the window: ``.with_window(...)``. An unknown window gets length 1, so that a plan is possible."""
+    """Yield the calls that set the window, such as ``.with_window(...)``.
+
+    If the length of the window is not known, 1 is used, so that the topology can be planned.
+    """
     long = False
     for call in instance.calls if instance else ():
         if call.name not in _WINDOW_CALLS:

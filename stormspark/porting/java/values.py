@@ -32,12 +32,12 @@ __all__ = [
 
 
 class Value:
-    """The base class of all values, for annotations."""
+    """The base class of all values. Type hints need it."""
 
 
 @dataclass(frozen=True)
 class Const(Value):
-    """A string, a number, a boolean or null. ``unless`` is the condition under which the value is different, with its place."""
+    """A string, a number, a boolean or null. ``unless`` is the condition under which the value differs, with its place."""
 
     value: Any
     unless: str = ""
@@ -45,7 +45,7 @@ class Const(Value):
 
 @dataclass(frozen=True)
 class Unknown(Value):
-    """A value that is not known. ``text`` is its source text, and ``type`` its declared type, if that is known."""
+    """A value that is not known. ``text`` is its source text. ``type`` is its declared type, if the type is known."""
 
     text: str
     type: str = ""
@@ -53,25 +53,25 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class Name(Value):
-    """A constant that stays a name, or a class: ``TimeUnit.SECONDS``, ``Split.class``."""
+    """A constant or a class that is only known by its name, such as ``TimeUnit.SECONDS`` or ``Split.class``."""
 
     text: str
 
 
 @dataclass(eq=False)
 class Items(Value):
-    """An array or a list. ``incomplete`` is true if it may have further items."""
+    """An array or a list. ``incomplete`` is true if it may have more items than ``items``."""
 
     items: list[Value]
     incomplete: bool = False
-    #: The branches and loops around the line that creates the value. A later change of the value is certain if it stands in no
-    #: branch or loop beside these.
+    #: The branches and loops around the line that creates the value. If a later change of the value is in no further branch or
+    #: loop, the change certainly happens.
     conditions: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call, on an object, of a method that the project does not define."""
+    """A call of a method on an object. The project does not define the method."""
 
     name: str
     arguments: tuple[Value, ...]
@@ -82,25 +82,25 @@ class Call:
 
 @dataclass(eq=False)
 class Instance(Value):
-    """An object: of the project's class ``java_class``, or of a library's class if ``java_class`` is None."""
+    """An object. Its class is the project's class ``java_class``. If ``java_class`` is None, its class is in a library."""
 
     type: str
     arguments: tuple[Value, ...]
     place: Place
     java_class: JavaClass | None = None
     fields: dict[str, Value] = field(default_factory=dict)
-    #: The calls on it of methods that the project does not define, in their order.
+    #: The calls of the object's methods that the project does not define, in order.
     calls: list[Call] = field(default_factory=list)
-    #: If its class extends a library's class: the arguments of that class's constructor.
+    #: If the object's class extends a library's class, the arguments that the library's constructor gets.
     base_arguments: tuple[Value, ...] = ()
-    #: The condition under which another object takes its place; empty if there is none.
+    #: The condition under which another object is used in place of this one; empty if there is no such condition.
     unless: str = ""
-    #: The branches and loops around its creation.
+    #: The branches and loops around the line that creates this value.
     conditions: tuple[Any, ...] = ()
 
     @property
     def simple_type(self) -> str:
-        """The type without its package and the classes around it."""
+        """The name of the object's type, without its package and without the classes around it."""
         return self.type.rpartition(".")[2]
 
 
@@ -115,7 +115,7 @@ class Function(Value):
 
 @dataclass(frozen=True)
 class Pair:
-    """A key and a value that were put into a map."""
+    """A key and a value that the code puts into a map."""
 
     key: Value
     value: Value
@@ -126,31 +126,31 @@ class Pair:
 
 @dataclass(eq=False)
 class Pairs(Value):
-    """A map or a configuration: the pairs that were put into it, in their order."""
+    """A map or a configuration. It has the pairs that the code puts into it, in order."""
 
     type: str
     place: Place
     pairs: list[Pair] = field(default_factory=list)
-    #: The branches and loops around its creation.
+    #: The branches and loops around the line that creates this value.
     conditions: tuple[Any, ...] = ()
-    #: Other things that were put into it and could not be followed, each with its place.
+    #: Descriptions of code that may change the map but could not be followed, each with its place.
     unknown: list[tuple[str, Place]] = field(default_factory=list)
 
 
 def text(value: Value | None) -> str | None:
-    """The string, if the value is a known string; else None."""
+    """Return the string if the value is a known string, else None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
 def integer(value: Value | None) -> int | None:
-    """The integer, if the value is a known integer; else None."""
+    """Return the integer if the value is a known integer, else None."""
     if isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool):
         return value.value
     return None
 
 
 def field_names(value: Value | None) -> tuple[str, ...] | None:
-    """The names in ``new Fields(...)``, or in a list or an array of strings; None if one of them is not known."""
+    """Return the names in ``new Fields(...)``, or in a list or an array of strings. Returns None if a name is not known."""
     if isinstance(value, Instance) and value.simple_type == "Fields":
         inner = value.arguments
         if len(inner) == 1 and text(inner[0]) is None:
@@ -165,7 +165,7 @@ def field_names(value: Value | None) -> tuple[str, ...] | None:
 
 
 def made_by(value: Instance) -> str:
-    """The expression that makes the object: the call of a constructor or of a static method.
+    """Return the expression that makes the object. It calls a constructor or a static method.
 
     >>> made_by(Instance("Split", (), Place("A.java", 1))), made_by(Instance("Reader.getInt", (), Place("A.java", 1)))
     ('new Split(...)', 'Reader.getInt(...)')
@@ -175,7 +175,7 @@ def made_by(value: Instance) -> str:
 
 
 def plain(value: Value) -> Any:
-    """The value as a Python object, or an `Unresolved` if it is not known."""
+    """Return the value as a Python object, or an `Unresolved` if it is not known."""
     match value:
         case Const():
             return value.value

@@ -1,4 +1,4 @@
-"""The structures of Storm's Thrift that topologies import. Those for Nimbus are left out."""
+"""The structures of Storm's Thrift interface that topologies import. The structures for Nimbus are left out."""
 
 from stormspark.compat.streamparse.groupings import ChosenGrouping as Grouping
 from stormspark.compat.streamparse.java import ComponentObject, JavaObject, ShellComponent

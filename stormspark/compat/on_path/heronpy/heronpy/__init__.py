@@ -1,4 +1,4 @@
-"""The package ``heronpy``, with the parts that topologies import: `stormspark.compat.heronpy` under heronpy's own names."""
+"""The package ``heronpy``, as far as topologies import it. It has the classes of `stormspark.compat.heronpy`."""
 
 import sys
 

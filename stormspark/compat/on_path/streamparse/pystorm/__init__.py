@@ -1,4 +1,4 @@
-"""The package ``pystorm``: `stormspark.compat.streamparse` under pystorm's own names."""
+"""The package ``pystorm``. It has the classes of `stormspark.compat.streamparse`, under pystorm's own names."""
 
 from pystorm.bolt import BatchingBolt, Bolt, TicklessBatchingBolt
 from pystorm.component import Component, Tuple

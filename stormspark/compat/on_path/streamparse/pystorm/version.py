@@ -1,4 +1,4 @@
-"""The version of pystorm whose names these modules have."""
+"""The version of pystorm that these modules stand for."""
 
 __version__ = "3.1.4"
 VERSION = (3, 1, 4)

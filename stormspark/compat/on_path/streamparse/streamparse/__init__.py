@@ -1,4 +1,4 @@
-"""The package ``streamparse``: `stormspark.compat.streamparse` under streamparse's own names."""
+"""The package ``streamparse``. It has the classes of `stormspark.compat.streamparse`, under streamparse's own names."""
 
 from streamparse import bolt, component, dsl, spout, storm
 from streamparse.dsl import Grouping, Stream, Topology

@@ -1,4 +1,4 @@
-"""The structures of Storm's Thrift that topologies import. Those for Nimbus are left out."""
+"""The structures of Storm's Thrift interface that topologies import. The structures for Nimbus are left out."""
 
 import storm_thrift
 from storm_thrift import ComponentObject, GlobalStreamId, JavaObject, ShellComponent, StreamInfo

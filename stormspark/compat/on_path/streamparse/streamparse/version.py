@@ -1,4 +1,4 @@
-"""The version of streamparse whose names these modules have."""
+"""The version of streamparse that these modules stand for."""
 
 __version__ = "5.0.1"
 VERSION = (5, 0, 1)

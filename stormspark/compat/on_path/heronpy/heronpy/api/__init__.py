@@ -1,4 +1,4 @@
-"""The package ``heronpy.api``. Older releases had classes here, and those names still work."""
+"""The package ``heronpy.api``. In older releases the package itself had classes, and importing them from it still works."""
 
 from stormspark.compat.heronpy.older_names import older_export as __getattr__
 

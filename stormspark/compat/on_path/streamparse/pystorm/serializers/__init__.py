@@ -1,1 +1,1 @@
-"""Stand-ins for pystorm's serializers, which can't be used: there is no pipe here."""
+"""Stand-ins for pystorm's serializers. They can't be used, because stormspark has no pipe to a component."""
