@@ -22,7 +22,8 @@ __all__ = ["TaskServices"]
 
 
 class TaskServices:
-    """The services of one worker, and so the `Host` of all its tasks; see `stormspark.worker.task_host.Host`.
+    """The services of one worker. They implement the interface of a worker that its tasks use
+    (`stormspark.worker.task_host.Host`).
 
     ``epoch`` is the time, in seconds since 1970, at which ``clock`` stood at 0.
     """
@@ -143,7 +144,7 @@ class TaskServices:
     def guard(self) -> None:
         """Prepare all tasks for calls from other threads, because user code has started one."""
         self.guarded = True
-        # Executors with threads of their own set `guarded`, too, but do not guard the tasks.
+        # Executors with threads of their own set `guarded`, too, but they do not call `guard` of the tasks.
         if not self._tasks_are_guarded:
             self._tasks_are_guarded = True
             for task in self._tasks:

@@ -20,7 +20,9 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerHooks:
-    """The hooks of worker ``index``. ``resources`` has the objects that the hooks set for the worker's tasks, up to date."""
+    """The hooks of worker ``index``. ``resources`` always has the objects that the hooks have set so far for the worker's
+    tasks.
+    """
 
     def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
         self._plan = plan

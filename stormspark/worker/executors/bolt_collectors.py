@@ -1,7 +1,8 @@
 """The collectors of bolts, for executors with threads of their own. Each call is noted for the worker's thread (`Notes`).
 
-The calling thread makes all checks, so a wrong emit, ack or fail raises or is reported where it is made. It also chooses the
-receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes edges.
+The calling thread makes all checks, so an error in an emit, ack or fail is raised or reported at the call. The calling thread
+also chooses the receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes
+edges.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def emitted(task: ThreadedTask, outlet: Outlet, tasks: Sequence[int], values: tu
 
 
 class ThreadedBoltCollector:
-    """The collector of a `Bolt` (C2). ``collector`` belongs to the worker's thread, and knows the streams."""
+    """The collector of a `Bolt` (C2). ``collector`` is the collector of the worker's thread, and knows the streams."""
 
     def __init__(self, task: ThreadedBoltTask, notes: Notes, collector: BoltCollector) -> None:
         self._task, self._notes, self._collector = task, notes, collector
@@ -84,7 +85,7 @@ class ThreadedBoltCollector:
                 hook.bolt_fail(BoltFailInfo(tup, self._task.id))
 
     def _settle(self, tup: Tuple, what: str) -> bool:
-        """Settle a tuple. If the call must have no effect, report that, and return true."""
+        """Settle a tuple, and return false. If the call must have no effect, report that, and return true."""
         state = self._collector.state_of(tup, what)
         if state == SETTLED:
             self.report_error(

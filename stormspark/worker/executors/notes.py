@@ -15,21 +15,22 @@ from typing import Any, TypeVar
 __all__ = ["InstanceEnded", "Notes", "Question"]
 
 _T = TypeVar("_T")
-#: How many notes of one instance may wait. When there are more, its thread waits for room, as in Storm for room in a queue.
+#: How many notes of one instance may wait. At this number its thread waits for room, as in Storm an executor waits for room in
+#: a queue.
 _MOST = 4096
-#: How many notes of one instance are taken before it is another instance's turn.
+#: How many notes of one instance are taken before another instance gets its turn.
 _TURN = 1024
 
 
 class InstanceEnded(BaseException):
     """Raised in code of an instance that has ended, to end that code. User code should let it through.
 
-    It is no `Exception`, so that a handler for errors does not keep such code alive.
+    This is no `Exception`, so that a handler for errors does not keep such code alive.
     """
 
 
 class Question:
-    """A function that the worker's thread calls, while the thread that asks waits for the result."""
+    """A function that an executor's thread wants the worker's thread to call. The executor's thread waits for the result."""
 
     __slots__ = ("_answered", "_call", "_error", "_result")
 
@@ -48,7 +49,7 @@ class Question:
         self._answered.set()
 
     def refuse(self, error: BaseException) -> None:
-        """Let the thread that asks raise ``error``."""
+        """Make the thread that asks raise ``error``."""
         self._error = error
         self._answered.set()
 
@@ -63,7 +64,8 @@ class Question:
 class Notes:
     """The notes of one instance of a component, from its start to its end. ``name`` is the name of its task.
 
-    ``announce`` is called when notes begin to wait. It has to make the worker's thread call `take`.
+    ``announce`` is called with these notes when the first of them begins to wait. It has to make the worker's thread call
+    `take`.
     """
 
     def __init__(self, name: str, announce: Callable[[Notes], None]) -> None:
@@ -82,13 +84,13 @@ class Notes:
     # -- on the executor's thread, and on threads of user code ---------------------------------------------------
 
     def add(self, note: Callable[[], object]) -> None:
-        """Note a function for the worker's thread. Wait while too many notes wait.
+        """Note a function for the worker's thread. If too many notes wait, wait for room first.
 
         Raises `InstanceEnded` if the instance has ended.
         """
         while len(self._notes) >= _MOST and not self.ended:
             self._room.clear()
-            if len(self._notes) >= _MOST and not self.ended:  # otherwise `take` has made room since
+            if len(self._notes) >= _MOST and not self.ended:  # else `take` has made room meanwhile
                 self._room.wait()
         if self.ended:
             raise self._ended_error()
@@ -96,7 +98,7 @@ class Notes:
         if not self._announced:
             self._announced = True
             self._announce(self)
-        if self.ended:  # `end` may have looked for questions before this note came
+        if self.ended:  # `end` may have looked for questions before this note was added
             self._refuse_questions()
 
     def ask(self, call: Callable[[], _T]) -> _T:
@@ -111,11 +113,11 @@ class Notes:
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
     def take(self) -> int:
-        """Call the functions that are noted, in order, but not too many at once. Return how many were called.
+        """Call the noted functions in order, but not too many at once. Return how many were called.
 
-        An error of a function is raised, and the notes after it stay.
+        If a function raises, its error is raised, and the later notes stay.
         """
-        self._announced = False  # before the notes are read: whoever adds one from now on announces it
+        self._announced = False  # before reading, so that a note from now on is announced
         notes, taken = self._notes, 0
         try:
             while notes and taken < _TURN:

@@ -14,7 +14,9 @@ __all__ = ["close_edges", "fail_roots", "reset_timeouts"]
 
 
 def close_edges(ledger: Ledger, roots: Any) -> None:
-    """Close one edge of every tree in ``roots``: subtract it from the tree's count, and tell the ledger if none is left."""
+    """Close one edge of every tree in ``roots``. Subtract the edge from the tree's count, and tell the ledger if no edge is
+    left.
+    """
     if type(roots) is tuple:  # plain Python does this faster than isinstance
         for branch in roots:
             branch.count -= 1

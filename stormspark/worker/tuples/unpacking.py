@@ -29,7 +29,7 @@ from stormspark.worker.tuples.salvage import Damaged, error_text, salvage
 __all__ = ["Refuse", "unpack"]
 
 #: A function that fails a tuple that can't be unpickled. It takes the task that should have received the tuple, the tuple's
-#: roots, and the reason. The task is None if it is unknown; then the trees have failed already.
+#: roots, and the reason. The task is None if it is unknown. In that case the trees have failed already.
 Refuse = Callable[["int | None", Roots, str], None]
 
 
@@ -52,9 +52,9 @@ def unpack(
     """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger; return the number of tuples.
 
     While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
-    ``traced``. This function records in their traces which tasks the frame's tuples are for, and clears the list. If a tuple has
-    a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the value. By default ``refuse``
-    fails the tuple. The other tuples arrive.
+    ``traced``. This function records in the traces of these branches which tasks the frame's tuples are for, and clears the
+    list. If a tuple has a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the
+    value. By default ``refuse`` fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]
@@ -114,7 +114,8 @@ def unpack(
 
 
 def _salvaged(data: memoryview) -> tuple[list[Block], Orders, list[dict[int, _Damage]]] | None:
-    """Read a frame in which some value can't be unpickled: its blocks, and for each block its damaged tuples by position.
+    """Read a frame in which some value can't be unpickled. Return its blocks and `Orders`, and the damaged tuples of each block
+    by position.
 
     Returns None if the frame itself can't be read.
     """
@@ -173,7 +174,7 @@ def _fail_all(
 def _arrive(
     inbox: list[Delivery], column: list[Any], source: TupleSource, trees: list[Any], reference: array[int]
 ) -> None:
-    """Put tuples of one value each into an inbox. Most tuples are like that."""
+    """Put tuples that have one value each into an inbox. Most tuples have one value."""
     numbers = reference
     for place in range(len(column)):
         inbox.append(((column[place],), source, trees[numbers[place]]))
