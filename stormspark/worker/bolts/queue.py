@@ -14,7 +14,7 @@ __all__ = ["TupleQueue"]
 
 #: How many of the waiting tuples are weighed to estimate the size of all.
 _SAMPLE = 8
-#: How many bytes a delivery takes beside its values.
+#: How many bytes a delivery takes besides its values.
 _DELIVERY_BYTES = 2 * getsizeof(())
 
 
@@ -30,7 +30,8 @@ class TupleQueue:
         self.ticks = 0
         #: How many deliveries were executed since the task was made.
         self.executed = 0
-        self._seen = (0, 0)  # at the last call of `not_reached`: how many waited, and `executed`
+        #: How many tuples waited at the last call of `not_reached`, and the value of `executed` at that call.
+        self._seen = (0, 0)
 
     @property
     def waiting(self) -> int:
@@ -42,17 +43,18 @@ class TupleQueue:
         return chain(islice(self._taken, self._next, None), self.inbox)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """Iterate over those waiting tuples that were already waiting when this method was last called."""
+        """Iterate over the waiting tuples that already waited when this method was called the previous time."""
         return islice(self.deliveries(), self._still_waiting())
 
     def _still_waiting(self) -> int:
-        """Return how many of the tuples that waited at the last call still wait."""
+        """Return how many of the tuples that waited at the previous call of `not_reached` still wait."""
         waiting, executed = self._seen
         self._seen = (self.waiting, self.executed)
         return max(0, waiting - (self.executed - executed))
 
     def size_of_one(self) -> int:
-        """Estimate the bytes of one waiting tuple: those of its values (`weight`), and those that the queue needs beside them.
+        """Estimate the bytes of one waiting tuple: the bytes of its values (`weight`), and the bytes that the queue needs
+        besides.
 
         The estimate is a mean over a few tuples, spread evenly from the oldest to the newest.
         """

@@ -122,7 +122,7 @@ class ThreadedBoltCollector:
         self._task.note(self._notes, partial(reset_timeouts, self._task.ledger, tup.roots))
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""

@@ -74,7 +74,7 @@ class ThreadedSpoutCollector:
         return ThreadedSpoutGroup(self._task, self._notes, self._collector, message_id)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (B5)."""
+        """Do nothing, because tuples leave with the superstep (B5)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""

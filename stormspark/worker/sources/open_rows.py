@@ -128,7 +128,7 @@ class OpenRows:
         self._closed = []
         opened = list(self.fresh.values())
         self.fresh = {}
-        for range in unread:  # the rest of a range that was partly read has fewer rows than the range's record
+        for range in unread:  # the rest may have fewer rows than the record
             kept = self._kept.get(range.id)
             if kept is not None and kept.row.values != range.values:
                 changes.append(Change(self._kept.pop(range.id).record))

@@ -46,7 +46,7 @@ class SourceRows:
         self._waiting: deque[Row] = deque()
         self._ranges = UnreadRanges()
         self._fails: Counter[Hashable] = Counter()
-        self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps rows of the same time in order
+        self._later: list[tuple[float, int, Row]] = []  # a heap by time, and then by number
         self._numbered = 0
         #: The ids of rows that have failed too often and are not emitted any more.
         self.skipped: frozenset[Hashable] = frozenset()

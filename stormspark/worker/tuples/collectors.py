@@ -195,7 +195,7 @@ class BoltCollector:
             reset_timeouts(self._ledger, tup.roots)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""

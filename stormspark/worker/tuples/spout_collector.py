@@ -156,7 +156,7 @@ class SpoutCollector:
         )
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (B5)."""
+        """Do nothing, because tuples leave with the superstep (B5)."""
 
     def outlet(self, stream: str) -> Outlet:
         """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""

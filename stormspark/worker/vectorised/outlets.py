@@ -1,8 +1,8 @@
-"""Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
+"""Outlets of vectorised tasks, the objects that emit record batches. A task has one outlet per stream.
 
-Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
-first row leaves, and a row that goes to a task has one edge there. The rows are given to a function of type `Receive`. It belongs
-to a vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
+Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple. It chooses every receiver before the
+first row leaves, and each copy of a row has one edge. The outlet passes rows to a function of type `Receive`. This function
+belongs to a vectorised task of this worker, to the inbox of another task of this worker, or to a lane to another worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task. ``name`` is the task's name; ``here`` says whether the task lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name, and ``here`` says whether the task is in this worker."""
 
     receive: Receive
     name: str
@@ -56,7 +56,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
         except Exception:  # Arrow can hold times, maps and strings that Python can't
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # `rows` ends this: `each` may be endless
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # `each` may be endless, but `rows` ends
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
@@ -113,7 +113,7 @@ class BatchOutlet:
         raise EmitError(msg)
 
     def send(self, batch: pa.RecordBatch, roots: BatchRoots) -> list[list[Share]]:
-        """Send each row to the tasks that each subscriber's grouping chooses; return the shares by subscriber (D15)."""
+        """Send each row to the tasks that each subscriber's grouping chooses. Return the shares by subscriber (D15)."""
         # All receivers are chosen before the first row leaves, so that an error can't leave half an emit behind.
         routed = [one.route(batch) for one in self._subscriptions]
         self.emitted += batch.num_rows
@@ -130,7 +130,7 @@ class BatchOutlet:
         self.emitted += batch.num_rows
         subscription, receiver = self._by_task.get(task, (None, None))
         if subscription is None or receiver is None:
-            return []  # a task that does not subscribe gets nothing, and that is no error (B9)
+            return []  # it is no error that a task that does not subscribe gets nothing (B9)
         if not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "

@@ -1,6 +1,7 @@
 """Conversions between tuples and record batches, for streams between vectorised components and others.
 
-Values keep their meaning and their hash: an int64 becomes an int, null becomes None, and a struct or map becomes a dict.
+Values keep their meaning and their hash. For example, an int64 becomes an int, null becomes None, and a struct or map becomes a
+dict.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
-    """Iterate over rows as `rows_of` does, but value by value. In place of a row that Python can't hold there is the reason.
+    """Iterate over rows as `rows_of` does, but convert value by value. Yield the reason in place of a row that Python can't
+    hold.
 
     >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
     >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS
@@ -70,7 +72,7 @@ def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     array = pa.array(values, kind)
-    if isinstance(array, pa.ChunkedArray):  # more than 2 GB of strings
+    if isinstance(array, pa.ChunkedArray):  # the column has more than 2 GB of strings
         msg = f"{len(values)} values of type {kind} do not fit into one array; declare large_string or large_binary"
         raise ValueError(msg)
     return array

@@ -120,7 +120,7 @@ class WindowCollector:
         self._collector.reset_timeout(tup)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
