@@ -431,7 +431,7 @@ class SpoutTask(Task):
     # -- 6. rounds -------------------------------------------------------------------------------------------
 
     def begin_round(self, now: float, limit: int | None) -> None:
-        """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
+        """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""
         self.allowance.go_on(now)
         self.allowance.begin(limit)
 
