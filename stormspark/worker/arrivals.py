@@ -45,7 +45,7 @@ class Arrivals:
         self._departures, self._loads = departures, loads
 
     def take(self, frame: Frame, batch: int) -> None:
-        """Take in one frame of batch ``batch``. Do nothing with a frame of loads, because `refresh_loads` has taken it."""
+        """Take in one frame of batch ``batch``. Do nothing with a frame of loads, because `refresh_loads` takes it."""
         wiring, ledger, scene = self._wiring, self._ledger, self._scene
         if frame.kind == FrameKind.TUPLES:
             scene.peer = frame.sender

@@ -1,4 +1,4 @@
-"""The backlog of a worker, in tuples and in bytes, and whether it is so high that spouts must pause (W1)."""
+"""The backlog of a worker, in tuples and in bytes. If the backlog is too high, spouts must pause (W1)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Backlog:
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: For each bolt, the bytes of the tuple of its queue that was weighed last. `_weighed` counts the weighings of all
-        #: bolts.
+        #: For each bolt, how many bytes the last tuple had that was weighed in its queue. `_weighed` counts the weighings of
+        #: all bolts.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 

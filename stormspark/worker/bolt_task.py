@@ -1,4 +1,4 @@
-"""The task of a bolt: it takes tuples from its queue and executes them, one chunk at a time.
+"""The task of a bolt. It takes tuples from its queue and executes them, one chunk at a time.
 
 How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`.
 """
@@ -64,7 +64,7 @@ class BoltTask(Task):
         #: The tuples that `PlainRunner.held` returns. All instances of the bolt share this dictionary, because a user's variable
         #: may keep a collector longer than its instance lives.
         self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
-        self._end_collector = BasicCollector(self, self._ledger)  # the one that ``end_batch`` gets
+        self._end_collector = BasicCollector(self, self._ledger)  # the collector that ``end_batch`` gets
         self._chunk_size = ChunkSize()
         self._begun = 0.0  # when the running part of the chunk began
         #: The deliveries that the running loop executes; `look` may shorten the list.
@@ -105,7 +105,7 @@ class BoltTask(Task):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # an instance that was never prepared must not be asked for its work
+            self._runner = Runner(self)  # an instance that was never prepared has no work to ask for
             raise
         self.bolt = instance
         if self.state is not None:
@@ -207,7 +207,7 @@ class BoltTask(Task):
 
     @property
     def behind_call_secs(self) -> float:
-        """How many seconds ago the call began that the waiting tuples wait for; 0 for a bolt without a call between two
+        """How many seconds ago the call began that the waiting tuples wait for; 0 if no call of the bolt can run between two
         supersteps.
         """
         return 0.0
@@ -228,7 +228,9 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`."""
+        """Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+        `WorksOutside`.
+        """
         return self._runner.works_outside
 
     @property
@@ -293,7 +295,7 @@ class BoltTask(Task):
             size.add(took, step)
             done += step
             if size.timed_alone and now - started > CHUNK_SECONDS:
-                break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
+                break  # the bolt has become slow, but other bolts need their turn, and the superstep has to end
         queue.executed += done
         self._piece = []  # forgets the executed tuples, because the next chunk may come much later
         if done < len(batch):
@@ -312,7 +314,7 @@ class BoltTask(Task):
         return False
 
     def _execute(self, batch: list[Delivery]) -> int:
-        """Execute tuples up to the end of the chunk, or up to the first one that raises; return how many were executed."""
+        """Execute tuples up to the end of the chunk, or up to the first tuple that raises. Return how many were executed."""
         inputs = self.inputs
         if inputs is None:
             return self._execute_now(batch)
@@ -343,7 +345,7 @@ class BoltTask(Task):
         if not runner.works_outside:
             self._raised_in_row = 0
             return executed
-        # The tuples are executed, but not done: `take_in` finds out when they are.
+        # The tuples are executed, but not done. `take_in` finds out when they are done.
         try:
             runner.send()
         except ERRORS_OF_CODE as error:
@@ -395,7 +397,7 @@ class BoltTask(Task):
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """Fail ``tup``, if one tuple is at fault, and restart the task (W22).
 
-        A `FailedException` means only that the tuple failed: the task is not restarted (C5).
+        After a `FailedException` the task is not restarted, because only the tuple has failed (C5).
         """
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id

@@ -5,8 +5,8 @@ when no task of the worker has work left, or at the deadline. Tuples that are le
 all later input. A superstep returns the frames for other workers. Only the last superstep of a round returns the report to the
 driver. Tuples for other workers that are left after the last superstep wait for superstep 0 of the next round.
 
-Both engines use the same class: Spark's in a process beside a Spark executor, the local engine in its own process. The class
-knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
+Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
+its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
 
 The parts of a worker are objects of their own (`stormspark.worker.parts`). `Worker` decides in which order they act.
 """
@@ -45,11 +45,12 @@ _FILL_SECONDS = 0.002
 class Worker:
     """One Storm worker. Call `open`, then `run` once for every superstep, then `close`, all on one thread.
 
-    ``incarnation`` is the number of this run of the worker. ``clock`` returns monotonic seconds, and ``epoch`` is the time in
-    seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own.
-    ``logs`` is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says
-    where state is stored. If it is None, state is only in memory, and ends with the process. If ``side_by_side``, executors
-    whose code may wait run on threads of their own (`stormspark.worker.executors`), and ``clock`` has to be a real clock.
+    ``incarnation`` is the number of this incarnation of the worker. ``clock`` returns monotonic seconds, and ``epoch`` is the
+    time in seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of
+    its own. ``logs`` is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
+    ``state`` says where state is stored. If ``state`` is None, state is only in memory, and ends with the process. If
+    ``side_by_side``, executors whose code may wait run on threads of their own (`stormspark.worker.executors`), and ``clock``
+    has to be a real clock.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Worker:
         #: requests, and only the first of these requests begins the round.
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
-        self._first_round = False  # whether this round is the first one of an attempt at a batch
+        self._first_round = False  # whether this round is the first round of an attempt at a batch
         self._next_look = 0.0
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -210,7 +211,9 @@ class Worker:
                 spout.source.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Undo what ``batch`` has done in this worker, because it runs again. ``committed`` is the last committed batch."""
+        """Undo what ``batch`` has done in this worker, because the batch runs again. ``committed`` is the last committed
+        batch.
+        """
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
@@ -251,7 +254,8 @@ class Worker:
         clock.running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
-        # In a round that ends the batch there is no deadline: a bolt must not hear of the end before it has executed all tuples.
+        # A round that ends the batch has no deadline, because a bolt must not hear of the end before it has executed all
+        # tuples.
         turn_ends = now + clock.turn_seconds
         deadline = inf if step.orders.ending_round else turn_ends
 
@@ -260,7 +264,7 @@ class Worker:
         self._open_doors(step, phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
-            turns.run_pass(deadline)  # after each frame, while its tuples are in the processor's caches
+            turns.run_pass(deadline)  # after each frame, because its tuples are still in the processor's caches
 
         # 4. Timers and spouts.
         if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:
@@ -271,7 +275,8 @@ class Worker:
             spouts = self.wiring.spouts
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
             if plan.exactly_once:
-                # Spouts with threads of their own may emit only now. What they emit at other times belongs to later batches.
+                # Spouts with threads of their own may emit only now. Tuples that they emit at other times belong to later
+                # batches.
                 self._executors.let_emit(spouts, begin_turns=step.orders.asks_spouts)
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
             if plan.exactly_once:
@@ -334,7 +339,7 @@ class Worker:
         transaction, transactions = self.transaction, self.plan.exactly_once
         if transaction.prepared is not None:
             transaction.refuse_tuples(frames)
-        # A worker that has prepared the batch, or is about to, must not get new tuples.
+        # A worker that has prepared the batch, or is about to prepare it, must not get new tuples.
         others = any(frame.kind == FrameKind.UNSETTLED for frame in frames)
         may_prepare = step.orders.may_prepare and not (transaction.unsettled or others)
         closed = transactions and phase > self.plan.supersteps and may_prepare
@@ -386,10 +391,10 @@ class Worker:
     def stirs(self) -> bool:
         """Return whether a worker that `was_idle` has something to do now, between two batches.
 
-        It has if a timer is due, if a user's thread or an executor's thread has made a call, or if the topology has to stop.
-        Otherwise the worker calls each spout once, and has something to do if a spout has emitted. The emitted tuple waits for
-        the next batch, like any tuple that a batch leaves over. If batches are transactions, spouts are not called, because
-        their tuples belong to a batch.
+        The worker has something to do if a timer is due, if a user's thread has made a call, if an executor's thread has noted
+        something, or if the topology has to stop. Otherwise the worker calls each spout once, and has something to do if a
+        spout has emitted. The emitted tuple waits for the next batch, like any tuple that a batch leaves over. If batches are
+        transactions, spouts are not called, because their tuples belong to a batch.
         """
         now = self.clock()
         if now >= self.services.timers.next_due or self.wiring.fatal is not None or self.turns.has_calls():

@@ -32,13 +32,13 @@ class CurrentCall:
         #: The thread that runs the tasks.
         self.thread = get_ident()
         self._inside: Task | None = None
-        #: The value of `at` that `look` saw, and when `look` last noticed that a call of that task had returned. Only the
-        #: thread that calls `look` writes this attribute, so that `look` can't undo what the thread of the tasks writes to `at`
-        #: at the same time.
+        #: The value of `at` that `look` saw, and the time when `look` last noticed that a call of that task had returned. Only
+        #: the thread that calls `look` writes this attribute, so that `look` can't undo what the thread of the tasks writes to
+        #: `at` at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
-        """Remember that the code of ``task`` runs from now on; if it is None, no user code runs."""
+        """Remember that the code of ``task`` runs from now on. If ``task`` is None, no user code runs."""
         self._inside = task
         self.at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
@@ -66,7 +66,7 @@ class CurrentCall:
     # -- on the other thread -------------------------------------------------------------------------------------
 
     def busy(self) -> Busy | None:
-        """Return which call the worker is in, and for how long; None if it is in none.
+        """Return which call the worker is in, and for how long; None if the worker is in no call.
 
         `Busy.opens` is true while an instance starts. Instances start not only with the worker, but also after an exception, at
         an activation, and when a batch runs again.
@@ -92,6 +92,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return when ``at`` began or, if that was later, when `look` last saw one of its calls return."""
+        """Return the time when ``at`` began, or the time when `look` last saw one of its calls return, if that was later."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

@@ -88,9 +88,10 @@ class Departures:
         self._sequence += 1
 
     def complete(self) -> None:
-        """Make frames of everything that waits; acks, fails and parts of trees come last."""
+        """Make frames of everything that waits. Acks, fails and parts of trees come last."""
         self.seal_all()
-        # Parts follow the tuples, because sealing may bring a part's count to zero, and may fail tuples that can't be pickled.
+        # Parts follow the tuples, because `seal_all` may bring a part's count to zero, and may fail tuples that can't be
+        # pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()

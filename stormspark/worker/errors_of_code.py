@@ -1,4 +1,4 @@
-"""The exceptions of user code that end no more than its own call or its own task (W22)."""
+"""The exceptions that end only the call or the task whose user code raised them (W22)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker can
 count the tuples that wait for its own tasks. For a task of another worker, it adds the tuples in its own lanes to the number
-that the other worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second
-old.
+that the other worker sent with the frames of an earlier superstep. So loads are up to a batch old. In Storm they are up to a
+second old.
 
 If no grouping of the plan follows load, no worker computes or sends loads, so they cost nothing.
 """

@@ -45,7 +45,7 @@ class Watch:
     def take_in(self, seconds: float, enter: Callable[[BoltTask], None]) -> int | None:
         """Process answers that have come already, or that come within ``seconds``.
 
-        Returns how many tuples they settle; None if no answer came. ``enter`` is called with the bolt whose code runs.
+        Returns how many tuples these answers settle; None if no answer came. ``enter`` is called with the bolt whose code runs.
         """
         came = self._poll.poll(seconds * 1000)
         if not came:

@@ -2,18 +2,22 @@
 
 Each part knows only the parts above it in this list:
 
-    call            the user code that runs now                                  current_call.py stories         which tasks
-    have not acked a tree that failed                stories/ ledger          which trees are done
-    acker/ledger.py services        contexts, timers and threads for tasks                       services.py refusals
-    tuples that can't reach their receiver                       refusals.py departures      lanes and frames for other workers
-    departures.py loads           how many tuples wait, for choosers that follow load          loads.py wiring          the
-    tasks, and where their streams lead                      wiring.py states          the state of tasks, batch by batch
-    state/batch_state.py round clock     how the time of a round is divided                           round_clock.py outside
-    waiting for tuples that are processed outside of the worker  outside.py executors       the executors that have threads of
-    their own                 executors/ turns           the order of work: bursts, passes, chunks, timers            turns.py
-    transaction     how a batch is prepared, or rolled back                      transactions.py arrivals        the entry for
-    frames of other workers                        arrivals.py reporter        the report to the driver at the end of a round
-    reporting.py
+    call            the user code that runs now                                  current_call.py
+    stories         which tasks have not acked a tree that failed                stories/
+    ledger          which trees are done                                         acker/ledger.py
+    services        contexts, timers and threads for tasks                       services.py
+    refusals        tuples that can't reach their receiver                       refusals.py
+    departures      lanes and frames for other workers                           departures.py
+    loads           how many tuples wait, for choosers that follow load          loads.py
+    wiring          the tasks, and where their streams lead                      wiring.py
+    states          the state of tasks, batch by batch                           state/batch_state.py
+    round clock     how the time of a round is divided                           round_clock.py
+    outside         waiting for tuples that are processed outside of the worker  outside.py
+    executors       the executors that have threads of their own                 executors/
+    turns           the order of work: bursts, passes, chunks, timers            turns.py
+    transaction     how a batch is prepared, or rolled back                      transactions.py
+    arrivals        the entry for frames of other workers                        arrivals.py
+    reporter        the report to the driver at the end of a round               reporting.py
 """
 
 from __future__ import annotations

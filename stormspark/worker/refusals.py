@@ -1,4 +1,4 @@
-"""Tuples that can't reach their receiver: their trees fail, and a task reports why."""
+"""The handling of tuples that can't reach their receiver. Their trees fail, and a task reports why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Refusals"]
 
 
 class Refusals:
-    """The refusals of one worker: it fails the tuples that can't reach their receiver, and reports them.
+    """The refusals of one worker. This object fails the tuples that can't reach their receiver, and lets a task report them.
 
     Lanes and receivers need the methods of this object before the tasks exist, so `follow` adds the tasks later.
     """

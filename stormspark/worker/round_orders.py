@@ -13,17 +13,17 @@ __all__ = ["NO_EARLIER_ATTEMPTS", "PLAIN_ORDERS", "EarlierAttempts", "RoundOrder
 
 @dataclass(frozen=True)
 class EarlierAttempts:
-    """What the next attempt at a batch has to know of earlier attempts at it."""
+    """The facts that the next attempt at a batch has to know of earlier attempts at the same batch."""
 
     #: The batch of these attempts; -1 if there were none.
     batch: int = -1
     #: For each task, the ids of rows of sources that the task must not emit again, because they failed too often.
     given_up: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
-    #: What tasks have announced about the batch (`BatchAware.announcement`), pickled, by the task's component and index.
+    #: The tasks' announcements about the batch (`BatchAware.announcement`), pickled, by the task's component and index.
     announced: Mapping[str, bytes] = field(default_factory=dict)
 
     def of(self, batch: int) -> EarlierAttempts:
-        """Return this object if the attempts were at ``batch``, else an empty one."""
+        """Return this object if the attempts were at ``batch``, or else an object without attempts."""
         return self if batch == self.batch else NO_EARLIER_ATTEMPTS
 
 
@@ -49,13 +49,14 @@ class RoundOrders:
     acker_time: AckerTime | None = None
     #: The batch that was committed last; -1 if none was.
     committed: int = -1
-    #: Whether workers prepare the batch at the end of this round if nothing of it is left.
+    #: Whether workers prepare the batch at the end of this round if nothing of the batch is left.
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: The number of this round among those that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if it ends none.
+    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if this round ends
+    #: no batch.
     ending_round: int = 0
-    #: What the workers have to know of earlier attempts at this batch.
+    #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 
 

@@ -1,4 +1,4 @@
-"""The task of a spout: it calls the spout for tuples, and tells the spout how the trees of these tuples ended.
+"""The task of a spout. It calls the spout for tuples, and tells the spout how the trees of these tuples ended.
 
 A spout's task has
 
@@ -47,7 +47,8 @@ _EMITS_PER_TURN = 1024
 
 
 class SpoutTask(Task):
-    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees; without it there is no limit (B4).
+    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees. If max spout pending is not set, there
+    is no limit (B4).
 
     If ``waits_for_commit``, batches are transactions, so the spout gets its acks and fails only after the batch is committed.
     """
@@ -153,7 +154,7 @@ class SpoutTask(Task):
             self.spout.deactivate()
 
     def activate_or_stop(self, active: bool) -> None:
-        """Call `set_active`; an error in it stops the topology."""
+        """Call `set_active`. An error in it stops the topology."""
         try:
             self.set_active(active)
         except ComponentError as error:
@@ -174,8 +175,8 @@ class SpoutTask(Task):
     # -- 2. rows of a source ---------------------------------------------------------------------------------
 
     def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows that Spark has read for this task. The rows wait until the spout emits them. The spout need not be open
-        yet.
+        """Queue rows that Spark has read for this task. The rows wait until the spout emits them, and may come before the spout
+        is open.
         """
         self.source.rows_to_come().take(batch, partition, payload)
 
@@ -202,7 +203,8 @@ class SpoutTask(Task):
     def rows_left(self) -> int:
         """How many of `rows_waiting` have to be emitted before the batch can end.
 
-        While the spout is inactive, rows of committed batches do not count: they wait until it is active again (B13).
+        While the spout is inactive, rows of committed batches do not count, because they wait until the spout is active again
+        (B13).
         """
         return self.source.waiting(held_too=self.life.was_active_in_batch)
 
@@ -247,8 +249,8 @@ class SpoutTask(Task):
         return bool(self.verdicts.ready) and not self.calls.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, call them only after the batch is committed
-        or rolled back.
+        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, wait until the batch is committed or rolled
+        back.
         """
         ready = self.verdicts.ready
         while ready and not self.calls.suspended and self.fatal is None:
@@ -278,7 +280,7 @@ class SpoutTask(Task):
 
     @property
     def must_go_on(self) -> bool:
-        """Whether the tuples that the spout has yet to emit belong to the current batch."""
+        """Whether the spout has yet to emit tuples that belong to the current batch."""
         return self.component.source or self.must_finish
 
     def note_failures(self) -> None:
@@ -313,8 +315,8 @@ class SpoutTask(Task):
     def commit(self) -> None:
         """Make the batch's verdicts final, and its rows done, because the batch is committed.
 
-        The spout gets its acks and fails later. If it is in the middle of a ``next_tuple``, it gets them once that has
-        returned. An error in its ``ack`` or ``fail`` can't undo the commit.
+        The spout gets its acks and fails later. If the spout is in the middle of a ``next_tuple``, it gets them once this call
+        has returned. An error in ``ack`` or ``fail`` can't undo the commit.
         """
         self.source.commit(self.verdicts.commit())
 
@@ -347,7 +349,7 @@ class SpoutTask(Task):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether it makes sense to call the spout, if it may emit."""
+        """Whether a call of the spout makes sense, if the spout may emit."""
         return True
 
     @property
@@ -393,7 +395,7 @@ class SpoutTask(Task):
         return False
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted.
+        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing. Return whether the last call emitted.
 
         Also returns true if the call raised and the task goes on.
         """

@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An error of a task: user code has raised it, or reported it with ``report_error`` (C4).
+    """An error of a task. User code has raised the error, or reported it with ``report_error`` (C4).
 
     ``text`` is the traceback or the message.
     """
@@ -64,9 +64,10 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: For each task, the ids of rows of sources whose trees failed.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether a component takes part in the batch, so that bolts need a call at its end.
+    #: Whether a component takes part in the batch, so that bolts need a call at the end of the batch.
     begun: bool = False
-    #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if none are due.
+    #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if there are no announcements
+    #: to make now.
     announced: Mapping[str, bytes] | None = None
     #: Whether ``aborts`` names storage or a broker that can't be reached, and not user code.
     outside: bool = False
@@ -137,7 +138,7 @@ def read_report(payload: bytes) -> WorkerReport:
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
-    """Return the error with which the topology has to stop after a round with these reports; None if it goes on."""
+    """Return the error with which the topology has to stop after a round with these reports; None if the topology goes on."""
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
 
 

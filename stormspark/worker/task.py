@@ -78,7 +78,7 @@ class Task:
         self.state: TaskState | None = None
         if component.kind_of_state:
             self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
-        #: Why the batch can't be committed: the first error in it.
+        #: Why the batch can't be committed. This is the first error in the batch.
         self.aborts: str | None = None
         self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
         #: The current attempt, and what an earlier attempt announced; None if the component does not know its batches.
@@ -181,7 +181,7 @@ class Task:
         return getattr(self, "_collector", None) is collector
 
     def guard(self) -> None:
-        """Prepare the collector for calls from other threads, because user code has started one."""
+        """Prepare the collector for calls from other threads, because user code has started a thread."""
         raise NotImplementedError
 
     def take_calls(self, most: int | None = None) -> None:
@@ -238,10 +238,10 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """Take over the state of a batch that is committed now. Do nothing if the batch was not prepared here.
+        """Take over the state of a batch that is committed now. Do nothing if this task has not prepared the batch.
 
-        If ``post_save`` raises, the component restarts with that state, as in Heron (C42), unless it is a sink, which retries
-        by itself.
+        If ``post_save`` raises, the component restarts with the committed state, as in Heron (C42). But a sink is not
+        restarted, because it retries by itself.
         """
         assert self.state is not None
         instance = self.instance
@@ -257,13 +257,13 @@ class Task:
                 self.begin_anew()
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the task or that it holds."""
+        """Drop all tuples that wait for the task or that the task holds."""
 
     def take_back(self) -> None:
-        """Ignore what calls do that have not returned yet, because their attempt is rolled back."""
+        """Ignore the effects of calls that have not returned yet, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, because the batch after it runs again.
+        """Take the task back to the state of batch ``txid``, because the next batch runs again.
 
         If the task has an instance, it gets a new one.
         """
@@ -297,7 +297,7 @@ class Task:
         return component is not None and component.takes_part
 
     def announcement(self) -> bytes | None:
-        """Return what a later attempt at this batch has to know, pickled; None if there is nothing."""
+        """Return the pickled announcement that a later attempt at this batch has to know; None if there is no announcement."""
         component = self._batch_aware
         if component is None or not component.announces:
             return None
@@ -323,8 +323,8 @@ class Task:
 
     @property
     def shared_executor(self) -> Executor:
-        """The thread pool of the worker. From now on collectors check which thread calls them, because another task may have
-        started the pool's threads.
+        """The thread pool of the worker. After a read of this property, collectors check which thread calls them, because
+        another task may have started the pool's threads.
         """
         self._host.guard()
         return self._host.shared_executor
@@ -365,7 +365,7 @@ class Task:
         return self.reports.logger
 
     def report_error(self, error: BaseException | str) -> None:
-        """Count an error; also log it and report it to the driver, unless too many were reported of late (C4)."""
+        """Count an error. Also log it and report it to the driver, unless too many errors were reported of late (C4)."""
         self.counters.errors += 1
         self.reports.add_error(error)
 

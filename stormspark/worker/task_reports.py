@@ -32,7 +32,7 @@ class TaskReports:
         self._failures_at: dict[str, deque[float]] = {}
 
     def add_error(self, error: BaseException | str) -> None:
-        """Log an error and report it to the driver, unless too many were reported of late."""
+        """Log an error and report it to the driver, unless too many errors were reported of late."""
         now, reported_at = self._clock(), self._errors_at
         if not self._may_report(reported_at, now):
             return

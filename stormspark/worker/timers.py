@@ -35,7 +35,9 @@ class Timers:
     def add(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call ``callback`` every ``seconds`` for ``task``; the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds`` for ``task``. If ``first`` is given, make the first call after ``first``
+        seconds.
+        """
         due = self._clock() + (seconds if first is None else first)
         self._timers.append(_Timer(task, seconds, callback, due))
         self._look()

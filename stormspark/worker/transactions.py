@@ -1,4 +1,5 @@
-"""A worker's part in a batch that is a transaction: it begins the batch, processes all of it, and prepares it or rolls it back.
+"""A worker's part in a batch that is a transaction. The worker begins the batch, processes all of it, and prepares it or rolls
+it back.
 
 No tuple of the batch may reach a component after its ``pre_save``. So all workers prepare in the same round, or none does.
 Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends an empty frame to
@@ -170,18 +171,19 @@ class WorkerTransaction:
         reached("worker.finished")
 
     def take_unsettled(self, frame: Frame) -> None:
-        """Learn that another worker has work left, or that the batch fails there."""
+        """Learn that another worker has work left, or that the batch has failed in that worker."""
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
     def warn_if_unsettled(self, step: Step, phase: int) -> None:
-        """Tell all other workers, by a frame, that this worker needs another round, or that the batch fails here.
+        """Tell all other workers, by a frame, that this worker needs another round, or that the batch has failed in this
+        worker.
 
         The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
         failure of the batch is told at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the next
         bolts must not be called.
         """
-        # If no subscription leads to another worker, the work that is left here concerns no other worker.
+        # If no subscription leads to another worker, the work that is left in this worker concerns no other worker.
         if self.unsettled or not self._plan.supersteps:
             return
         reason = None
@@ -252,8 +254,8 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, as far as this worker knows; None if it can. Called only in rounds that end
-        the batch.
+        """Return why the batch can't be committed, as far as this worker knows; None if it can be committed. This is called
+        only in rounds that end the batch.
         """
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:

@@ -1,4 +1,5 @@
-"""The turns of a worker's tasks: spouts are called in bursts, bolts execute in passes, timers and threads come in between.
+"""The turns of a worker's tasks. Spouts are called in bursts, bolts execute in passes, and timers and calls of threads come in
+between.
 
 All of this happens on one thread, except for the code of executors with threads of their own (`stormspark.worker.executors`). A
 *pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. One pass carries every
@@ -32,8 +33,8 @@ _BURST = 64
 #: batch. Without these bounds such a batch would never end.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: For how long one spout is called while others wait for their turn. The call that runs when this time is over is the last one.
-#: If bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
+#: For how long one spout is called while others wait for their turn. The call that runs when this time is over is the last call
+#: of the turn. If bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
 _SLICE_SECONDS = 0.01
 
 
@@ -224,7 +225,7 @@ class Turns:
         return False
 
     def _slices(self, deadline: float) -> bool:
-        """Let each bolt shed tuples that do not fit, and then execute for a slice of time at most.
+        """Let each bolt shed tuples that do not fit, and then execute tuples for at most one slice of time.
 
         If spouts do not wait, a slow bolt may never catch up, and the bolts after it must not starve.
         """
@@ -239,9 +240,10 @@ class Turns:
         return now >= deadline
 
     def _execute(self, bolt: BoltTask, until: float) -> float:
-        """Execute the tuples that wait for a bolt now, chunk by chunk until time ``until``; return when the last chunk ended.
+        """Execute the tuples that wait for a bolt now, chunk by chunk, until the time ``until``. Return the time when the last
+        chunk ended.
 
-        A bolt that emits much is also cut short, namely when too many bytes wait to leave this worker.
+        A bolt that emits much has to stop earlier, when too many bytes wait to leave this worker.
         """
         self._call.enter(bolt)
         waiting, now = bolt.ready, -inf
@@ -340,7 +342,7 @@ class Turns:
 
     def calls_at_hand(self) -> int:
         """Return how many calls of threads belong to the current batch, because they were made while its tuples were executed."""
-        if not self.listens:  # then all calls wait for the next batch
+        if not self.listens:  # all calls wait for the next batch
             return 0
         return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)
 

@@ -1,4 +1,4 @@
-"""The wiring of a worker: its tasks, and where each of their streams leads.
+"""The wiring of a worker. It consists of the worker's tasks, and of the paths that their streams take.
 
 A sender does not know whether a receiver is in this worker. The sender appends to a list, which is either the inbox of a task
 of this worker or a lane to another worker.
@@ -75,7 +75,7 @@ class Wiring:
 def make_tasks(
     plan: PhysicalPlan, index: int, host: Host, refusals: Refusals, *, side_by_side: bool = False
 ) -> Wiring:
-    """Make the tasks of worker ``index``, not connected yet.
+    """Make the tasks of worker ``index``. They are not connected yet.
 
     If ``side_by_side``, executors whose code may wait get threads of their own.
     """

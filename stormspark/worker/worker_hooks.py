@@ -37,7 +37,7 @@ class WorkerHooks:
         self.resources: Mapping[str, Any] = self._context.resources
 
     def start(self) -> None:
-        """Make and start the hooks, in the order in which they were added; raises `ComponentError` if one of them raises."""
+        """Make and start the hooks, in the order in which they were added. Raises `ComponentError` if a hook raises."""
         for declaration in self._plan.worker_hooks:
             try:
                 hook: WorkerHook = cloudpickle.loads(declaration.pickled)

@@ -2,9 +2,9 @@
 
 The threads, and their work:
 
-    main                the only thread that touches tasks; it opens them, runs errands in order, obeys orders, closes them one
-    per connection  receives a whole request, waits for its errand, sends the reply lifeline            sends heartbeats,
-    receives orders from nimbus, watches the executor's JVM
+    main                the only thread that touches tasks: opens them, runs errands in order, obeys orders, closes them
+    one per connection  receives a whole request, waits for its errand, sends the reply
+    lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM
 
 The `Desk` passes requests from the threads of connections to the main thread. The lifeline has a thread of its own, so that a
 long superstep does not stop heartbeats.
