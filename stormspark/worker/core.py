@@ -264,7 +264,7 @@ class Worker:
         self._open_doors(step, phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
-            turns.run_pass(deadline)  # after each frame, because its tuples are still in the processor's caches
+            turns.run_pass(deadline)  # now, while the frame's tuples are in the processor's caches
 
         # 4. Timers and spouts.
         if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:

@@ -1,5 +1,5 @@
-"""The runner of a bolt that has its tuples processed outside of the worker, and itself keeps track of unsettled tuples
-(`KeepsOutside`).
+"""The runner of a `KeepsOutside`. Such a bolt has its tuples processed outside of the worker, and keeps track of unsettled
+tuples itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ __all__ = ["KeptRunner"]
 
 
 class KeptRunner(OutsideRunner):
-    """The runner of a bolt that receives many deliveries per call, without a `Tuple` for each, and acks many per call."""
+    """The runner of a bolt that receives many deliveries per call, without a `Tuple` for each delivery, and acks many per
+    call.
+    """
 
     def _connect(self) -> None:
         # The bolt keeps these functions. They refer to the task and not to this runner, because otherwise the bolt would keep

@@ -1,4 +1,4 @@
-"""The runner of a `Bolt`, which acks by itself."""
+"""The runner of a `Bolt`. A `Bolt` calls ``ack`` and ``fail`` itself."""
 
 from __future__ import annotations
 

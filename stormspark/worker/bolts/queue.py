@@ -12,7 +12,7 @@ from stormspark.worker.tuples.weights import weight
 
 __all__ = ["TupleQueue"]
 
-#: How many of the waiting tuples are weighed to estimate the size of all.
+#: How many of the waiting tuples are weighed to estimate the size of all waiting tuples.
 _SAMPLE = 8
 #: How many bytes a delivery takes besides its values.
 _DELIVERY_BYTES = 2 * getsizeof(())
@@ -23,7 +23,8 @@ class TupleQueue:
 
     def __init__(self) -> None:
         self.inbox: list[Delivery] = []
-        #: Deliveries that were taken out of the inbox. Those from `_next` on still wait, and are older than those in the inbox.
+        #: Deliveries that were taken out of the inbox. The deliveries from index `_next` on still wait, and are older than
+        #: those in the inbox.
         self._taken: list[Delivery] = []
         self._next = 0
         #: How many of the waiting tuples are ticks.
@@ -96,7 +97,7 @@ class TupleQueue:
         return batch
 
     def take_newest(self, most: int) -> list[Delivery]:
-        """Take the newest ``most`` tuples out, in order; ticks among them stay (C9)."""
+        """Take the newest ``most`` tuples out, in order. Ticks among them stay (C9)."""
         newest: list[Delivery] = []
         for queue, first in ((self.inbox, 0), (self._taken, self._next)):
             cut = max(first, len(queue) - (most - len(newest)))
@@ -109,7 +110,7 @@ class TupleQueue:
         return newest
 
     def count_ticks(self, chunk: list[Delivery], start: int, end: int) -> int:
-        """Count the ticks in the executed part of a chunk, and subtract them from `ticks`; return their number."""
+        """Count the ticks in the executed part of a chunk, and subtract their number from `ticks`. Return their number."""
         ticks = sum(source is TICK_SOURCE for _, source, _ in chunk[start:end])
         self.ticks -= ticks
         return ticks

@@ -1,4 +1,4 @@
-"""The base of the runners. A runner executes the chunks of one instance of a bolt. Each kind of bolt needs another kind of
+"""The base of the runners. A runner executes the chunks of one instance of a bolt. Each kind of bolt has its own kind of
 runner.
 
 A task makes a runner for each instance of its bolt (`stormspark.worker.bolts.kinds`), and calls it in this order:
@@ -8,8 +8,8 @@ A task makes a runner for each instance of its bolt (`stormspark.worker.bolts.ki
    `send`, unless `run` has raised.
 3. `held` returns the tuples that were executed and are neither acked nor failed yet.
 
-A task that has no instance yet has an object of this base class itself. Such an object holds no tuple, has no tuple in progress
-outside, and never runs a chunk.
+As long as a task has no instance, its runner is an object of this base class itself. Such a runner holds no tuple, has no tuple
+in progress outside of the worker, and never runs a chunk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Runner:
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
-    #: Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`.
+    #: Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+    #: `WorksOutside`.
     works_outside = False
     #: See `WorksOutside.works_in`.
     works_in = ""
@@ -69,7 +70,7 @@ class Runner:
         """Take over the task's current outlets."""
 
     def guard(self) -> None:
-        """Prepare for calls from other threads, because user code has started one."""
+        """Prepare for calls from other threads, because user code has started a thread."""
         if self.collector is not None:
             self.collector.guarded = True
         self.connect()
@@ -77,9 +78,9 @@ class Runner:
     # -- tuples ----------------------------------------------------------------------------------------------
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
-        """Execute a chunk, which began at ``begun``; return how many tuples were executed.
+        """Execute a chunk, which began at the time ``begun``. Return how many tuples were executed.
 
-        Raises any error of the bolt. `position` and `current` then say which tuple the bolt was executing.
+        Raises any error of the bolt. After an error, `position` and `current` say which tuple the bolt was executing.
         """
         raise NotImplementedError
 

@@ -37,7 +37,7 @@ class Bell:
         return self._read
 
     def ring(self) -> None:
-        """Ring the bell. Any thread may call this; it costs a system call only the first time after `quiet`."""
+        """Ring the bell. Any thread may call this. Only the first call after `quiet` costs a system call."""
         if self._rung:
             return
         self._rung = True
@@ -58,7 +58,7 @@ class Bell:
                 pass  # another thread is about to write into the pipe, and the next call of this method reads that
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a ring, at most for ``seconds``; return whether there was one."""
+        """Wait at most ``seconds`` for a ring. Return whether the bell rang."""
         rung = bool(self._poll.poll(seconds * 1000))
         if rung:
             self._rung = (

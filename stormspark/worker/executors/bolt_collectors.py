@@ -37,7 +37,7 @@ def emitted(task: ThreadedTask, outlet: Outlet, tasks: Sequence[int], values: tu
 
 
 class ThreadedBoltCollector:
-    """The collector of a `Bolt` (C2). ``collector`` is the collector of the worker's thread, and knows the streams."""
+    """The collector of a `Bolt` (C2). ``collector`` is the task's collector on the worker's thread, which knows the streams."""
 
     def __init__(self, task: ThreadedBoltTask, notes: Notes, collector: BoltCollector) -> None:
         self._task, self._notes, self._collector = task, notes, collector
@@ -118,7 +118,7 @@ class ThreadedBoltCollector:
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the tuple's trees anew (C11)."""
         self._task.note(self._notes, partial(reset_timeouts, self._task.ledger, tup.roots))
 
     def flush(self) -> None:
@@ -137,7 +137,7 @@ class ThreadedBasicCollector:
         self.roots: Roots = None
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one."""
+        """Emit a tuple that is anchored to the current tuple."""
         self._check_thread()
         outlet = self._task.outlet(stream)
         values = outlet.as_sent(outlet.checked(values))
@@ -164,7 +164,7 @@ class ThreadedBasicCollector:
             raise EmitError(msg)
 
     def reset_timeout(self) -> None:
-        """Give the current tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the current tuple's trees anew (C11)."""
         self._notes.add(partial(reset_timeouts, self._task.ledger, self.roots))
 
     def report_error(self, error: BaseException | str) -> None:

@@ -1,5 +1,5 @@
-"""The runner of a bolt, for an executor with a thread of its own. It calls ``execute`` on this thread, for one tuple at a
-time.
+"""The runner of a bolt, for an executor with a thread of its own. The runner calls ``execute`` on this thread, for one tuple at
+a time.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ThreadedRunner(Runner):
 
 class _AutomaticRunner(ThreadedRunner):
     def _connect(self) -> None:
-        self.bolt.connected(lambda stream: None)  # so the bolt emits through its collector
+        self.bolt.connected(lambda stream: None)  # None makes the bolt emit through its collector
 
     def new_tuple(self, delivery: Delivery) -> Tuple:
         """See `ThreadedRunner.new_tuple`."""

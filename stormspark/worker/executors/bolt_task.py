@@ -1,7 +1,7 @@
 """The task of a bolt, for an executor with a thread of its own.
 
-The executor's thread takes tuples out of the task's queue by itself, one at a time, and executes them. During each call it
-makes notes for the worker's thread: one for each emit and ack, in order, and then one for the end of the call.
+The executor's thread takes tuples out of the task's queue, one at a time, and executes them. During each call it makes notes
+for the worker's thread, in order: one for each emit and each ack, and one for the end of the call.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return tup, begun
 
     def may_hold(self, tup: Tuple) -> bool:
-        """Return whether this task was given ``tup``, and has neither acked nor failed it. For the executor's thread."""
+        """Return whether this task has got ``tup``, and has neither acked nor failed it. Only the executor's thread calls
+        this.
+        """
         runner = self._runner
         return isinstance(runner, ThreadedRunner) and tup in runner.may_hold
 
@@ -178,7 +180,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.executor.submit(self.name, self._tell_fails)
 
     def _tell_fails(self) -> None:
-        """Call hooks for all fails that wait, on the executor's thread."""
+        """Call the hooks for all failed tuples that wait for this, on the executor's thread."""
         self._tells_fails = False  # first, so that a fail from now on gets another call
         while self._fails:
             hooks, tup = self._fails.popleft()

@@ -29,8 +29,8 @@ __all__ = ["Executors"]
 
 #: The worker's thread waits for notes for at most this long at a time. Then it looks at its own work again.
 _WAIT_SECONDS = 0.002
-#: The worker's thread takes notes at most once in this time. Otherwise, when many executors are busy, it would take each note
-#: by itself. But each look at all queues costs as much as several calls.
+#: The worker's thread takes notes at most once in this time. Otherwise it would take each note by itself when many executors
+#: are busy. After taking notes it looks at all queues, which costs as much as several calls.
 _GATHER_SECS = 0.0005
 #: For how long a superstep waits for the next note. A call that has noted nothing for this long is not waited for. The time is
 #: short, because a worker that waits for calls holds up the other workers.
@@ -40,7 +40,7 @@ _STOP_SECS = 10.0
 
 
 class Executors:
-    """The executors of one worker that have threads. Unless said otherwise, the worker's thread calls the methods."""
+    """The executors of one worker that have threads. The worker's thread calls the methods, unless a docstring says otherwise."""
 
     def __init__(self, clock: Callable[[], float], call: CurrentCall) -> None:
         self._clock, self._call = clock, call
@@ -66,7 +66,7 @@ class Executors:
 
     def add(self, tasks: Iterable[Task], departures: Departures) -> None:
         """Give the executors of these tasks their threads."""
-        from stormspark.worker.executors.task import ThreadedTask  # that module imports this one
+        from stormspark.worker.executors.task import ThreadedTask  # a cyclic import
 
         self._departures = departures
         for task in tasks:
@@ -224,7 +224,7 @@ class Executors:
         return self.wait(min(until, max(self._last_taken, self._began_to_wait) + _PATIENCE_SECS))
 
     def begin_to_wait(self) -> None:
-        """Let the patience of `wait_with_patience` begin anew."""
+        """Begin to wait. `wait_with_patience` counts its patience from this call."""
         self._began_to_wait = self._clock()
 
     def wait(self, until: float) -> bool:
@@ -303,7 +303,7 @@ class Executors:
         threads = self.threads.values()
         while self._is_in_calls() and time.monotonic() < deadline:
             self.wait(inf)
-            self.take_in()  # notes of all executors, because any thread may wait for room for its notes
+            self.take_in()  # take the notes of all executors, because any thread may wait for room for its notes
         for thread in threads:
             thread.gave_up = not thread.is_idle
 

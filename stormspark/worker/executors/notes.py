@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 __all__ = ["InstanceEnded", "Notes", "Question"]
 
 _T = TypeVar("_T")
-#: How many notes of one instance may wait. At this number its thread waits for room, as in Storm an executor waits for room in
-#: a queue.
+#: How many notes of one instance may wait. When this many wait, the instance's thread waits for room, as an executor of Storm
+#: waits for room in a queue.
 _MOST = 4096
 #: How many notes of one instance are taken before another instance gets its turn.
 _TURN = 1024
@@ -54,7 +54,7 @@ class Question:
         self._answered.set()
 
     def answer(self) -> Any:
-        """Wait for the result; raise what the function raises."""
+        """Wait for the result, and return it. Raises any error of the function."""
         self._answered.wait()
         if self._error is not None:
             raise self._error
@@ -75,7 +75,7 @@ class Notes:
         self._room = threading.Event()
         #: How many calls of the instance's timers are due and have not ended. Only the worker's thread uses this.
         self.calls_due = 0
-        #: Whether the instance has ended. Its code may still run, but nothing that it does counts any more.
+        #: Whether the instance has ended. Its code may still run, but nothing that this code does has an effect.
         self.ended = False
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class Notes:
         return taken
 
     def end(self) -> None:
-        """Drop all notes, because the instance ends. Whoever waits in `add` or `ask` gets an `InstanceEnded`."""
+        """Drop all notes, because the instance ends. A thread that waits in `add` or `ask` gets an `InstanceEnded`."""
         self.ended = True
         self._refuse_questions()
         self._room.set()
@@ -142,7 +142,7 @@ class Notes:
         while self._notes:
             try:
                 note = self._notes.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread has taken the last note
                 return
             if isinstance(note, Question):
                 note.refuse(self._ended_error())

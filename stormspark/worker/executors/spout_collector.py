@@ -22,7 +22,7 @@ __all__ = ["ThreadedSpoutCollector"]
 
 
 class ThreadedSpoutCollector:
-    """The collector of one instance. ``collector`` is the collector of the worker's thread, and makes the trees."""
+    """The collector of one instance. ``collector`` is the task's collector on the worker's thread, which makes the trees."""
 
     def __init__(self, task: ThreadedSpoutTask, notes: Notes, collector: SpoutCollector) -> None:
         self._task, self._notes, self._collector = task, notes, collector
@@ -89,7 +89,7 @@ class ThreadedSpoutCollector:
 
 
 class ThreadedSpoutGroup:
-    """One message of several tuples (X68). All of them are noted when the group ends."""
+    """One message of several tuples (X68). All tuples of the group are noted when the group ends."""
 
     def __init__(
         self, task: ThreadedSpoutTask, notes: Notes, collector: SpoutCollector, message_id: Hashable

@@ -1,4 +1,4 @@
-"""The common base of bolts' and spouts' tasks, for executors with threads of their own."""
+"""The common base class of bolts' and spouts' tasks, for executors with threads of their own."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ThreadedTask(Task):
         self.start_error: ComponentError | None = None
         #: Whether no turn may begin, because an instance is starting, has failed to start, or has raised an error.
         self.is_held = True
-        #: Whether no turn may begin, because the worker stops. The next call of the instance is its last.
+        #: Whether no turn may begin, because the worker stops. The next call is the last call of the instance.
         self.is_stopping = False
         executor.tasks.append(self)  # type: ignore[arg-type]
 
@@ -64,11 +64,11 @@ class ThreadedTask(Task):
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Have a new instance started on the executor's thread, after the call that runs on this thread now, if any. Do not
+        """Have a new instance started on the executor's thread. If a call runs on this thread now, the start follows it. Do not
         wait for the start.
         """
         if self.is_stopping:
-            return  # a new instance would start after the last call
+            return  # a new instance would start after the last call of the old one
         self.begins_since = self._clock()
         self.is_held = self.is_starting = True
         self._end_previous()
@@ -182,7 +182,7 @@ class ThreadedTask(Task):
             return None
 
     def end_thread_work(self) -> None:
-        """From now on, ignore what the instance does."""
+        """From now on, ignore everything that the instance does."""
         self.is_held = True
         self.notes.end()
 
@@ -239,7 +239,7 @@ class ThreadedTask(Task):
         return self._host.shared_executor
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self.outlets.get(stream) or outlet_of(self, stream)
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
@@ -287,7 +287,7 @@ class ThreadedTask(Task):
             self.executor.wake()
 
     def _call_hooks_for_emits(self) -> None:
-        """Do nothing: the collectors of this task call its hooks themselves, on the executor's thread."""
+        """Do nothing, because the collectors of this task call its hooks themselves, on the executor's thread."""
 
     def report_error(self, error: BaseException | str) -> None:
         """See `Task.report_error`. Any thread may call this."""

@@ -30,7 +30,7 @@ class Taker(Protocol):
     """A task as its executor's thread sees it."""
 
     def take_turn(self) -> bool:
-        """Run user code for a short while, on the executor's thread; return whether there was something to run."""
+        """Run user code for a short while, on the executor's thread. Return whether there was code to run."""
 
 
 class _Call:
@@ -79,14 +79,14 @@ class ExecutorThread:
         self._clock, self._ring, self._serve, self._enter = clock, ring, serve, enter
         self._is_late = is_late
         self.tasks: list[Taker] = []
-        self._next = 0  # the task whose turn is next
+        self._next = 0  # the index of the task whose turn is next
         #: Submitted calls, which are made before the next turn of a task.
         self._calls: deque[tuple[str, Callable[[], object]]] = deque()
         #: A lock. It is locked while the thread sleeps, and while the thread has no reason to look for more work.
         self._sleep = threading.Lock()
         self._sleep.acquire()
         self._ends = False
-        #: Whether a call did not return in time when the worker ended.
+        #: Whether a call was given up, because it did not return in time when the worker ended.
         self.gave_up = False
         self._entered = ""
         #: The task whose code runs, and the time when the code began; None while no code runs. Other threads read this.

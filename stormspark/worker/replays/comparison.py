@@ -31,8 +31,8 @@ def compare_emits(
     """Describe the first difference between ``then``, the recorded emits, and ``now``, the emits of the replay.
 
     Most other differences follow from the first. A difference in the number of emits is described, too. ``kind`` is the name of
-    the emits in the description. ``numbers`` has, for each emit in ``now``, the number of its input. It is None if the emits
-    belong to no input.
+    the emits in the description. ``numbers`` has, for each emit in ``now``, the number of its input. ``numbers`` is None if the
+    emits belong to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:
@@ -119,7 +119,7 @@ def _loaded(data: bytes) -> Any:
 def _same(one: Any, other: Any) -> bool:
     """Return whether two values are equal, or equal when pickled.
 
-    Python does not find some equal values equal: NaN, arrays, and objects without ``__eq__``.
+    Some values don't compare as equal although they are: NaN, arrays, and objects without ``__eq__``.
     """
     if one is MISSING or other is MISSING:
         return one is other

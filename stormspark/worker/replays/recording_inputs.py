@@ -37,8 +37,8 @@ class BatchEnds(NamedTuple):
 
 
 class InputRecording:
-    """The recording of the bolts of one worker. Call `begin` first, then `add` for each chunk, and then `end` or `begin`
-    again.
+    """The recording of the bolts of one worker. For each batch, call `begin` first, then `add` for each chunk, and then `end`,
+    unless the batch fails.
     """
 
     def __init__(self, files: InputFiles, generation: int, worker: int, bolts: Iterable[BoltTask]) -> None:
@@ -115,7 +115,7 @@ class TaskInputs:
         self._add(executed, self._inputs)
 
     def note(self, event: BatchBegins | BatchEnds) -> None:
-        """Record an event between two tuples."""
+        """Record an event that happened between two tuples."""
         self.flush()
         self._add(0, dump_pairs([None], [event]))
 

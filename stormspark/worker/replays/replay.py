@@ -5,8 +5,8 @@ with those of the recorded batch. A deterministic bolt does the same as in the r
 draws random numbers, uses a clock or a service, or remembers something outside of its state. Such a bolt may do something else
 in the replay, and the `Replay` lists the differences.
 
-The replay repeats ticks, but no other timers and no threads of the bolt. Emits of those are missing in the replay, and are
-listed as a difference.
+The replay repeats ticks, but no other timers and no threads of the bolt. Emits of timers and threads are missing in the replay,
+and are listed as a difference.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["plan_that_ran", "replay"]
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
-    """Load the plan that the batch was recorded with; raises `CheckpointError`.
+    """Load the plan with which the batch was recorded. Raises `CheckpointError`.
 
     The driver's module path is appended to the module path of this process.
     """

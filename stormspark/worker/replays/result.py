@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["MISSING", "Change", "Emitted", "Executed", "Replay"]
 
-#: Stands in place of a value for a key that has no value.
+#: The value of a key that has none.
 MISSING = object()
 
 
@@ -22,7 +22,7 @@ class Emitted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of one key of the state. `missing` stands in place of a value for a key that has no value."""
+    """The change of one key of the state. A key that has no value has the value `missing`."""
 
     key: Any
     before: Any
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
     @staticmethod
     def missing() -> Any:
-        """Return the object that stands in place of a value."""
+        """Return `MISSING`, the value of a key that has none."""
         return MISSING
 
 

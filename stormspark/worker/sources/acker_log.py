@@ -1,5 +1,5 @@
-"""A worker's log for the durable acker. It holds numbered change sets, each until the worker knows that the set's batch is
-committed.
+"""A worker's log for the durable acker. It holds numbered change sets. A set stays in the log until the worker knows that the
+set's batch is committed.
 
 The invariant: **the acker's journal holds a prefix of each worker's log, each change exactly once.** So the XOR of a record in
 the journal is zero if and only if the journal has both the change that opens the record and the change that closes it.
@@ -50,7 +50,7 @@ class _ChangeSet(NamedTuple):
 
 
 class AckerLog:
-    """The log of one worker process: the change sets that may not be in the journal yet."""
+    """The log of one worker process. It holds the change sets that may not be in the journal yet."""
 
     def __init__(self) -> None:
         self._number = 0

@@ -2,7 +2,7 @@
 of their batch.
 
 The invariant: **after each commit the state table has exactly the rows of committed batches that are neither acked nor given
-up.** So a worker that begins anew from a commit emits these rows again, and no row is lost with a worker.
+up.** So a worker that starts from a commit emits these rows again, and no row is lost with a worker.
 
 The invariant holds because the changes of held rows are written and committed together with the batch's other changes. A row
 that is acked in a batch leaves the table with that batch's commit. If the batch is rolled back, the row is still in the table.
@@ -65,7 +65,8 @@ class HeldRows:
             yield row
 
     def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
-        """Return the changes to the state table at the end of a batch. ``open`` has the rows that are open at this end, by id.
+        """Return the changes to the state table at the end of a batch. ``open`` has the rows that are open when the batch ends,
+        by id.
 
         Raises `SerializationError` if a row could not be read back from the table.
         """

@@ -46,7 +46,7 @@ class OpenRows:
         return id in self.fresh or id in self._kept
 
     def __iter__(self) -> Iterator[Row]:
-        """Iterate over the open rows and ranges, kept ones first."""
+        """Iterate over the open rows and ranges. Kept rows come first."""
         for kept in self._kept.values():
             yield kept.row
         yield from self.fresh.values()
@@ -60,7 +60,7 @@ class OpenRows:
         return row
 
     def rows(self) -> Iterator[Row]:
-        """Iterate over the open rows, kept ones first; ranges are left out."""
+        """Iterate over the open rows without the ranges. Kept rows come first."""
         return (row for row in self if not isinstance(row.id, RangeKey))
 
     def message_ids(self) -> Iterator[Hashable]:
@@ -96,7 +96,7 @@ class OpenRows:
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> list[Row]:
         """Add rows that an earlier incarnation of the worker left open, each with its record if there is one. Return the rows
-        that are new here.
+        that the task did not know yet.
 
         If a row is open already, the adopted record is closed, unless it is the row's own record.
         """
@@ -118,8 +118,8 @@ class OpenRows:
     def changes(
         self, unread: Iterable[Row], time: AckerTime, draw: Callable[[int], Sequence[int]]
     ) -> list[Change]:
-        """Return the records that were opened and closed since the last call, for the durable acker. All open rows become kept
-        rows.
+        """Return the changes for the durable acker since the last call, which are records that were opened or closed. All open
+        rows become kept rows.
 
         Old records are closed, and new records of the same rows are opened instead, so that the acker's watermark never passes
         an open record. ``unread`` holds the unread rest of each range. ``draw(n)`` returns n random signed numbers of 64 bits.
@@ -128,7 +128,7 @@ class OpenRows:
         self._closed = []
         opened = list(self.fresh.values())
         self.fresh = {}
-        for range in unread:  # the rest may have fewer rows than the record
+        for range in unread:  # the rest may have fewer rows than the range's record
             kept = self._kept.get(range.id)
             if kept is not None and kept.row.values != range.values:
                 changes.append(Change(self._kept.pop(range.id).record))

@@ -1,6 +1,6 @@
 """The encoding of rows as bytes, for the durable acker's journal and for the state table.
 
-Other people may be able to write to the folders of these two, so `decode` reads nothing but plain values.
+Other people may be able to write to the folders of the journal and the table, so `decode` reads nothing but plain values.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ def encode(row: Row) -> bytes:
     parts = (kind, id, *row[1:])
     try:
         return pickle.dumps(parts, 5)
-    except Exception:  # rare: `pickle.dumps` is tried first, because it is twice as fast
+    except Exception:  # this is rare, so `pickle.dumps`, which is twice as fast, is tried first
         file = io.BytesIO()
         _Pickler(file, 5).dump(parts)
         return file.getvalue()
 
 
 def encode_or_give_up(row: Row) -> bytes:
-    """Encode a row as `encode` does. If a value of the row can't be encoded, write a row that `decode` returns as a dead
-    letter.
+    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter in place of the row.
     """
     try:
         return encode(row)

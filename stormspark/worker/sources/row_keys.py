@@ -22,8 +22,7 @@ class RowKeys:
     def __init__(self) -> None:
         self._batch = -1
         self._taken: Counter[Hashable] = Counter()  # how many numbers each partition has used in that batch
-        #: The last batch that came again while trees of an earlier attempt at it were open, and how many times it came again in
-        #: this way.
+        #: The last batch that came again while trees of an earlier attempt at it were open, and how many times it did.
         self._again = (-1, 0)
 
     def of_rows(

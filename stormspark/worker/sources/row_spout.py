@@ -24,7 +24,7 @@ from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["DeadLetters", "RowSpout"]
 
-#: The outcomes that do not count as failures of a row: its batch was rolled back, or a worker was lost.
+#: The outcomes of a tree that do not count as failures of its row: the batch was rolled back, or a worker was lost.
 _INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
 #: If the dead letter of a row can't be written, the row comes again after this many seconds.
 _LETTER_AGAIN_SECS = 5.0

@@ -1,4 +1,4 @@
-"""Rows of sources and their keys. Within a task, no two open rows have the same key."""
+"""Rows of sources, and the keys of rows. Within a task, no two open rows have the same key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RangeKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a source, with the batch that it came with. Or a range of rows, which has a `RangeKey` as its ``id``.
+    """One row of a source, with its batch. A `Row` may also stand for a range of rows. In that case its ``id`` is a `RangeKey`.
 
     No two open rows have the same ``id``. ``unreadable`` is the reason why the row can't be emitted, such as a value that
     Python can't hold. ``values`` has None in place of such a value. A row with a reason becomes a dead letter.

@@ -52,7 +52,7 @@ class SourceRows:
         self.skipped: frozenset[Hashable] = frozenset()
         #: For each id, why the row of this batch has failed, as far as this worker knows.
         self.why: dict[Hashable, str] = {}
-        #: How many rows, or ranges, have come since a caller last set this to 0.
+        #: How many rows or ranges have come since a caller last set this attribute to 0.
         self.came = 0
 
     def read_with(self, spout: RangeSpout) -> None:
@@ -124,7 +124,7 @@ class SourceRows:
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
         """Take over rows that an earlier incarnation of the worker left open, each with its record if there is one.
 
-        These rows are emitted before all others. Returns how many of them are new here.
+        These rows are emitted before all others. Returns how many of them the task did not know yet.
         """
         new = self._open.adopt(records)
         self._waiting.extendleft(reversed([row for row in new if not isinstance(row.id, RangeKey)]))
@@ -240,7 +240,7 @@ class SourceRows:
 
     @property
     def open(self) -> int:
-        """How many rows, and ranges, are open."""
+        """How many rows and ranges are open."""
         return len(self._open)
 
     def open_rows(self, but: Collection[Hashable]) -> dict[Hashable, Row]:

@@ -1,5 +1,4 @@
-"""The rows that have come for a spout's task. This module says what happens to them when their batch is committed, or runs
-again.
+"""The rows that have come for a spout's task. This module keeps them up to date when their batch is committed, or runs again.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class SpoutSource:
             self.rows.read_with(ranges)
 
     def rows_to_come(self) -> SourceRows:
-        """Return the object to which new rows are added. Makes an instance of the spout if there was none yet."""
+        """Return the object to which new rows are added. Make an instance of the spout if there was none yet."""
         if not self._is_known:
             self.follow(self._make())
         return self.rows
@@ -78,7 +77,7 @@ class SpoutSource:
     # -- what becomes of the rows ----------------------------------------------------------------------------
 
     def waiting(self, *, held_too: bool) -> int:
-        """Return how many rows wait to be emitted, or to be emitted again. Count held rows only if ``held_too``."""
+        """Return how many rows wait to be emitted, or to be emitted again. Held rows count only if ``held_too``."""
         return len(self.rows) if held_too else self.rows.waiting_but(self.held)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:

@@ -15,7 +15,7 @@ UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """The reason why a spout is not called for a while. The value is the name of the counter of that time (F6)."""
+    """The reason why a spout is not called for a while. The value is the name of the counter for the time of the pause (F6)."""
 
     #: The spout is not active.
     INACTIVE = "skipped_inactive_ms"
@@ -40,12 +40,12 @@ class RoundAllowance:
         self._counters = counters
         #: How many tuples the spout may still emit in this round.
         self.left = UNLIMITED
-        #: How many tuples it has emitted since the last `take_emitted`.
+        #: How many tuples the spout has emitted since the last `take_emitted`.
         self.emitted = 0
         #: `hungry`: whether the spout had more to emit when it was stopped in this round. `limited`: whether its limit has
         #: stopped it.
         self.hungry = self.limited = False
-        #: Why the spout is not called now, and the time since when it is not called; None while it is called.
+        #: Why the spout is not called now, and the time when that began; None while the spout is called.
         self._stopped: tuple[StopReason, float] | None = None
 
     def begin(self, limit: int | None) -> None:
@@ -54,7 +54,7 @@ class RoundAllowance:
         self.hungry = self.limited = False
 
     def use(self, emitted: int) -> None:
-        """Count tuples that the spout has emitted. A call that emits several may exceed the limit (B4)."""
+        """Count tuples that the spout has emitted. A call that emits several tuples may exceed the limit (B4)."""
         self.emitted += emitted
         self.left -= emitted
 
@@ -75,6 +75,6 @@ class RoundAllowance:
             self._stopped = None
 
     def take_emitted(self) -> int:
-        """Return how many tuples were emitted since the last call."""
+        """Return how many tuples were emitted since the last call of this method."""
         emitted, self.emitted = self.emitted, 0
         return emitted

@@ -1,4 +1,4 @@
-"""The calls of a spout's ``next_tuple``, which run in a greenlet of their own, so that an emit can suspend them.
+"""The calls of a spout's ``next_tuple``. They run in a greenlet of their own, so that an emit can suspend them.
 
 Storm requires that ``next_tuple`` returns soon and does not block (B1). A spout that meets this requirement never notices the
 greenlet. But a spout may emit a whole file in a single call, or emit for ever. Such a call is suspended inside ``emit`` when
@@ -28,7 +28,7 @@ __all__ = ["SuspendableCalls"]
 
 
 class SuspendableCalls:
-    """The calls of one spout's task; at most one of them is suspended.
+    """The calls of one spout's task. At most one call is suspended.
 
     No call is made while ``most_pending`` trees are open. ``stories`` chooses which emits are traced. `turn`, `most` and
     `deadline` bound the current turn. `ask_for_tuples` reads them.
@@ -44,7 +44,7 @@ class SuspendableCalls:
         #: How many tuples the suspended call has emitted so far, counted in whole turns; 0 once the call has returned.
         self.emits_in_call = 0
         #: `turn`: how many emits a call may make before it is suspended. `most`: how many calls may be made. `deadline`: until
-        #: when.
+        #: when calls may begin.
         self.turn = 0
         self.most = 0
         self.deadline = 0.0

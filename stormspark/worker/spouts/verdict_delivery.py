@@ -27,7 +27,7 @@ class VerdictDelivery:
 
     def __init__(self, task: SpoutTask, stories: SpoutStories, clock: Callable[[], float]) -> None:
         self._task, self._stories, self._clock = task, stories, clock
-        #: The latencies of acked trees, in seconds, that are not counted yet. It is cheaper to count many at once.
+        #: The latencies of acked trees that are not counted yet, in seconds. It is cheaper to count many latencies at once.
         self._latencies: list[float] = []
         self._seen = 0  # how many verdicts had been delivered at the last call of `has_moved`
 
@@ -96,7 +96,7 @@ class VerdictDelivery:
             hook.spout_ack(SpoutAckInfo(message_id_of(message_id), task.id, 0.0))
 
     def has_moved(self) -> bool:
-        """Return whether a verdict was delivered since the last call. Another thread may call this.
+        """Return whether a verdict was delivered since the last call of this method. Another thread may call this method.
 
         Each ack adds a latency and each fail is counted, so the sum of both grows with every verdict.
         """

@@ -29,7 +29,7 @@ class VerdictQueue:
         return len(self._account.ended)
 
     def take(self) -> list[Tree]:
-        """Take the trees out of `ready`."""
+        """Take the trees out of `ready`, and return them."""
         taken = self.ready[:]
         self.ready.clear()
         return taken

@@ -60,8 +60,8 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: The state of components whose number of tasks has changed. It was dealt out anew, and these are the parts of this
-        #: worker's tasks. An entry is kept until a commit has stored the state under its new tasks.
+        #: The state that has moved to tasks of this worker, because their components' numbers of tasks have changed. An entry
+        #: is kept until a commit has stored the state under its new task.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.
@@ -72,7 +72,7 @@ class BatchState:
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Restore the tasks' state and the spouts' open rows before the tasks begin; raises `CheckpointError`."""
+        """Restore the tasks' state and the spouts' open rows before the tasks begin. Raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -166,7 +166,7 @@ class BatchState:
         return file
 
     def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
-        """Iterate over the changes. Add all state that has moved from one task to another to them."""
+        """Iterate over the changes, and over all state that has moved from one task to another."""
         for name, dealt in self._dealt.items():
             own = {one.task: one.items for one in changes if one.component == name}
             for index, items in moves(dealt, own):
@@ -181,7 +181,7 @@ class BatchState:
         self._enter(None)
 
     def committed(self, txid: int) -> None:
-        """Let all tasks take over the state of batch ``txid``, which is committed. It must be later than `last`."""
+        """Let all tasks take over the state of batch ``txid``, which is committed. This batch must be later than `last`."""
         reached("worker.before_commit")
         for task in self._entered():
             task.commit_state(txid)

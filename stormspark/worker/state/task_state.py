@@ -1,7 +1,7 @@
 """The state of one task, and the calls by which its component restores, saves and rolls back this state (C35, C42).
 
 Three kinds of components use the same store. `StatefulBolt` is Storm's kind, and `StatefulComponent` is Heron's. The third kind
-knows nothing of state, so its attributes are stored (``topology.state.pickle``). The calls are these, in this order:
+knows nothing of state, so its attributes are stored (``topology.state.pickle``). A task makes these calls, in this order:
 
     storm     prepare, init_state, execute ...; per batch: pre_prepare, pre_commit; before a batch runs again: pre_rollback
     heron     init_state, open or prepare, execute ...; per batch: pre_save, and post_save once it is committed;
@@ -10,7 +10,7 @@ knows nothing of state, so its attributes are stored (``topology.state.pickle``)
 
 Only a `TwoPhaseStatefulComponent` gets ``post_save`` and ``pre_restore``.
 
-The windows of a windowed bolt are kept in a second store, which is committed together with the first one (C41).
+The windows of a windowed bolt are kept in a second store, which is committed together with the first store (C41).
 
 Before a batch runs again, a task makes a new instance of its component, so that no attribute keeps anything of the failed
 batch.
@@ -59,11 +59,11 @@ class TaskState:
         #: configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # the pickled attributes that are in the store
-        #: The batch that is prepared, but that may not be committed yet; None if there is no such batch.
+        #: The batch that is prepared, as long as the task does not know whether it is committed; else None.
         self.prepared: int | None = None
 
     def load(self, rows: Iterable[pa.RecordBatch], windows: Iterable[pa.RecordBatch] = ()) -> None:
-        """Fill the stores with rows of the state table: the state, and the windows."""
+        """Fill the stores with rows of the state table. ``rows`` are the state, and ``windows`` are the windows."""
         self.store.load(rows)
         self._saved = self.store.get(_ATTRIBUTES) if self._kind == "pickle" else None
         if self.windows is not None:
@@ -138,7 +138,7 @@ class TaskState:
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Return whether the component is a sink. A sink itself repeats a delivery that has failed in its ``post_save``."""
+        """Return whether the component is a sink. If a delivery has failed in ``post_save``, a sink repeats it by itself."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:

@@ -1,10 +1,10 @@
-"""The recording of a traced tree. It holds the events of the tree in one worker, and is made while they happen.
+"""The recording of a traced tree. It holds the events of the tree in one worker, and records them while they happen.
 
-A *branch* is a tree in its home (the worker of its spout), or a tree's part in another worker. A traced branch calls its
-`Recording` whenever the branch's count changes, and passes only the difference. The tuple path passes nothing more, because
-more would slow down the trees that are not traced. The recording finds out by itself which task has acted, and which task
-receives a tuple. The task that has acted is the one whose code the worker runs. The recording looks at the inboxes that this
-task can send to. The receiver is the task whose inbox ends with the tuple.
+A *branch* is a tree in its home, or a tree's part in another worker. A traced branch calls its `Recording` whenever the
+branch's count changes, and passes only the difference. The tuple path passes nothing more, because more would slow down the
+trees that are not traced. The recording finds out by itself which task has acted, and which task receives a tuple. The task
+that has acted is the one whose code the worker runs. The recording looks at the inboxes that this task can send to. The
+receiver is the task whose inbox ends with the tuple.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _MOST_EVENTS = 200
 
 
 class Inbox(NamedTuple):
-    """An inbox that a task can send to: the task that the inbox belongs to, and whether that task lives in this worker."""
+    """An inbox that a task can send to. ``task`` is the task that the inbox belongs to, and ``here`` says whether it is in this
+    worker.
+    """
 
     task: str
     deliveries: list[Delivery]
@@ -56,7 +58,7 @@ class Scene:
     ) -> None:
         self.worker, self.clock, self.at, self.names = f"worker {worker}", clock, at, names
         self.ledger: Ledger
-        #: While a frame leaves or arrives, the other worker.
+        #: The other worker, while a frame leaves for that worker or arrives from it.
         self.peer = -1
         #: The traced branches of the frame that is being unpacked.
         self.arriving: list[Branch] = []
@@ -65,7 +67,7 @@ class Scene:
         self._find_inboxes = inboxes
         self._inboxes: dict[str, Sequence[Inbox]] = {}
         self._seen: dict[int, _Seen] = {}  # by the inbox's identity
-        #: While rows of a record batch are sent, their receiver.
+        #: The receiver of the rows of a record batch, while they are being sent.
         self.sending: Inbox | None = None
 
     def newest_inbox(self, task: str, branch: Branch) -> Inbox | None:
@@ -115,7 +117,7 @@ class Recording:
         self.home = home
         self.events: list[list[Any]] = []
         self.omitted = 0
-        #: For each task of this worker, how many tuples it has got and has neither acked nor failed.
+        #: For each task of this worker, the number of tuples that it has got and has neither acked nor failed.
         self.open: Counter[str] = Counter()
         self.ended_at: float | None = None
         self._failing: str | None = None
@@ -133,7 +135,7 @@ class Recording:
             if by > 0:
                 inbox = scene.newest_inbox(task, branch)
                 if inbox is None:
-                    self.open[task] += by  # this edge is no tuple's; a group of emits has it
+                    self.open[task] += by  # the edge of a group of emits, which belongs to no tuple
                 else:
                     if inbox.here:
                         self.open[inbox.task] += by

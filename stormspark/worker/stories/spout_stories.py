@@ -19,8 +19,8 @@ __all__ = ["SpoutStories"]
 #: If as many ids expire without another emit, the spout seems to replay nothing, and the task keeps no more ids.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: If one of at most this many trees is to be a sample, samples are exactly that far apart. If samples are rarer, only the first
-#: tree of a turn of `next_tuple` calls can be a sample, so that all other turns cost nothing extra.
+#: If samples should be at most this many trees apart, their distance is exact. If samples should be rarer, only the first tree
+#: of a turn can be a sample. Then a turn without a sample costs nothing extra.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
@@ -73,8 +73,8 @@ class SpoutStories:
         return Tree(account, message_id, now)
 
     def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
-        """Note the story of a failed tree, and have the next emit of its message id traced. Return the verdict with the story's
-        root.
+        """Note the story of a failed tree, and have the next emit of its message id traced. Return the verdict together with
+        the root that the story is filed under.
         """
         traced = False
         if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:

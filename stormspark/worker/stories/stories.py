@@ -1,4 +1,4 @@
-"""The stories of a worker: which trees get a story, and where stories are written.
+"""The stories of a worker. This module decides which trees get a story, and writes the stories.
 
 *Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was
 not traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs
@@ -41,7 +41,7 @@ _KEPT_PARTS = 1000
 
 
 class _PerSecond:
-    """A limiter of stories: at most ``most`` may be written per second of the worker's clock."""
+    """A limiter of stories. At most ``most`` stories may be written per second of the worker's clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -81,7 +81,7 @@ class Stories:
         self._most_failures = settings.story_failures_per_sec
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
-        self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
+        self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not heard of the fail yet
         self._lines: list[tuple[bool, dict[str, Any]]] = []  # each is (whether the tree failed, line)
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
@@ -218,7 +218,7 @@ class Stories:
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
-        """Note the story of a failed tree before the spout hears of it. Return the verdict with the story's root in it."""
+        """Note the story of a failed tree before the spout hears of the fail. Return the verdict with the story's root in it."""
         now = self._clock()
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None
@@ -317,7 +317,7 @@ def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str
 
 
 def _text(message_id: Hashable) -> str:
-    """Return a message id as people see it. The repr of users' classes may raise."""
+    """Return the text of a message id for people. The repr of users' classes may raise."""
     try:
         return repr(message_id)[:200]
     except Exception as error:

@@ -1,4 +1,5 @@
-"""The story of a tree: the task that emitted it, the way of its tuples, the tasks that acked them, and the tasks that did not.
+"""The story of a tree. It names the task that emitted the tree, the way of its tuples, the tasks that acked them, and the tasks
+that did not.
 
 Each worker writes what it knows, one JSON object per line (`stormspark.worker.stories.stories`). This module merges the lines
 of all workers into one `Story` per tree. It compares times of workers on the same host by that host's monotonic clock, and
@@ -75,7 +76,7 @@ class Holder:
 
 
 def sentences(holders: Sequence[Holder], most: int = 3) -> str:
-    """Describe holders in words. Those that point to an error in a bolt come first.
+    """Describe holders in words. Holders that point to an error in a bolt come first.
 
     >>> sentences([Holder("split[3]", "waiting", 2), Holder("count[7]", "held", 1, 29.21)])
     'count[7] has held 1 tuple for 29.2 s without ack or fail; 2 tuples wait in split[3]'
@@ -91,10 +92,10 @@ class Story:
     """Everything that is known of one tree. Times are in seconds after the tree's emit, or after the first event if the emit is
     unknown.
 
-    ``outcome`` is None if no line of the tree's home exists, because the tree is open, or because the line was rotated away.
-    ``traced`` says whether events were recorded while they happened. If not, the story has only the tree's end and ``holders``.
-    ``replay_of`` is the root of an earlier, failed tree of the same message. ``untold`` is the number of earlier failures that
-    have no story, because there were too many failures.
+    ``outcome`` is None if the tree's home has left no line, because the tree is still open, or because the line was rotated
+    away. ``traced`` says whether events were recorded while they happened. If not, the story has only the tree's end and
+    ``holders``. ``replay_of`` is the root of an earlier, failed tree of the same message. ``untold`` is the number of earlier
+    failures that have no story, because there were too many failures.
     """
 
     root: str
@@ -115,7 +116,7 @@ class Story:
 
     @property
     def why(self) -> str:
-        """The reason why the tree failed. For a tree that timed out, it also names the holders of its tuples in all workers."""
+        """The reason why the tree failed. If the tree timed out, the text also names the holders of its tuples in all workers."""
         known = [holder for holder in self.holders if holder.state != "elsewhere"]
         holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
         return ": ".join(part for part in (self.reason, holders) if part)

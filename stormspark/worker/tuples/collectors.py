@@ -1,4 +1,4 @@
-"""The collectors, through which bolts emit, ack and fail. `stormspark.api.collector` says what they promise."""
+"""The collectors of bolts' tasks. Bolts emit, ack and fail through them. `stormspark.api.collector` says what they promise."""
 
 # collectors.pxd beside this module gives C types for the attributes and methods of the two collectors, and for some variables.
 # Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both
@@ -86,7 +86,7 @@ class BoltCollector:
             outlet.send_direct(task, values, roots)
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def roots_of(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
@@ -174,7 +174,7 @@ class BoltCollector:
         return False
 
     def state_of(self, tup: Tuple, what: str) -> int:
-        """Return the state of ``tup``; raises `TypeError` if ``tup`` is no tuple. ``what`` is the name of the user's call, for
+        """Return the state of ``tup``. Raises `TypeError` if ``tup`` is no tuple. ``what`` is the name of the user's call, for
         the message.
         """
         try:
@@ -188,7 +188,7 @@ class BoltCollector:
             raise TypeError(msg) from None
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the tuple's trees anew (C11)."""
         if self.guarded and get_ident() != self._task.thread:
             post(self, partial(self.reset_timeout, tup))
         else:
@@ -226,7 +226,7 @@ class BasicCollector:
         self._width = -1 if self._usual is None or guarded else self._usual.width
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one."""
+        """Emit a tuple that is anchored to the current tuple."""
         if stream is DEFAULT_STREAM and type(values) is tuple and len(values) == self._width:
             return self._usual.send(values, self.roots)  # type: ignore[union-attr]
         if self._guarded:
@@ -246,7 +246,7 @@ class BasicCollector:
         outlet.send_direct(task, outlet.checked(values), self.roots)
 
     def reset_timeout(self) -> None:
-        """Give the current tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the current tuple's trees anew (C11)."""
         reset_timeouts(self._ledger, self.roots)
 
     def report_error(self, error: BaseException | str) -> None:

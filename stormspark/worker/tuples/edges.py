@@ -1,7 +1,7 @@
-"""Operations on all trees of a delivery: close its edges, fail the trees, reset their timeouts.
+"""Operations on all trees of a delivery: close the delivery's edges, fail the trees, reset the trees' timeouts.
 
-Compiled modules use the C function of edges.pxd in place of `close_edges`; this module itself is never compiled. When you change
-one of these two functions, change the other, too.
+Compiled modules use the C function of edges.pxd in place of `close_edges`. This module itself is never compiled. When you
+change one of these two functions, change the other, too.
 """
 
 from __future__ import annotations

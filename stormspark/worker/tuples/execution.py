@@ -1,10 +1,10 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the loop that calls a spout for tuples.
 
-These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it
-executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the first only by
-iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and ``current``),
-and the error leaves the loop. If the reference count of a tuple object shows that the user did not keep the object, the loop
-reuses it for the next tuple. That costs half as much as a new object per tuple.
+These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many
+deliveries it executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the
+first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
+``current``), and the error leaves the loop. If the reference count of a tuple object shows that the user did not keep the
+object, the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
@@ -63,7 +63,7 @@ def ask_for_tuples(
     most_pending: int,
     calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing; return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing. Return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
@@ -108,7 +108,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked, so no later ack or anchor may use it.
+                # The user has kept the tuple. The tuple is acked, so no later ack or anchor may use it.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
@@ -130,7 +130,7 @@ def execute_basic(
         return position + 1
     except BaseException:
         runner.position, runner.current = position, tup
-        runner.task.counters.acked += position  # all tuples before this one
+        runner.task.counters.acked += position  # all tuples before the one that raised
         raise
     finally:
         collector.roots = None
@@ -210,7 +210,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner
 
 
 def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
-    """Ack deliveries that a `KeepsOutside` was given (E5)."""
+    """Ack deliveries that a `KeepsOutside` has got (E5)."""
     ticks = 0
     for one in given:
         _, source, roots = one

@@ -1,8 +1,8 @@
-"""Lanes to other workers: tuples wait here until they leave as frames.
+"""Lanes to other workers. Tuples wait in lanes until they leave as frames.
 
 A lane holds the tuples from one task to one task of another worker, in order. So an emit to another worker costs the same as an
-emit within this worker. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
-each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+emit within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns of values, and a table of trees.
+In the table each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
 Frames are bounded in bytes. The module estimates the bytes that wait from the weight of some tuples and from the weight of the
 last frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
@@ -140,8 +140,8 @@ class Lanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
-        There is a single payload unless the tuples are heavy. Tuples fail if their values can't be pickled, or if they are too
-        large for Spark's rows. Each of them fails with a reason of its own. All others are sent.
+        There is a single payload unless the tuples are heavy. A tuple fails if its values can't be pickled, or if it is too
+        large for Spark's rows. Each such tuple fails with a reason of its own. All other tuples are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
@@ -165,13 +165,13 @@ class Lanes:
         return sealed
 
     def _pickled(self, taken: list[Taken]) -> tuple[list[Taken], bytes] | None:
-        """Arrange the taken tuples by stream, and pickle them; None if some value can't be pickled."""
+        """Arrange the taken tuples by stream, and pickle them. Return None if some value can't be pickled."""
         runs, orders = self._by_stream(taken)
         blocks = self._pickled_blocks(runs, orders)
         return None if blocks is None else (runs, blocks)
 
     def _with_trees(self, runs: list[Taken], blocks: bytes) -> tuple[int, bytes]:
-        """Make a payload, and let its edges leave with it."""
+        """Make a payload, and move the edges of its tuples to the other worker."""
         count = sum(len(run) for _, _, run in runs)
         self._learned = max(len(blocks) // count, self._learned - self._learned // _FORGOTTEN)
         trees = pickle.dumps(self._trees(runs), 5)
@@ -213,7 +213,7 @@ class Lanes:
         return exact(delivery[0] for _, _, lane in taken for delivery in lane)
 
     def _by_stream(self, taken: list[Taken]) -> tuple[list[Taken], Orders]:
-        """Split lanes with several streams into one run per stream; also return the order of the tuples in them (E31)."""
+        """Split lanes with several streams into one run per stream. Also return the order of the tuples in these lanes (E31)."""
         runs: list[Taken] = []
         orders: Orders = {}
         for sender, target, lane in taken:

@@ -1,8 +1,8 @@
 """Outlets, the objects that emit. A task has one outlet per stream. Each outlet has its subscribers' choosers and inboxes.
 
 This is the hottest code of the worker, because it runs once per emit. So there are two classes: `_OneCopy` for a stream with
-one subscriber that gets one copy, and `_AllCopies` for all other streams. Neither looks up anything that does not change. An
-outlet sends a plain `Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: the
+one subscriber that gets one copy, and `_AllCopies` for all other streams. Neither class looks up anything that does not change.
+An outlet sends a plain `Delivery`. The object that users see is made when the tuple is executed. An inbox is a plain list: the
 inbox of a task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts
 the edge in this worker until the lane's frame leaves.
 """
@@ -52,7 +52,7 @@ Send = Callable[[tuple[Any, ...], Roots], list[int]]
 
 @dataclass(frozen=True)
 class Subscription:
-    """One consumer of a stream: its chooser, prepared for the sending task, and its tasks' inboxes."""
+    """One consumer of a stream, with the chooser for the sending task, and with the inboxes of the consumer's tasks."""
 
     consumer: str
     choose: Callable[[Sequence[Any]], Any]
@@ -102,7 +102,7 @@ class Outlet:
         self.copies += len(tasks)
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        """Send to one task (D11); return how many copies were sent, 1 or 0. Raises `EmitError`, before anything is sent."""
+        """Send to one task (D11). Return how many copies were sent, 1 or 0. Raises `EmitError` before anything is sent."""
         self.check_direct(task)
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
@@ -132,7 +132,7 @@ class Outlet:
         return subscription is not None
 
     def checked(self, values: Any) -> tuple[Any, ...]:
-        """Return ``values`` as a tuple to send; raises `EmitError` if their number or type is wrong (A12)."""
+        """Return ``values`` as a tuple to send. Raises `EmitError` if their number or type is wrong (A12)."""
         source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
             msg = f"{place}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
@@ -345,7 +345,7 @@ def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> O
 
 
 def outlet_of(task: Task, stream: str) -> Outlet:
-    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
+    """Return the outlet of a stream. Raises `EmitError` if the component does not declare the stream (B9)."""
     try:
         return task.outlets[stream]
     except KeyError:

@@ -6,7 +6,7 @@ that is written in Python. Some steps of an unpickler run code of a value's clas
 and puts a `Damaged` in place of the object that a step would have made.
 
 Values may share parts, because a pickle has each object once. So this reader remembers which object contains which. An object
-that contains a damaged object is damaged itself. The order in which objects were made does not matter, and they may refer to
+that contains a damaged object is damaged itself. The order in which objects were made does not matter, and objects may refer to
 each other.
 
 As long as all values can be read, this module is not used and costs nothing.
@@ -69,7 +69,8 @@ def error_text(error: object) -> str:
 
 
 def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
-    """Read a pickle, and leave out objects that can't be read. Classes in ``keep`` are made even if their parts are damaged.
+    """Read a pickle, and leave out objects that can't be read. Objects of classes in ``keep`` are made even if their parts are
+    damaged.
 
     Raises nothing but `KeyboardInterrupt`.
     """

@@ -1,4 +1,4 @@
-"""The collector, through which spouts emit. `stormspark.api.collector` says what it promises."""
+"""The collector of a spout's task. The spout emits through it. `stormspark.api.collector` says what the collector promises."""
 
 # spout_collector.pxd beside this module gives C types for the attributes and methods of the collector, and for some variables.
 # Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both
@@ -133,7 +133,7 @@ class SpoutCollector:
             self._begun(tree)
 
     def group(self, message_id: Hashable) -> SpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on any thread but the task's."""
+        """Emit several tuples under one message id, with one verdict (X68). Raises `EmitError` on any thread but the task's."""
         if self.guarded and get_ident() != self._task.thread:
             raise self.refused_group()
         return SpoutGroup(self, message_id)
@@ -159,11 +159,11 @@ class SpoutCollector:
         """Do nothing, because tuples leave with the superstep (B5)."""
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def _post(self, call: Callable[[], object]) -> None:
-        """Pass another thread's call on to the task's thread; raises `EmitError` for a spout with state in transactions."""
+        """Pass another thread's call on to the task's thread. Raises `EmitError` if the spout has state in transactions."""
         task = self._task
         if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (

@@ -115,7 +115,7 @@ class ArrowCollector:
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 
     def reset_timeout(self) -> None:
-        """Give the trees of the current record batch another timeout (C11)."""
+        """Begin the timeouts of the current record batch's trees anew (C11)."""
         reset_timeouts(self._task.ledger, tuple(self._roots.branches(self._count)))
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:

@@ -1,6 +1,6 @@
 """Lanes of record batches to other workers. They are like the lanes of `stormspark.worker.tuples.lanes`, but carry Arrow data.
 
-A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A
+A sealed frame is a table of trees, followed by blocks. In the table each tree has one edge for all of its rows in the frame. A
 block has the receiver and the sender of a record batch, one number per row that says which trees the row belongs to, and the
 columns as an Arrow IPC message. Both sides know the schema from the plan, so the message does not contain it. If a schema has
 dictionaries, the block is a whole IPC stream instead.
@@ -35,8 +35,8 @@ _ALIGNMENT = 64
 class _Block(NamedTuple):
     """Rows of one stream from task ``sender`` to task ``target``.
 
-    ``keys`` has the index of each row's key (see `BatchRoots`), as packed 32-bit ints. It is a single index if all rows have
-    the same key.
+    ``keys`` has the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys``
+    is a single index.
     """
 
     target: int
@@ -204,7 +204,7 @@ def unpack_batches(
     receive_of: Mapping[int, Receive],
     traced: list[Branch] | None = None,
 ) -> int:
-    """Give a frame's rows to their tasks, and their edges to the ledger; return the number of rows.
+    """Give a frame's rows to their tasks, and their edges to the ledger. Return the number of rows.
 
     While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
     ``traced``. This function records in the traces of these branches which tasks the frame's rows are for, and clears the list.
@@ -239,7 +239,7 @@ def unpack_batches(
 
 
 def _tell_arrivals(traced: list[Any], target: int, roots: BatchRoots, count: int) -> None:
-    """Record in the traces of branches how many of a block's rows are for its task."""
+    """Record in the traces of branches how many rows a block has for its task."""
     for key, rows in roots.counted(count):
         branches: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         for branch in branches:

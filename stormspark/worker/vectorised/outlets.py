@@ -53,7 +53,7 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
     def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         try:
             rows = rows_of(batch)
-        except Exception:  # Arrow can hold times, maps and strings that Python can't
+        except Exception:  # Arrow can hold times, maps and strings that Python can't hold
             receive_readable(batch, source, roots)
         else:
             inbox.extend(zip(rows, repeat(source), roots.each()))  # `each` may be endless, but `rows` ends
@@ -80,7 +80,7 @@ class BatchOutlet:
         scene: Scene,
     ) -> None:
         self.source, self.schema = source, schema
-        #: `emitted`: how many rows were emitted so far. `copies`: how many copies of them went to tasks.
+        #: `emitted`: how many rows were emitted so far. `copies`: how many copies of rows went to tasks.
         self.emitted = self.copies = 0
         self._subscriptions = subscriptions
         self._scene = scene
@@ -93,7 +93,7 @@ class BatchOutlet:
         return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
 
     def checked(self, batch: Any) -> pa.RecordBatch:
-        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if its columns differ (A12)."""
+        """Return ``batch`` as one record batch with the columns of the schema. Raises `EmitError` if its columns differ (A12)."""
         if isinstance(batch, pa.Table):
             batches = batch.combine_chunks().to_batches()
             batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=batch.schema)

@@ -1,8 +1,8 @@
 """The queue of a vectorised bolt's task.
 
-It consists of two queues. One is the inbox for tuples, which every bolt has. Its tuples become record batches when they are
-executed. The other queue is for record batches. All tuples or rows of one sender go into the same queue, in order. Small record
-batches of one stream are joined, because each call has a fixed cost, even for few rows.
+It consists of two queues. One is the inbox for tuples, which every bolt has. The tuples in it become record batches when they
+are executed. The other queue is for record batches. All tuples or rows of one sender go into the same queue, in order. Small
+record batches of one stream are joined, because each call has a fixed cost, even for few rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RowQueue(TupleQueue):
 
     @property
     def waiting(self) -> int:
-        """How many rows, ticks, and tuples in the inbox wait."""
+        """How many rows, ticks, and tuples of the inbox wait."""
         return super().waiting + self.rows + self.ticks
 
     def deliveries(self) -> Iterator[Delivery]:

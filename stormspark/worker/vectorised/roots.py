@@ -27,8 +27,8 @@ Positions = NDArray[np.intp]
 class BatchRoots:
     """The roots of the rows of a record batch.
 
-    ``keys`` are roots, in any order. ``rows`` has the index of each row's roots in ``keys``. It is None if all rows have the
-    same roots.
+    ``keys`` are roots, in any order. ``rows`` has the index of each row's roots in ``keys``. ``rows`` is None if all rows have
+    the same roots.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -77,7 +77,7 @@ class BatchRoots:
         return map(self.keys.__getitem__, self.rows.tolist())
 
     def counted(self, count: int) -> Iterable[tuple[Roots, int]]:
-        """Count the rows by their roots; ``count`` is the number of all rows."""
+        """Count the rows by their roots. ``count`` is the number of all rows."""
         if self.rows is None:
             return ((self.keys[0], count),) if count else ()
         counts = np.bincount(self.rows, minlength=len(self.keys))

@@ -1,8 +1,8 @@
 """Routes, which are groupings for whole record batches (D1-D13).
 
-Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes, but for whole
-columns. A shuffle goes on with the task whose turn it is. The chooser of any other grouping is called row by row. It gets the
-row's values if its choice may depend on them.
+Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes as for tuples, but
+for whole columns. A shuffle goes on with the task whose turn it is. The chooser of any other grouping is called row by row. It
+gets the row's values if its choice may depend on them.
 """
 
 from __future__ import annotations

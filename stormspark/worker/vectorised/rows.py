@@ -1,4 +1,4 @@
-"""Conversions between tuples and record batches, for streams between vectorised components and others.
+"""Conversions between tuples and record batches, for streams between vectorised components and other components.
 
 Values keep their meaning and their hash. For example, an int64 becomes an int, null becomes None, and a struct or map becomes a
 dict.
@@ -49,7 +49,7 @@ def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
 
 
 def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Make a record batch of rows with these values; raises if a value does not have its column's type."""
+    """Make a record batch of rows with these values. Raises an error if a value does not have its column's type."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
     columns = zip(*values, strict=True) if values else [()] * len(schema)
@@ -58,7 +58,7 @@ def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordB
 
 
 def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
-    """Return why these values can't be a row; None if they can."""
+    """Return why these values can't be a row; None if they can be one."""
     for value, field in zip(values, schema, strict=True):
         try:
             _array([value], field.type)

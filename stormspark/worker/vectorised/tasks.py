@@ -32,7 +32,7 @@ from stormspark.worker.vectorised.runner import ArrowRunner
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: About how many rows a spout should emit per turn. The spout is called until it has emitted about as many rows, and at least
+#: About how many rows a spout should emit per turn. The spout is called until it has emitted about this many rows, but at least
 #: once.
 _ROWS_A_TURN = 4096
 
