@@ -1,4 +1,6 @@
-"""The program ``python -m stormspark.worker``: a worker process. `stormspark.worker.host.launch` starts it, never a person."""
+"""The program of a worker process, ``python -m stormspark.worker``. Only `stormspark.worker.host.launch` starts it, and never a
+person.
+"""
 
 from stormspark.worker.host.process import main
 

@@ -1,4 +1,4 @@
-"""The entry of a worker: frames of other workers and rows of sources come in here."""
+"""The entry of a worker, through which frames of other workers and rows of sources come in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Arrivals:
         self._departures, self._loads = departures, loads
 
     def take(self, frame: Frame, batch: int) -> None:
-        """Take in one frame of batch ``batch``. Frames with loads are left out: `refresh_loads` takes them."""
+        """Take in one frame of batch ``batch``. Do nothing with a frame of loads, because `refresh_loads` takes it."""
         wiring, ledger, scene = self._wiring, self._ledger, self._scene
         if frame.kind == FrameKind.TUPLES:
             scene.peer = frame.sender
@@ -73,7 +73,7 @@ class Arrivals:
         return self._plan.components[source.component].streams[source.stream].schema
 
     def refresh_loads(self, frames: Iterable[Frame]) -> None:
-        """Give the current loads to the choosers that depend on load (D6). Call this before the frames are taken in."""
+        """Give the current loads to the choosers that follow load (D6). Call this before `take`."""
         if not self._loads.followed:
             return
         for frame in frames:

@@ -22,7 +22,9 @@ __all__ = ["DebugHook", "load_hook"]
 
 
 def load_hook(name: str) -> TaskHook:
-    """Make an instance of the hook class ``module:Class`` or ``module.Class``; raises `InvalidTopologyError` if that fails."""
+    """Make an instance of the hook class that ``name`` names, as ``module:Class`` or ``module.Class``. Raises
+    `InvalidTopologyError` if that fails.
+    """
     module, _, cls = name.partition(":") if ":" in name else name.rpartition(".")
     try:
         hook = getattr(importlib.import_module(module), cls)()
@@ -42,7 +44,7 @@ class DebugHook(TaskHook):
         self._name = name
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Log to the same logger as the task."""
+        """Set up this hook to log to the same logger as the task."""
         self._log: logging.Logger = context.logger
 
     def emit(self, info: EmitInfo) -> None:

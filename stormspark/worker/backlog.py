@@ -1,4 +1,4 @@
-"""The backlog of a worker, in tuples and in bytes, and whether it is so high that spouts must pause (W1)."""
+"""The backlog of a worker, in tuples and in bytes. If the backlog is too high, spouts must pause (W1)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ __all__ = ["Backlog"]
 
 
 class Backlog:
-    """The backlog of one worker. If ``sheds``, bolts drop or fail excess tuples, so spouts do not pause for bolts' queues."""
+    """The backlog of one worker. If ``sheds``, bolts drop or fail excess tuples. Then spouts do not pause for bolts' queues."""
 
     def __init__(self, settings: Settings, wiring: Wiring, departures: Departures, *, sheds: bool) -> None:
         self._bolts, self._vectorised = wiring.bolts, wiring.vectorised_bolts
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: For each bolt, the bytes of one tuple in its queue, as last weighed. `_weighed` counts the weighings of all bolts.
+        #: For each bolt, how many bytes the last tuple had that was weighed in its queue. `_weighed` counts the weighings of
+        #: all bolts.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 
@@ -34,8 +35,7 @@ class Backlog:
     def is_full(self) -> bool:
         """Return whether spouts must pause now.
 
-        If bolts shed tuples that do not fit, spouts do not pause for a bolt's queue, but only for tuples that have to leave
-        this worker.
+        If bolts shed tuples that do not fit, spouts pause only for tuples that have to leave this worker.
         """
         departures = self._departures
         # Take the numbers that each lane noted when it was last measured. Measuring all lanes each time would cost more than
@@ -57,12 +57,12 @@ class Backlog:
         return self._byte_marks.observe(size) or too_many
 
     def _queued_bytes(self, behind: Mapping[BoltTask, int]) -> int:
-        """Estimate how many bytes wait for bolts that are not vectorised. ``behind`` says how many tuples wait for which bolt."""
+        """Estimate how many bytes wait for bolts that are not vectorised. ``behind`` says how many tuples wait for each bolt."""
         bolts = [bolt for bolt in behind if bolt not in self._vectorised] if self._vectorised else [*behind]
         if not bolts:
             return 0
-        # Weigh the tuples of one bolt, a different one each time. Weighing those of all bolts would cost more than executing
-        # them.
+        # Weigh a tuple of one bolt per call, of a different bolt each time. Weighing tuples of all bolts would cost more than
+        # executing them.
         self._weighed += 1
         one = bolts[self._weighed % len(bolts)]
         self._tuple_bytes[one.id] = one.queue.size_of_one()

@@ -1,4 +1,4 @@
-"""The task of a bolt: it takes tuples from its queue and executes them, one chunk at a time.
+"""The task of a bolt. It takes tuples from its queue and executes them, one chunk at a time.
 
 How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`.
 """
@@ -45,9 +45,9 @@ from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
 
 __all__ = ["BoltTask"]
 
-#: If a chunk takes longer than this, its tuples have suddenly become slow, and another thread cuts the chunk short.
+#: If a chunk takes longer than this many seconds, its tuples have become slow, and another thread cuts the chunk short.
 _CHUNK_LONGEST = 0.1
-#: How long a replay waits, at most, before it asks a bolt again for answers from outside of the worker.
+#: A replay waits at most this long before it asks a bolt again for answers from outside of the worker.
 _REPLAY_PATIENCE_SECS = 0.05
 
 
@@ -64,7 +64,7 @@ class BoltTask(Task):
         #: The tuples that `PlainRunner.held` returns. All instances of the bolt share this dictionary, because a user's variable
         #: may keep a collector longer than its instance lives.
         self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
-        self._end_collector = BasicCollector(self, self._ledger)  # the one that ``end_batch`` gets
+        self._end_collector = BasicCollector(self, self._ledger)  # the collector that ``end_batch`` gets
         self._chunk_size = ChunkSize()
         self._begun = 0.0  # when the running part of the chunk began
         #: The deliveries that the running loop executes; `look` may shorten the list.
@@ -105,7 +105,7 @@ class BoltTask(Task):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # an instance that was never prepared must not be asked for its work
+            self._runner = Runner(self)  # an instance that was never prepared has no work to ask for
             raise
         self.bolt = instance
         if self.state is not None:
@@ -129,7 +129,7 @@ class BoltTask(Task):
         super().begin_batch(attempt, announced)
 
     def end_batch(self) -> None:
-        """Call the bolt's ``end_batch``, because all tuples of the batch have been executed here (G6)."""
+        """Call the bolt's ``end_batch``, because this task has executed all tuples of the batch (G6)."""
         assert isinstance(self.bolt, BatchAware)
         collector = self._collector_for_end()
         if self.inputs is not None:
@@ -159,7 +159,7 @@ class BoltTask(Task):
         self._runner.connect()
 
     def unguarded_outlet(self, stream: str) -> Outlet | None:
-        """Return a stream's outlet if the bolt may use it without the collector, else None; see `AutoAckBolt.connected`."""
+        """Return a stream's outlet if the bolt may emit to it without the collector, else None; see `AutoAckBolt.connected`."""
         return None if self.guarded else self.outlets.get(stream)
 
     def has(self, collector: object) -> bool:
@@ -202,12 +202,14 @@ class BoltTask(Task):
         return self.queue.deliveries()
 
     def not_reached(self) -> Iterator[Delivery]:
-        """Iterate over those waiting tuples that were already waiting when this method was last called."""
+        """Iterate over the waiting tuples that already waited when this method was called the previous time."""
         return self.queue.not_reached()
 
     @property
     def behind_call_secs(self) -> float:
-        """For how long the call has lasted that the waiting tuples wait for; 0 if there is none between two supersteps."""
+        """How many seconds ago the call began that the waiting tuples wait for; 0 if no call of the bolt can run between two
+        supersteps.
+        """
         return 0.0
 
     def held(self) -> list[tuple[Tuple, float]]:
@@ -215,7 +217,7 @@ class BoltTask(Task):
         return self._runner.held()
 
     def load(self) -> BoltLoad:
-        """Return the work that the bolt did since the last report, and how much waits for it."""
+        """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
         before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting + self.outside
@@ -226,7 +228,9 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`."""
+        """Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+        `WorksOutside`.
+        """
         return self._runner.works_outside
 
     @property
@@ -246,8 +250,7 @@ class BoltTask(Task):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples this settles. After an error it returns 1, which stands for all held tuples: the restart settles
-        them.
+        Returns how many tuples this settles. After an error it returns 1 for all held tuples, which the restart settles.
         """
         try:
             done = self._runner.take_in()
@@ -259,7 +262,7 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds``, in which the worker only waited for bolts, to the execution time of this bolt's tuples."""
+        """Add ``seconds`` to the execution time of this bolt's tuples. The worker has spent this time only waiting for bolts."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 
@@ -292,7 +295,7 @@ class BoltTask(Task):
             size.add(took, step)
             done += step
             if size.timed_alone and now - started > CHUNK_SECONDS:
-                break  # the bolt has become slow: other bolts need their turn, and the superstep has to end
+                break  # the bolt has become slow, but other bolts need their turn, and the superstep has to end
         queue.executed += done
         self._piece = []  # forgets the executed tuples, because the next chunk may come much later
         if done < len(batch):
@@ -300,10 +303,10 @@ class BoltTask(Task):
         return done
 
     def look(self) -> bool:
-        """Shorten a chunk that takes too long, so that it ends with the call that runs now; see `Task.look`.
+        """Shorten a chunk that takes too long, so that the chunk ends with the call that runs now; see `Task.look`.
 
-        The loops read the length of their list before each tuple anyway, so this costs them nothing. The first item stays,
-        because a loop that has just begun reads it.
+        The loops read the length of their list before each tuple anyway, so a list that may shrink costs them nothing. The
+        first item stays, because a loop that has just begun reads it.
         """
         piece = self._piece
         if self._clock() - self._begun > _CHUNK_LONGEST:
@@ -311,7 +314,7 @@ class BoltTask(Task):
         return False
 
     def _execute(self, batch: list[Delivery]) -> int:
-        """Execute tuples up to the end of the chunk, or up to the first one that raises; return how many were executed."""
+        """Execute tuples up to the end of the chunk, or up to the first tuple that raises. Return how many were executed."""
         inputs = self.inputs
         if inputs is None:
             return self._execute_now(batch)
@@ -321,7 +324,7 @@ class BoltTask(Task):
         return executed
 
     def execute_one(self, delivery: Delivery) -> None:
-        """Execute one tuple now, and wait until any work on it outside is done, too. Only replays call this."""
+        """Execute one tuple now, and wait until all work on it outside of the worker is done, too. Only replays call this."""
         self._begun = self._clock()
         self._execute_now([delivery])
         while self.outside and self.fatal is None:
@@ -342,7 +345,7 @@ class BoltTask(Task):
         if not runner.works_outside:
             self._raised_in_row = 0
             return executed
-        # The tuples are executed, but not done: `take_in` finds out when they are.
+        # The tuples are executed, but not done. `take_in` finds out when they are done.
         try:
             runner.send()
         except ERRORS_OF_CODE as error:
@@ -379,7 +382,8 @@ class BoltTask(Task):
     def call_fail_hooks(self, tup: Tuple, most: float = inf) -> None:
         """Call the hooks, because the collector, an error in ``execute`` or shedding has failed ``tup``.
 
-        If the hooks can't be called at once, at most ``most`` fails wait for that, and the hooks do not hear of the others.
+        If the hooks can't be called at once, at most ``most`` fails wait for their call. The hooks do not hear of further
+        fails.
         """
         for hook in self.hooks:
             hook.bolt_fail(BoltFailInfo(tup, self.id))
@@ -393,7 +397,7 @@ class BoltTask(Task):
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """Fail ``tup``, if one tuple is at fault, and restart the task (W22).
 
-        A `FailedException` means only that the tuple failed: the task is not restarted (C5).
+        After a `FailedException` the task is not restarted, because only the tuple has failed (C5).
         """
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
@@ -412,8 +416,8 @@ class BoltTask(Task):
             self._raised_in_row = 0
             return
         self.report_error(error)
-        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees
-        # do not fail here. But if the error came from outside, the bolt was at work on the held tuples, and so they fail.
+        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees do
+        # not fail now. But if the error came from work outside, the bolt was at work on the held tuples, so they fail.
         theirs = not self.in_transactions or (tup is None and self._runner.works_outside)
         why = f"the task that held it was restarted after {verdict.reason}"
         lost = Verdict(Outcome.FAILED, why, self.component.id, self.id)

@@ -1,12 +1,12 @@
 """The worker, which runs its tasks superstep by superstep.
 
-A superstep begins with the frames from other workers; superstep 0 also calls the spouts. It ends when no task here has work
-left, or at the deadline. Tuples that are left then stay in their queues, in order, ahead of all later input. A superstep returns
-the frames for other workers. Only the last superstep of a round returns the report to the driver. Tuples for other workers that
-are left after the last superstep wait for superstep 0 of the next round.
+In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. The superstep ends
+when no task of the worker has work left, or at the deadline. Tuples that are left then stay in their queues, in order, ahead of
+all later input. A superstep returns the frames for other workers. Only the last superstep of a round returns the report to the
+driver. Tuples for other workers that are left after the last superstep wait for superstep 0 of the next round.
 
-The same class serves both engines: in a process beside a Spark executor, and in the local engine's process. It knows no Spark,
-no sockets and no processes. Its clock and its source of randomness are arguments.
+Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
+its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
 
 The parts of a worker are objects of their own (`stormspark.worker.parts`). `Worker` decides in which order they act.
 """
@@ -38,18 +38,19 @@ from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
 
-#: How long spouts are called between two supersteps before the worker checks whether the next superstep has come.
+#: For how many seconds the worker calls spouts between two supersteps before it checks whether the next superstep has come.
 _FILL_SECONDS = 0.002
 
 
 class Worker:
     """One Storm worker. Call `open`, then `run` once for every superstep, then `close`, all on one thread.
 
-    ``incarnation`` numbers the lives of this worker. ``clock`` returns monotonic seconds, and ``epoch`` is the time in seconds
-    since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of its own; it is None
-    in a process that belongs to the user. ``storm_id`` names this run of the topology (A14). ``state`` says where state is
-    stored; without it state is kept in memory only, and ends with the process. If ``side_by_side``, executors whose code may wait
-    run on threads of their own (`stormspark.worker.executors`), and ``clock`` has to be a real clock.
+    ``incarnation`` is the number of this incarnation of the worker. ``clock`` returns monotonic seconds, and ``epoch`` is the
+    time in seconds since 1970 at which the clock stood at 0. ``logs`` sends the log and the prints of each task to a file of
+    its own. ``logs`` is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
+    ``state`` says where state is stored. If ``state`` is None, state is only in memory, and ends with the process. If
+    ``side_by_side``, executors whose code may wait run on threads of their own (`stormspark.worker.executors`), and ``clock``
+    has to be a real clock.
     """
 
     def __init__(
@@ -91,11 +92,11 @@ class Worker:
         self._spare_time = parts.spare_time
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
-        #: The batch, the attempt and the first superstep of the round that was begun last. Superstep 0 may come in several
-        #: requests, and only the first of them begins the round.
+        #: The batch, the attempt and the first superstep of the round that began last. Superstep 0 may come in several
+        #: requests, and only the first of these requests begins the round.
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
-        self._first_round = False  # whether this round is the first one of an attempt at a batch
+        self._first_round = False  # whether this round is the first round of an attempt at a batch
         self._next_look = 0.0
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ class Worker:
     def open(self, active: bool = True) -> None:
         """Start the worker hooks, restore the state, and prepare the bolts.
 
-        If ``active``, it also opens and activates the spouts. If not, spouts are opened when they are first activated (B2).
+        If ``active``, also open and activate the spouts. Otherwise spouts are opened when they are first activated (B2).
 
         Raises `ComponentError`.
         """
@@ -138,7 +139,7 @@ class Worker:
 
     @contextmanager
     def one_task(self, task: int) -> Iterator[Task]:
-        """For replays: start the worker hooks and this task alone, and stop them at the end. The state must be loaded already.
+        """Start the worker hooks and this task alone, for a replay, and stop them at the end. The state must be loaded already.
 
         Raises `ComponentError`.
         """
@@ -162,7 +163,7 @@ class Worker:
     def close(self, committed: int = -1) -> None:
         """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks.
 
-        ``committed`` is the last committed batch, if batches are transactions. Before they stop, the tasks hear of that commit.
+        ``committed`` is the last committed batch, if batches are transactions. The tasks hear of that commit before they stop.
         """
         self.transaction.hear_of_commit(committed)
         self._executors.finish()
@@ -175,7 +176,7 @@ class Worker:
         self.stories.close()
 
     def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let batches wait only so long for calls of executors, because the topology stops. Any thread may call this.
+        """Let batches wait at most ``seconds`` for calls of executors, because the topology stops. Any thread may call this.
 
         See `Executors.limit_waiting`.
         """
@@ -183,7 +184,7 @@ class Worker:
 
     @property
     def gave_up_batch(self) -> bool:
-        """Whether a batch was taken back because of a call that did not return before a stop."""
+        """Whether a batch was taken back because the topology stopped and a call did not return in time."""
         return self._executors.gave_up_batch
 
     def abandon(self) -> None:
@@ -198,9 +199,9 @@ class Worker:
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
 
-        Trees with edges outside of this worker fail with ``reason``. Tuples that are queued here stay, and so do tuples that
-        bolts hold. The worker forgets the rows that sources brought for ``batch``, because they come again. If batches are
-        transactions, nothing of the batch stays; see `roll_back`.
+        Trees with edges outside of this worker fail with ``reason``. Tuples in the queues of this worker stay, and so do tuples
+        that its bolts hold. The worker forgets the rows that sources brought for ``batch``, because they come again. If batches
+        are transactions, nothing of the batch stays; see `roll_back`.
         """
         if self.plan.exactly_once:
             self.transaction.attempt_ended(reason)
@@ -211,11 +212,15 @@ class Worker:
                 spout.source.forget_batch(batch)
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Undo what ``batch`` has done in this worker, because it runs again. ``committed`` is the last committed batch."""
+        """Undo what ``batch`` has done in this worker, because the batch runs again. ``committed`` is the last committed
+        batch.
+        """
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
-        """Emit again the rows of a source that an earlier life of this worker left open. They come from the durable acker."""
+        """Emit again the rows of a source that an earlier incarnation of this worker left open. The rows come from the durable
+        acker.
+        """
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
         spout.adopt(
@@ -246,11 +251,12 @@ class Worker:
                 transaction.settle(step)
             self._begin_round(now, step)
 
-        # 2. Time goes on: trees time out, except those of tuples that merely wait.
+        # 2. Trees time out, except those of tuples that merely wait.
         clock.running.advance(now)
         self._spare_those_that_wait()
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
-        # In a round that ends the batch there is no deadline: a bolt must not hear of the end before it has executed all tuples.
+        # A round that ends the batch has no deadline, because a bolt must not hear of the end before it has executed all
+        # tuples.
         turn_ends = now + clock.turn_seconds
         deadline = inf if step.orders.ending_round else turn_ends
 
@@ -259,7 +265,7 @@ class Worker:
         self._open_doors(step, phase, frames)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
-            turns.run_pass(deadline)  # after each frame, while its tuples are in the processor's caches
+            turns.run_pass(deadline)  # now, while the frame's tuples are in the processor's caches
 
         # 4. Timers and spouts.
         if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:
@@ -271,7 +277,8 @@ class Worker:
             spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
             began = self.clock()
             if plan.exactly_once:
-                # Spouts with threads of their own may emit only now. What they emit at other times belongs to later batches.
+                # Spouts with threads of their own may emit only now. Tuples that they emit at other times belong to later
+                # batches.
                 self._executors.let_emit(spouts, begin_turns=step.orders.asks_spouts)
             clock.quantum_used_up |= turns.ask_spouts(until, spouts)
             if plan.exactly_once:
@@ -332,26 +339,28 @@ class Worker:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
 
     def _open_doors(self, step: Step, phase: int, frames: Sequence[Frame]) -> None:
-        """Decide whether this superstep takes in answers from outside and calls of users' threads, beside frames."""
+        """Decide whether this superstep takes in answers from outside of the worker and calls of users' threads, besides
+        frames.
+        """
         transaction, transactions = self.transaction, self.plan.exactly_once
         if transaction.prepared is not None:
             transaction.refuse_tuples(frames)
-        # A worker that has prepared the batch, or is about to, must not get new tuples.
+        # A worker that has prepared the batch, or is about to prepare it, must not get new tuples.
         others = any(frame.kind == FrameKind.UNSETTLED for frame in frames)
         may_prepare = step.orders.may_prepare and not (transaction.unsettled or others)
         closed = transactions and phase > self.plan.supersteps and may_prepare
         self.turns.listens = listens = transaction.prepared is None and not closed
-        # In a transaction, all calls of threads are taken until the first round has called the spouts. After that, only calls
-        # that are made while their bolt is in `execute` are taken. Otherwise a thread that never pauses would keep the batch from
-        # ever ending.
+        # In a transaction, the worker takes in all calls of threads until the first round has called the spouts. After that, it
+        # takes in only calls that a thread makes while its bolt is in `execute`. Otherwise a thread that never pauses would
+        # keep the batch from ever ending.
         self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
 
     def _spare_those_that_wait(self) -> None:
-        """Give a whole new timeout to the trees of tuples that have only waited, because such tuples are not late (W2, W3).
+        """Begin the timeout anew for trees whose tuples have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples that
-        have moved since the last look have not only waited. If they counted, a tuple that goes round in a loop would keep its
-        tree alive for ever. Tuples behind one call that has lasted longer than the timeout do not count either, because that call
+        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples
+        that have moved since the last look are not spared. Otherwise a tuple that goes round in a loop would keep its tree
+        alive for ever. Tuples behind one call that has lasted longer than the timeout are not spared either, because that call
         may never return (E10).
         """
         timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
@@ -384,12 +393,12 @@ class Worker:
 
     @property
     def was_idle(self) -> bool:
-        """Whether nothing happened here in the last round, and nothing waits."""
+        """Whether nothing happened in this worker in the last round, and nothing waits."""
         return self._reporter.was_idle
 
     @property
     def backlog(self) -> int:
-        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next round."""
+        """How many tuples, rows, calls and acks wait in this worker: in inboxes, in lanes, in frames for the next round."""
         return self._reporter.backlog
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
@@ -397,11 +406,15 @@ class Worker:
         return self._reporter.source_progress(batch)
 
     def busy(self) -> Busy | None:
-        """Return which call of user code runs here, and for how long. Another thread calls this; see `CurrentCall.busy`."""
+        """Return which call of user code runs in this worker, and for how long. Another thread calls this; see
+        `CurrentCall.busy`.
+        """
         return self.call.busy() or self._executors.busy()
 
     def look(self) -> None:
-        """Look at a call that takes long. Another thread calls this several times per second; see `CurrentCall.look`."""
+        """Check whether a task that has run for long is in one long call. Another thread calls this method several times per
+        second; see `CurrentCall.look`.
+        """
         self.call.look()
 
     def statistics(self) -> LedgerStatistics:

@@ -1,4 +1,4 @@
-"""The call of user code that a worker is in now: whose code runs, and since when."""
+"""The call of user code that runs now in a worker: whose code it is, and when the call began."""
 
 from __future__ import annotations
 
@@ -11,50 +11,52 @@ from stormspark.worker.task import Task
 
 __all__ = ["CurrentCall"]
 
-#: If a worker has been in one task's code for longer than this, another thread looks at the task.
+#: If a worker has been in one task's code for longer than this, another thread checks whether that is one long call.
 _LONG_SECONDS = 0.1
 
 
 class CurrentCall:
-    """The current call of a worker. The thread that runs the tasks writes it; another thread reads it, to explain a long silence.
+    """The current call of a worker. The thread that runs the tasks writes it. Another thread reads it, to say why the worker
+    does not answer.
 
-    ``logs``, if there are any, are switched to the log file of the task that is entered.
+    If ``logs`` is not None, it is switched to the log file of each task whose code runs.
     """
 
     def __init__(self, clock: Callable[[], float], logs: TaskLogs | None = None) -> None:
         self._clock, self._logs = clock, logs
-        #: The name of the task whose code runs, or of other code such as a worker hook; and since when. None while no user code
-        #: runs.
+        #: The name of the task whose code runs, or of other code such as a worker hook, and the time when the code began. None
+        #: while no user code runs.
         self.at: tuple[str, float] | None = None
         #: Whether the worker is starting, which may take long.
         self.opening = False
         #: The thread that runs the tasks.
         self.thread = get_ident()
         self._inside: Task | None = None
-        #: The call that `look` found, and when a call of that task was last seen to return. Only the thread that calls `look`
-        #: writes this, so that `look` can't undo what the thread of the tasks writes to `at` at the same time.
+        #: The value of `at` that `look` saw, and the time when `look` last noticed that a call of that task had returned. Only
+        #: the thread that calls `look` writes this attribute, so that `look` can't undo what the thread of the tasks writes to
+        #: `at` at the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
-        """Remember that the code of ``task`` runs from now on; if it is None, no user code runs."""
+        """Remember that the code of ``task`` runs from now on. If ``task`` is None, no user code runs."""
         self._inside = task
         self.at = None if task is None else (task.name, self._clock())
         if self._logs is not None:
             self._logs.enter(task.name if task is not None else None)
 
     def enter_on_thread(self, task: str) -> None:
-        """Switch the log of the calling thread, which is an executor's own, to that of a task."""
+        """Switch the log of the calling thread to that of a task. The thread is an executor's own."""
         if self._logs is not None:
             self._logs.enter_on_thread(task)
 
     def enter_other(self, name: str | None) -> None:
-        """Remember that user code outside of tasks runs from now on, like a class that is unpickled. None means that this code
-        has returned.
+        """Remember that user code outside of tasks runs from now on, such as code of a class whose object is unpickled. None
+        means that this code has returned.
         """
         self.at = None if name is None else (name, self._clock())
 
     def returned(self, task: Task, now: float) -> None:
-        """Remember that a chunk of calls of this task has returned. It must be the task that was entered."""
+        """Remember that a chunk of calls of ``task`` has returned. The last call of `enter` must have named the same task."""
         self.at = (task.name, now)
 
     def runs_in(self, thread: int) -> bool:
@@ -64,10 +66,10 @@ class CurrentCall:
     # -- on the other thread -------------------------------------------------------------------------------------
 
     def busy(self) -> Busy | None:
-        """Return which call the worker is in, and for how long; None if it is in none.
+        """Return which call the worker is in, and for how long; None if the worker is in no call.
 
-        `Busy.opens` is true while an instance starts. That happens not only at the start of the worker, but also after an
-        exception, at an activation, and when a batch runs again.
+        `Busy.opens` is true while an instance starts. Instances start not only with the worker, but also after an exception, at
+        an activation, and when a batch runs again.
         """
         at, task = self.at, self._inside
         if at is None:
@@ -79,7 +81,7 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """If the task has been in a loop over many calls for long, cut the loop short, or find that its calls do return.
+        """If the task has been in a loop over many calls for long, cut the loop short, or notice that its calls do return.
 
         Otherwise `busy` would take the whole loop for one long call. Another thread calls this method several times per second.
         """
@@ -90,6 +92,6 @@ class CurrentCall:
             self._looked = at, self._clock()
 
     def _since(self, at: tuple[str, float]) -> float:
-        """Return when ``at`` began or, if that was later, when `look` last saw one of its calls return."""
+        """Return the time when ``at`` began, or the time when `look` last saw one of its calls return, if that was later."""
         looked = self._looked
         return looked[1] if looked is not None and looked[0] is at else at[1]

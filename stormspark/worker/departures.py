@@ -1,4 +1,4 @@
-"""The exit of a worker: lanes fill with deliveries for another worker, and are sealed into frames."""
+"""The exit of a worker. Deliveries for other workers wait in lanes, and this module seals lanes into frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ FRAME_BYTES = 4 * 1024 * 1024
 
 
 class Departures:
-    """The exit of worker ``index``. ``unsent`` is called with the task, the trees and the reason if tuples can't be packed."""
+    """The exit of worker ``index``. If tuples can't be packed, ``unsent`` is called with their task, their trees and the
+    reason.
+    """
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class Departures:
     def seal_full(self, emitter: Task | None = None) -> None:
         """Make frames of lanes that hold enough tuples. ``emitter`` is the only task that has emitted since the last call.
 
-        If it is None, any task may have emitted.
+        If ``emitter`` is None, any task may have emitted.
         """
         for lanes in self.lanes.values():
             if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):
@@ -79,16 +81,17 @@ class Departures:
             self.add(lanes.worker, FrameKind.BATCHES, rows, payload)
 
     def add(self, worker: int, kind: FrameKind, count: int, payload: bytes) -> None:
-        """Add a frame for that worker, behind those that wait."""
+        """Add a frame for another worker, behind the frames that already wait."""
         self.sealed.append(Frame(worker, kind, self._index, self._sequence, count, payload))
         self.sealed_count += count
         self.sealed_bytes += len(payload)
         self._sequence += 1
 
     def complete(self) -> None:
-        """Make frames of everything that waits; acks, fails and parts of trees come last."""
+        """Make frames of everything that waits. Acks, fails and parts of trees come last."""
         self.seal_all()
-        # Parts follow the tuples, because sealing may bring a part's count to zero, and may fail tuples that can't be pickled.
+        # Parts follow the tuples, because `seal_all` may bring a part's count to zero, and may fail tuples that can't be
+        # pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()

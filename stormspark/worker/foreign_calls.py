@@ -1,13 +1,13 @@
 """Emits, acks and fails that users make in threads of their own (A28, C18, W26).
 
 A task's collector belongs to the thread that runs the tasks, because the tuple path takes no locks. A call in another thread is
-checked there and waits in the task's mailbox; the worker carries it out between two tuples. So an emit in such a thread
-returns no task ids. A mailbox has a bound. When it is full, the calling thread waits for room, as a spout waits under
-backpressure (Storm lets the queue grow).
+checked in that thread and then waits in the task's mailbox. The worker carries the call out between two tuples. So an emit in
+such a thread returns no task ids. A mailbox has a bound. When it is full, the calling thread waits for room, as a spout waits
+under backpressure (Storm lets its queue grow).
 
 Each check of the calling thread costs one function call, and topologies without threads should not pay for it. So collectors
-check the thread (``guarded``) only after user code has started its first thread. This module wraps `Thread.start` to notice that.
-A thread goes unnoticed if it is not one of Python's, or if it was not started by user code of this worker.
+check the thread (``guarded``) only after user code has started its first thread. This module wraps `Thread.start` to notice
+that. A thread goes unnoticed if it is not one of Python's, or if user code of this worker did not start it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 #: How many calls may wait for a task.
 _MOST = 10_000
-#: How long a thread waits for room before that is reported.
+#: A thread that has waited for room for this long is reported.
 _PATIENCE_SECS = 1.0
 
 
@@ -59,9 +59,9 @@ class Mailbox:
 
     @property
     def at_hand(self) -> int:
-        """How many of the waiting calls have to be carried out with the current tuple.
+        """How many of the waiting calls belong to the current tuple.
 
-        These are the calls that were made while the task executed the tuple, and all earlier ones.
+        These are the calls that were made while the task executed the tuple, and all earlier calls.
         """
         return self._at_hand
 
@@ -73,7 +73,7 @@ class Mailbox:
     def post(self, call: Callable[[], object], *, is_at_work: Callable[[], bool] = lambda: False) -> None:
         """Add a call, in any thread; wait while the mailbox is full.
 
-        ``is_at_work`` returns whether the task executes a tuple now. If so, its code may wait for the call.
+        ``is_at_work`` returns whether the task executes a tuple now. If it does, the task's code may wait for the call.
         """
         with self._changed:
             since, reported = time.monotonic(), False
@@ -93,7 +93,7 @@ class Mailbox:
     def take(self, most: int | None = None) -> int:
         """Carry out the waiting calls, at most ``most`` of them, on the task's thread; return their number.
 
-        An error in a call is raised, and the calls after it stay.
+        If a call raises, its error is raised, and the later calls stay in the mailbox.
         """
         waiting = len(self._calls) if most is None else min(most, len(self._calls))
         self._taking = True
@@ -134,8 +134,8 @@ def post(collector: _Collector, call: Callable[[], object]) -> None:
 def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
     """Put an ack or a fail of another thread into the mailbox, and return true.
 
-    On the task's own thread return false, but first carry out the calls that other threads made while the task was at work:
-    an ack must come after the emits that were made before it.
+    On the task's own thread return false, but first carry out the calls that other threads made while the task was at work. An
+    ack must come after the emits that were made before it.
     """
     task = collector._task
     if get_ident() != task.thread:
@@ -148,7 +148,9 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 
 
 def refuse_other_threads(task: Any) -> None:
-    """Raise `EmitError` on any thread but the task's, because emits of a `BasicBolt` are anchored to the current tuple."""
+    """Raise `EmitError` on any thread but the task's. Emits of a `BasicBolt` are anchored to the current tuple, which other
+    threads do not know.
+    """
     if get_ident() != task.thread:
         msg = (
             f"{task.name}: a BasicBolt may emit only in execute, on the thread that called it; to emit in other threads, use "

@@ -1,8 +1,9 @@
-"""The loads of tasks, for choosers that *follow load*: that prefer tasks for which few tuples wait (D6).
+"""The loads of tasks, for choosers that *follow load*, which means that they prefer tasks for which few tuples wait (D6).
 
-A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker knows
-that number for its own tasks. For a task of another worker it adds two numbers: the tuples in its own lanes, and what the other
-worker sent with the frames of an earlier superstep. So loads are up to a batch old; Storm's are up to a second old.
+A task's load is the number of tuples that wait for it, as a fraction of ``topology.executor.receive.buffer.size``. A worker can
+count the tuples that wait for its own tasks. For a task of another worker, it adds the tuples in its own lanes to the number
+that the other worker sent with the frames of an earlier superstep. So loads are up to a batch old. In Storm they are up to a
+second old.
 
 If no grouping of the plan follows load, no worker computes or sends loads, so they cost nothing.
 """
@@ -28,7 +29,7 @@ class Loads:
         self._capacity = plan.settings.receive_buffer_tuples
         self._targets = sorted({task for edge in edges for task in plan.components[edge.target].tasks})
         self._mine = {task for task in self._targets if plan.tasks[task].worker == index}
-        #: For tasks of other workers: how many tuples wait for the task, as its worker last reported.
+        #: For each task of another worker, how many tuples waited for the task when its worker last reported.
         self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
@@ -42,7 +43,7 @@ class Loads:
 
     @property
     def followed(self) -> bool:
-        """Whether any chooser here follows load."""
+        """Whether any chooser of this worker follows load."""
         return bool(self._followers)
 
     def take(self, payload: bytes) -> None:
@@ -52,8 +53,8 @@ class Loads:
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:
         """Give the choosers the current loads.
 
-        ``waiting_of`` counts the tuples that wait for a task here. ``in_lanes`` counts the tuples in lanes to other workers, by
-        task.
+        ``waiting_of`` counts the tuples that wait for a task of this worker. ``in_lanes`` has the number of tuples in lanes for
+        each task of another worker.
         """
         waiting = Counter(self._reported)
         waiting.update(in_lanes)
@@ -65,5 +66,5 @@ class Loads:
             follower.refresh_load(loads)
 
     def payload(self, waiting_of: Callable[[int], int]) -> bytes:
-        """Return the payload for `take` in another worker: how many tuples wait for each task here."""
+        """Return the payload for `take` in another worker. It says how many tuples wait for each task of this worker."""
         return pickle.dumps({task: waiting_of(task) for task in self._mine}, 5)

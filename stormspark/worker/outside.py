@@ -14,14 +14,14 @@ __all__ = ["OutsideWork", "Watch"]
 
 #: How long the worker sleeps between two polls, so that more answers come.
 _GATHER_SECONDS = 0.0003
-#: How long the worker takes in answers before it returns to its bolts. Each switch from bolts to answers
-#: costs time.
+#: For how long the worker takes in answers before it returns to its bolts. Each switch from bolts to answers costs time.
 _TAKE_IN_SECONDS = 0.002
-#: If a poll and its answers took less time than this, there were few answers. If some bolt has at least `_ENOUGH` tuples outside,
-#: the worker then sleeps before the next poll, because each poll costs time.
+#: If a poll and its answers took less time than this, there were few answers. Then the worker sleeps before the next poll,
+#: because each poll costs time. But it sleeps only if some bolt has at least `_ENOUGH` tuples in progress outside.
 _SHORT_SECONDS = 0.00015
 _ENOUGH = 32
-#: If this many tuples wait for a bolt that has room now, the worker returns at once, since the bolt might run out of work.
+#: If this many tuples wait for a bolt that has room for them, the worker returns to its bolts at once, since the bolt might run
+#: out of work.
 _WORTH_A_TURN = 25
 
 
@@ -33,7 +33,7 @@ class Watch:
         self._bolts: dict[int, BoltTask] = {}
 
     def set(self, bolts: Iterable[BoltTask]) -> None:
-        """Watch these bolts from now on, except those whose error stops the topology."""
+        """Poll these bolts from now on, except those whose error stops the topology."""
         files = {bolt.fileno(): bolt for bolt in bolts if bolt.fatal is None}
         files.pop(-1, None)
         if files != self._bolts:
@@ -43,9 +43,9 @@ class Watch:
                 self._poll.register(file, select.POLLIN)
 
     def take_in(self, seconds: float, enter: Callable[[BoltTask], None]) -> int | None:
-        """Process answers that are there, or that come within ``seconds``.
+        """Process answers that have come already, or that come within ``seconds``.
 
-        Returns how many tuples they settle; None if no answer came. ``enter`` is called with the bolt whose code runs.
+        Returns how many tuples these answers settle; None if no answer came. ``enter`` is called with the bolt whose code runs.
         """
         came = self._poll.poll(seconds * 1000)
         if not came:
@@ -58,20 +58,22 @@ class Watch:
         return done
 
     def gather(self, bolts: Iterable[BoltTask]) -> None:
-        """Sleep so that more answers gather before the next poll, unless somebody outside waits for an answer from one of these
-        bolts.
+        """Sleep, so that more answers gather before the next poll. Do not sleep if one of these bolts must answer somebody
+        outside of the worker.
         """
         if not any(bolt.waits_for_answer for bolt in bolts):
             time.sleep(_GATHER_SECONDS)
 
 
 class OutsideWork:
-    """The bolts of one worker that work outside of it, and how the worker waits for them."""
+    """The bolts of one worker that have tuples processed outside of the worker (`WorksOutside`). The worker waits for their
+    answers.
+    """
 
     def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
         self._clock, self._call, self._departures = clock, call, departures
         self._watch = Watch()
-        #: The bolts that work outside; set once the bolts are prepared.
+        #: The bolts that are a `WorksOutside`; set once the bolts are prepared.
         self.bolts: list[BoltTask] = []
 
     @property
@@ -81,15 +83,15 @@ class OutsideWork:
 
     @property
     def wants_answers(self) -> bool:
-        """Whether tuples wait for a bolt that has no room. Such a bolt needs answers, and no more tuples."""
+        """Whether tuples wait for a bolt that has no room. Such a bolt needs answers before it can take more tuples."""
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
 
     def wait(self, until: float) -> bool:
-        """Wait for answers from outside, and process them. Return false if no bolt works outside, or if there is no time.
+        """Wait for answers from outside, and process them. Return false if no bolt has tuples outside, or if there is no time.
 
         The wait ends after some milliseconds, so that bolts can go on with the results. It ends earlier if all tuples are done,
-        or if many tuples wait for a bolt that has room now. If somebody outside waits for an answer from some bolts, only these
-        bolts are watched. The answers for the other bolts are processed later, all at once, which is cheaper.
+        or if many tuples wait for a bolt that has room now. If some bolts must answer somebody outside of the worker, only
+        these bolts are polled. The answers for the other bolts are processed later, all at once, which is cheaper.
         """
         busy = [bolt for bolt in self.bolts if bolt.outside and bolt.fatal is None]
         begun = now = self._clock()
@@ -102,7 +104,7 @@ class OutsideWork:
         while now < turn_ends:
             done = watch.take_in(turn_ends - now, enter)
             if done is None:
-                for bolt in busy:  # no answer came, so the bolt may check how far its work is
+                for bolt in busy:  # no answer came, so the bolt may check the state of its work outside
                     enter(bolt)
                     bolt.take_in()
                 break
@@ -125,7 +127,7 @@ class OutsideWork:
         return True
 
     def take_in(self) -> None:
-        """Process answers that are there, without waiting."""
+        """Process answers that have come already, without waiting."""
         self._watch.set(self.bolts)
         self._watch.take_in(0, self._call.enter)
         for bolt in self.bolts:

@@ -1,6 +1,6 @@
 """The parts of a worker, made and connected once, before its first task begins.
 
-Each part knows only those above it in this list:
+Each part knows only the parts above it in this list:
 
     call            the user code that runs now                                  current_call.py
     stories         which tasks have not acked a tree that failed                stories/
@@ -13,7 +13,7 @@ Each part knows only those above it in this list:
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
-    outside         waiting for tuples that bolts work on outside                outside.py
+    outside         waiting for tuples that are processed outside of the worker  outside.py
     executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
     spare time      calls of spouts outside of superstep 0                       spare_time.py

@@ -1,4 +1,4 @@
-"""Tuples that can't reach their receiver: their trees fail, and a task reports why."""
+"""The handling of tuples that can't reach their receiver. Their trees fail, and a task reports why."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Refusals"]
 
 
 class Refusals:
-    """The refusals of one worker. This object fails the tuples that can't reach their receiver, and reports them.
+    """The refusals of one worker. This object fails the tuples that can't reach their receiver, and lets a task report them.
 
-    Lanes and receivers get the methods of this object before the tasks exist, so `follow` adds the tasks later.
+    Lanes and receivers need the methods of this object before the tasks exist, so `follow` adds the tasks later.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -25,7 +25,7 @@ class Refusals:
         self._later: list[tuple[int | None, Roots, str]] = []
 
     def follow(self, tasks: Mapping[int, Task], bolts: Sequence[BoltTask]) -> None:
-        """Take over the worker's tasks."""
+        """Set the worker's tasks, which report the tuples."""
         self._tasks, self._bolts = tasks, bolts
 
     def unsent(self, task: int, roots: Iterable[Roots], reason: str) -> None:
@@ -37,7 +37,9 @@ class Refusals:
             sender.fail_delivery(of_one, verdict, "to send")
 
     def refuse(self, task: int | None, roots: Roots, reason: str) -> None:
-        """Fail a tuple that bolt ``task`` can't get. If ``task`` is None, a whole frame is lost: the first bolt reports that."""
+        """Fail a tuple that bolt ``task`` can't get. If ``task`` is None, a whole frame is lost, and the first bolt reports the
+        loss.
+        """
         bolt = self._bolts[0] if task is None else self._tasks[task]
         if task is not None:
             bolt.counters.failed += 1
@@ -50,7 +52,7 @@ class Refusals:
         self._later.append((task, roots, reason))
 
     def flush(self) -> None:
-        """Refuse the rows that `refuse_later` has kept. Call it while no task is in the middle of an emit."""
+        """Refuse the rows that `refuse_later` got. Call this while no task is in the middle of an emit."""
         if self._later:
             later, self._later = self._later, []
             for refused in later:

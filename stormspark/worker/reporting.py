@@ -1,4 +1,4 @@
-"""The reporter of a worker: it makes the report to the driver at the end of a round."""
+"""The reporter of a worker, which makes the report to the driver at the end of a round."""
 
 from __future__ import annotations
 
@@ -47,14 +47,16 @@ class Reporter:
         self._executors = executors
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
         self._transaction = transaction
-        #: The changes of open rows that the durable acker has to know.
+        #: The changes of open rows that the durable acker has to learn.
         self.acker_log = AckerLog()
         self._work_done = -1
-        #: Whether nothing happened here in the last round, and nothing waits.
+        #: Whether nothing happened in this worker in the last round, and nothing waits.
         self.was_idle = False
 
     def report(self, step: Step) -> WorkerReport:
-        """Make the report at the end of a round. A transaction is prepared now, if nothing of it is left on any worker."""
+        """Make the report at the end of a round. If the batch is a transaction of which no worker has anything left, first
+        prepare the batch.
+        """
         tasks, orders = self._tasks.values(), step.orders
         loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
@@ -96,7 +98,7 @@ class Reporter:
 
     @property
     def backlog(self) -> int:
-        """How many tuples, rows, calls and acks wait here: in inboxes, in lanes, in frames for the next round."""
+        """How many tuples, rows, calls and acks wait in this worker: in inboxes, in lanes, in frames for the next round."""
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
         waiting = self._turns.waiting + self._executors.noted_by_spouts

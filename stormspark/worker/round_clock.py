@@ -10,17 +10,17 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["RoundClock"]
 
-#: A worker calls spouts in the gaps between supersteps for at most this share of the spouts' time. The rest of the time is for
-#: superstep 0, because the other workers have nothing to do before they get the tuples of superstep 0.
+#: A worker uses at most this share of the spouts' time in the gaps between supersteps. The rest is for superstep 0, because the
+#: other workers have nothing to do before they get the tuples of superstep 0.
 _MOST_FILLED = 0.5
-#: One superstep advances the time of message timeouts by at most this share of a timeout, or by ``stormspark.clock.gap.ms`` if
-#: that is more. While one call takes long, its worker can't tell the others which tuples merely wait, and afterwards the message
-#: takes up to six supersteps. The trees of these tuples must not time out meanwhile (W2).
+#: One superstep advances the clock of message timeouts by at most this share of a timeout, or by ``stormspark.clock.gap.ms`` if
+#: that is more. While one call takes long, its worker can't tell the others which tuples merely wait. After the call, up to six
+#: supersteps pass until the others know. The trees of these tuples must not time out meanwhile (W2).
 _STEP_SHARE = 1 / 8
 
 
 class RoundClock:
-    """The clock of one worker's rounds. It is given the time, in monotonic seconds, and reads no clock itself.
+    """The clock of one worker's rounds. Its methods get the time in monotonic seconds, and it reads no clock itself.
 
     If ``sheds``, bolts drop or fail tuples that do not fit, so spouts do not wait for bolts.
     """
@@ -32,27 +32,29 @@ class RoundClock:
         step = inf if settings.timeout_secs is None else settings.timeout_secs * _STEP_SHARE
         #: The clock that message timeouts run on.
         self.running = RunningClock(gap, max(gap, step))
-        #: How long spouts are called per round.
+        #: For how long spouts are called per round.
         self.quantum = SpoutQuantum(settings.batch_target_ms / 1000)
-        #: How long a superstep may take. If bolts shed, it may also take no more than its equal share of the round's target.
+        #: How many seconds a superstep may take. If bolts shed, it may also take no more than an equal share of the round's
+        #: target.
         self.turn_seconds = settings.superstep_deadline_ms / 1000
         if sheds:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Whether spouts may be called in gaps. They may not in three cases: tuples belong to a batch (rows of sources,
-        #: transactions), batches begin at fixed intervals, or bolts shed, so that no time is reserved for spouts.
+        #: Whether spouts may be called in gaps. They may not in three cases: if tuples belong to a batch (rows of sources,
+        #: transactions), if batches begin at fixed intervals, or if bolts shed, because then no time is reserved for spouts.
         self._may_fill = not (
             sheds
             or plan.exactly_once
             or settings.trigger_interval_ms
             or any(component.source for component in plan.components.values())
         )
-        #: Whether spouts had more to emit than time in this round.
+        #: Whether the time of this round was too short for what the spouts had to emit.
         self.quantum_used_up = False
         #: How many seconds the worker was at work in this round.
         self.worked = 0.0
-        #: Seconds of gaps: those filled since the last report (`filled`), those that this round may still fill (`left_to_fill`).
+        #: `filled`: for how many seconds spouts were called in gaps since the last report. `left_to_fill`: for how many more
+        #: seconds they may be called in the gaps of this round.
         self.filled = self.left_to_fill = 0.0
         self._gaps = 0.0
         #: Whether spouts emitted after superstep 0 in this round, so that the round may end before their trees do.
@@ -82,7 +84,7 @@ class RoundClock:
         self._superstep_ended = now
 
     def round_begins(self, now: float, target: float | None, *, was_limited: bool, unlimited: bool) -> None:
-        """Begin a round that should last ``target`` seconds. If ``target`` is None, the previous target stays.
+        """Begin a round that should last ``target`` seconds, or as long as the previous one if ``target`` is None.
 
         ``was_limited`` says that a limit stopped a spout in the previous round. Such a round does not show how much time spouts
         may have without a limit. ``unlimited`` says that spouts are called in this round, and have no limit.
@@ -103,6 +105,8 @@ class RoundClock:
         self.running.begin_batch(now)
 
     def gap_filled(self, seconds: float, *, used_up: bool) -> None:
-        """Count a used part of a gap. If spouts had less to emit than time, they do not need the rest of the gaps."""
+        """Count ``seconds`` of a gap in which spouts were called. Unless they ``used_up`` that time, they do not need the rest
+        of the gaps.
+        """
         self.filled += seconds
         self.left_to_fill = self.left_to_fill - seconds if used_up else 0.0

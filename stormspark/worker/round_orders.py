@@ -1,4 +1,4 @@
-"""The orders of one round: one object that the driver makes, and that every worker gets."""
+"""The orders of one round. The driver makes one such object per round, and every worker gets it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["NO_EARLIER_ATTEMPTS", "PLAIN_ORDERS", "EarlierAttempts", "RoundOrder
 
 @dataclass(frozen=True)
 class EarlierAttempts:
-    """What the next attempt at a batch has to know of earlier attempts at it."""
+    """The facts that the next attempt at a batch has to know of earlier attempts at the same batch."""
 
-    #: The batch of these attempts; -1: there were none.
+    #: The batch of these attempts; -1 if there were none.
     batch: int = -1
-    #: By task, the ids of rows of sources that are not emitted any more, because they failed too often.
+    #: For each task, the ids of rows of sources that the task must not emit again, because they failed too often.
     given_up: Mapping[int, tuple[Hashable, ...]] = field(default_factory=dict)
-    #: What tasks have announced of the batch (`BatchAware.announcement`), pickled, by the task's component and index.
+    #: The tasks' announcements about the batch (`BatchAware.announcement`), pickled, by the task's component and index.
     announced: Mapping[str, bytes] = field(default_factory=dict)
 
     def of(self, batch: int) -> EarlierAttempts:
-        """Return this object if the attempts were at ``batch``, else an empty one."""
+        """Return this object if the attempts were at ``batch``, or else an object without attempts."""
         return self if batch == self.batch else NO_EARLIER_ATTEMPTS
 
 
@@ -41,23 +41,24 @@ class RoundOrders:
 
     #: The number of this round in its batch; a batch begins with round 0.
     round: int = 0
-    #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None: there is no limit.
+    #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None if there is no limit.
     limits: Limits | None = None
     #: The spouts whose tuples stay in their workers, where the grouping allows it: max spout pending holds them.
     staying_local: frozenset[str] = frozenset()
-    #: How many seconds this round should take; None: ``stormspark.batch.target.ms`` holds.
+    #: How many seconds this round should take; None if ``stormspark.batch.target.ms`` says it.
     target_secs: float | None = None
-    #: The durable acker's time; None: there is no such acker, or another round of this batch will report to it.
+    #: The durable acker's time; None if there is no durable acker, or if a later round of this batch will report to it.
     acker_time: AckerTime | None = None
-    #: The batch that was committed last; -1: none was.
+    #: The batch that was committed last; -1 if none was.
     committed: int = -1
-    #: Whether workers prepare the batch at the end of this round if nothing of it is left.
+    #: Whether workers prepare the batch at the end of this round if nothing of the batch is left.
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: The number of this round among those that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if it ends none.
+    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if this round ends
+    #: no batch.
     ending_round: int = 0
-    #: What the workers have to know of earlier attempts at this batch.
+    #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 
 

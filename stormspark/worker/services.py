@@ -22,7 +22,7 @@ __all__ = ["TaskServices"]
 
 
 class TaskServices:
-    """The services of one worker, and so the `Host` of all its tasks; see `stormspark.worker.task_host.Host`.
+    """The services of one worker for its tasks. This class implements `stormspark.worker.task_host.Host`.
 
     ``epoch`` is the time, in seconds since 1970, at which ``clock`` stood at 0.
     """
@@ -88,7 +88,7 @@ class TaskServices:
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``. If ``first`` is given, make the first call after ``first`` seconds."""
         self.timers.add(task, seconds, callback, first)
 
     def clear_timers(self, task: Task) -> None:
@@ -141,9 +141,9 @@ class TaskServices:
         return self._call.runs_in(thread)
 
     def guard(self) -> None:
-        """Prepare all tasks for calls from other threads, because user code has started one."""
+        """Prepare all tasks for calls from other threads, because user code has started a thread."""
         self.guarded = True
-        # Executors with threads of their own set `guarded`, too, but do not guard the tasks.
+        # Executors with threads of their own set `guarded`, too, but they do not call `guard` of the tasks.
         if not self._tasks_are_guarded:
             self._tasks_are_guarded = True
             for task in self._tasks:

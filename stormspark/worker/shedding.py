@@ -1,8 +1,8 @@
-"""Overload without slowing down spouts: a bolt's task drops or fails tuples that do not fit into its queue (X51, F10).
+"""How a bolt's task drops or fails tuples that do not fit into its queue, if spouts are not slowed down (X51, F10).
 
 The queue holds as many tuples and bytes as its high marks allow. Tuples beyond that are shed, the newest first. So the bolt
 executes tuples in order and always has work, and the marks bound the memory. Dropping a tuple closes its edge, as if the tuple
-had been acked; in Heron its tree would wait for the timeout. Failing a tuple ends its tree at once.
+had been acked. In Heron the tuple's tree would wait for the timeout. Failing a tuple ends its tree at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MEGABYTE = 1024 * 1024
 
 
 class Shedding:
-    """The shedding of one bolt's task: it drops or fails the tuples that do not fit into the task's queue."""
+    """The shedding of one bolt's task. It drops or fails the tuples that do not fit into the task's queue."""
 
     def __init__(self, task: BoltTask, ledger: Ledger, settings: Settings) -> None:
         self._task, self._ledger = task, ledger
@@ -41,11 +41,13 @@ class Shedding:
         return max(0, waiting - self._fit()) if waiting else 0
 
     def _fit(self) -> int:
-        """Return how many tuples fit into the queue. Some have to be there."""
+        """Return how many tuples fit into the queue. Call this only while tuples are in the queue."""
         return max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
 
     def shed(self, excess: int, now: float) -> None:
-        """Drop or fail the newest ``excess`` tuples, but no ticks. Report it once per interval; ``now`` is in seconds."""
+        """Drop or fail the newest ``excess`` tuples, but no ticks. Report the number of shed tuples once per interval. ``now``
+        is in seconds.
+        """
         task = self._task
         fit = self._fit()
         newest = task.queue.take_newest(excess)

@@ -1,11 +1,11 @@
-"""The task of a spout: it calls the spout for tuples, and tells the spout how the trees of these tuples ended.
+"""The task of a spout. It calls the spout for tuples, and tells the spout how the trees of these tuples ended.
 
 A spout's task has
 
 1. a *life*: the spout is opened, activated and deactivated (`SpoutLife`);
 2. a *source*, whose rows outlive the instances of the spout (`SpoutSource`);
 3. *verdicts*, which the spout gets at once or after the commit of their batch (`VerdictQueue`, `VerdictDelivery`);
-4. its part in batches that are *transactions*;
+4. a part in batches that are *transactions*;
 5. *calls* of ``next_tuple``, which an emit may suspend (`SuspendableCalls`). Acks and fails wait until the call has returned, as
    in Storm (B3);
 6. an *allowance* per round (`RoundAllowance`).
@@ -42,12 +42,13 @@ from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 __all__ = ["SpoutTask"]
 
-#: How many emits one call of ``next_tuple`` may make before the task looks at the clock and bolts get their turn.
+#: After this many emits of one call of ``next_tuple``, the task looks at the clock, and bolts get their turn.
 _EMITS_PER_TURN = 1024
 
 
 class SpoutTask(Task):
-    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees; without it there is no limit (B4).
+    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees. If max spout pending is not set, there
+    is no limit (B4).
 
     If ``waits_for_commit``, batches are transactions, so the spout gets its acks and fails only after the batch is committed.
     """
@@ -126,7 +127,9 @@ class SpoutTask(Task):
             self._collector.guarded = True
 
     def set_active(self, active: bool) -> None:
-        """Call ``activate`` or ``deactivate`` if that is a change (B13). Open the spout before its first ``activate`` (B2)."""
+        """Call ``activate`` or ``deactivate`` if ``active`` is a change (B13). Open the spout before its first ``activate``
+        (B2).
+        """
         if active == self.life.is_active:
             return
         if not self.life.is_open:
@@ -151,7 +154,7 @@ class SpoutTask(Task):
             self.spout.deactivate()
 
     def activate_or_stop(self, active: bool) -> None:
-        """Call `set_active`; an error in it stops the topology."""
+        """Call `set_active`. An error in it stops the topology."""
         try:
             self.set_active(active)
         except ComponentError as error:
@@ -172,17 +175,17 @@ class SpoutTask(Task):
     # -- 2. rows of a source ---------------------------------------------------------------------------------
 
     def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows that Spark has read for this task. The rows wait until the spout emits them. The spout need not be open
-        yet.
+        """Queue rows that Spark has read for this task. The rows wait until the spout emits them, and may come before the spout
+        is open.
         """
         self.source.rows_to_come().take(batch, partition, payload)
 
     def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Queue rows of the local engine as `take_rows` does. These rows are Python objects already."""
+        """Queue rows of the local engine, as `take_rows` does. These rows are Python objects already."""
         self.source.rows_to_come().add(batch, partition, rows)
 
     def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Emit again the rows that an earlier life of this task left open."""
+        """Emit again the rows that this task left open in an earlier incarnation of the worker."""
         adopted = self.source.rows_to_come().adopt(rows)
         if adopted:
             self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
@@ -200,7 +203,8 @@ class SpoutTask(Task):
     def rows_left(self) -> int:
         """How many of `rows_waiting` have to be emitted before the batch can end.
 
-        While the spout is inactive, rows of committed batches do not count: they wait until it is active again (B13).
+        While the spout is inactive, rows of committed batches do not count, because they wait until the spout is active again
+        (B13).
         """
         return self.source.waiting(held_too=self.life.was_active_in_batch)
 
@@ -227,7 +231,9 @@ class SpoutTask(Task):
         self.report_error(f"dead letter: {reason}")
 
     def _ack_without_tuple(self, message_id: Hashable) -> None:
-        """Ack a row that became no tuple. In a transaction it counts as a tree without edges, and is acked with its batch."""
+        """Ack a row that became no tuple. In a transaction the row counts as a tree without edges, and is acked with its
+        batch.
+        """
         if self.waits_for_commit:
             tree = Tree(self.account, message_id, self._clock())
             self._ledger.begin(tree)
@@ -243,7 +249,9 @@ class SpoutTask(Task):
         return bool(self.verdicts.ready) and not self.calls.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended; in a transaction, only after its batch is decided."""
+        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, wait until the batch is committed or rolled
+        back.
+        """
         ready = self.verdicts.ready
         while ready and not self.calls.suspended and self.fatal is None:
             self._delivery.deliver(self.verdicts.take(), self._collector)
@@ -267,12 +275,12 @@ class SpoutTask(Task):
 
     @property
     def must_finish(self) -> bool:
-        """Whether the spout has state and is in the middle of a ``next_tuple``, so that its state can't be saved yet."""
+        """Whether the spout has state that can't be saved yet, because the spout is in the middle of a ``next_tuple``."""
         return self.calls.suspended and self.state is not None
 
     @property
     def must_go_on(self) -> bool:
-        """Whether the tuples that the spout has yet to emit belong to the current batch."""
+        """Whether the spout has yet to emit tuples that belong to the current batch."""
         return self.component.source or self.must_finish
 
     def note_failures(self) -> None:
@@ -282,7 +290,9 @@ class SpoutTask(Task):
             self.source.note_failed(tree)
 
     def end_attempt(self) -> None:
-        """End the attempt, because the worker prepares the batch: later emits, as in ``activate``, belong to the next batch."""
+        """End the attempt, because the worker prepares the batch. Later emits, such as those in ``activate``, belong to the
+        next batch.
+        """
         self.verdicts.end_attempt()
         if (spout := self._row_spout) is not None:
             try:
@@ -291,11 +301,11 @@ class SpoutTask(Task):
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Take from the state table the rows that were open at the last commit, and adopt them; see `HeldRows.load`."""
+        """Emit again the rows that were open at the last commit. ``found`` comes from the state table; see `HeldRows.load`."""
         self.adopt((None, row) for row in self.source.held.load(found))
 
     def held_rows(self) -> list[TaskChanges]:
-        """Return which open rows the prepared batch adds to the state table, and which it removes; see `HeldRows`."""
+        """Return the open rows that the prepared batch adds to the state table, and those that it removes; see `HeldRows`."""
         try:
             return self.source.held_rows(self.account.ended)
         except SerializationError as error:
@@ -305,13 +315,13 @@ class SpoutTask(Task):
     def commit(self) -> None:
         """Make the batch's verdicts final, and its rows done, because the batch is committed.
 
-        The spout gets its acks and fails later, at the latest once its ``next_tuple`` has returned. An error in its ``ack`` or
-        ``fail`` can't undo the commit.
+        The spout gets its acks and fails later. If the spout is in the middle of a ``next_tuple``, it gets them once this call
+        has returned. An error in ``ack`` or ``fail`` can't undo the commit.
         """
         self.source.commit(self.verdicts.commit())
 
     def roll_back(self, batch: int, reason: str) -> None:
-        """Fail all trees of the batch, whether acked or not, because the batch runs again. Earlier verdicts stay.
+        """Fail all trees of the batch, whether acked or not, because the batch runs again. Verdicts of earlier batches stay.
 
         A spout with state restarts after this, so it gets none of these verdicts.
         """
@@ -324,10 +334,10 @@ class SpoutTask(Task):
 
     @property
     def may_emit(self) -> bool:
-        """Whether the spout may be called: it is active and below its limits.
+        """Whether the spout may be called, because it is active and below its limits.
 
-        In a transaction an inactive spout may be called, too, if it still has to emit tuples before the batch can end. Max spout
-        pending is checked before each ``next_tuple``, not inside (B4).
+        In a transaction an inactive spout may be called, too, if it still has to emit tuples before the batch can end. Max
+        spout pending is checked before each ``next_tuple``, but not during the call (B4).
         """
         if self.fatal is not None:
             return False
@@ -339,12 +349,14 @@ class SpoutTask(Task):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether it makes sense to call the spout, if it may emit."""
+        """Whether a call of the spout makes sense, if the spout may emit."""
         return True
 
     @property
     def waits_for_verdicts(self) -> bool:
-        """Whether only max spout pending keeps the spout from being called, so that an ack or a fail would let it go on."""
+        """Whether nothing but max spout pending keeps the spout from being called. If so, an ack or a fail lets the spout go
+        on.
+        """
         return self.life.is_active and self.allowance.left > 0 and self.account.pending >= self._max_pending
 
     @property
@@ -365,7 +377,9 @@ class SpoutTask(Task):
         return self.must_finish or (self.life.was_active_in_batch and self.rows_waiting > 0)
 
     def _may_go_on(self) -> bool:
-        """Whether a suspended call may go on. Verdicts wait until the call returns, and they must not pile up for ever."""
+        """Whether a suspended call may go on. It may not if too many verdicts wait for its return, because they would pile up
+        for ever.
+        """
         waiting = self.account.pending
         # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before the call of a spout with
         # state has returned. So the number of verdicts must not stop such a spout.
@@ -381,9 +395,9 @@ class SpoutTask(Task):
         return False
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing; return whether the last call emitted.
+        """Call ``next_tuple`` up to ``calls`` times, until a call emits nothing. Return whether the last call emitted.
 
-        Returns true also if the call raised and the task goes on.
+        Also returns true if the call raised and the task goes on.
         """
         collector, allowance = self._collector, self.allowance
         before, left = collector.emitted, allowance.left
@@ -408,7 +422,7 @@ class SpoutTask(Task):
         self.calls.suspend()
 
     def take_calls(self, most: int | None = None) -> None:
-        """Carry out calls that users' threads have made, unless the spout may not emit now."""
+        """Carry out calls that users' threads have made, if the spout may emit now."""
         if len(self.mailbox) and self.may_emit:
             collector = self._collector
             before = collector.emitted
@@ -419,7 +433,7 @@ class SpoutTask(Task):
     # -- 6. rounds -------------------------------------------------------------------------------------------
 
     def begin_round(self, now: float, limit: int | None) -> None:
-        """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
+        """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""
         self.allowance.go_on(now)
         self.allowance.begin(limit)
 
@@ -429,12 +443,12 @@ class SpoutTask(Task):
         return self.allowance.waits_for_acks and (self.has_verdicts or self.may_emit)
 
     def stopped_by_marks(self) -> None:
-        """Remember that the spout has more to emit, if it has. It is not called now, because too much waits in this worker."""
+        """If the spout has more to emit, remember that. The spout is not called now, because too much waits in this worker."""
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
             self.allowance.hungry = True
 
     def end_asking(self, now: float) -> None:
-        """Remember why the spout is not called again in this round, unless it only lacks tuples or time."""
+        """Remember why the spout is not called again in this round, unless it merely has no more tuples or no more time."""
         if not self.life.is_active:
             self.allowance.stop(StopReason.INACTIVE, now)
         elif self.allowance.left <= 0:
@@ -443,7 +457,7 @@ class SpoutTask(Task):
             self.allowance.stop(StopReason.MAX_PENDING, now)
 
     def load(self) -> SpoutLoad:
-        """Return the work that the spout did since the end of the last round, and how much waits for it."""
+        """Return the work that the spout has done since the end of the last round, and how many trees and rows wait."""
         allowance = self.allowance
         # Trees that have ended while next_tuple is suspended still wait for ack or fail, so they count as open (E26).
         trees = self.account.pending + len(self.verdicts)

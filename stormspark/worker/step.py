@@ -30,8 +30,7 @@ __all__ = [
 class Step(NamedTuple):
     """One superstep of one attempt at one batch.
 
-    ``superstep`` goes on counting if a batch has several rounds: with three supersteps per round, the second round begins with
-    superstep 3.
+    ``superstep`` counts all supersteps of a batch. With three supersteps per round, the second round begins with superstep 3.
     """
 
     batch: int
@@ -42,7 +41,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An error of a task: user code has raised it, or reported it with ``report_error`` (C4).
+    """An error of a task. User code has raised the error, or reported it with ``report_error`` (C4).
 
     ``text`` is the traceback or the message.
     """
@@ -53,25 +52,26 @@ class ErrorReport:
 
 
 class TransactionReport(NamedTuple):
-    """A worker's report on a batch that is a transaction: how far the worker is with it."""
+    """A worker's report on a batch that is a transaction. It says how far the worker is with the batch."""
 
     #: How many tuples and rows wait for another round.
     left: int
     #: Why the batch can't be committed, or None.
     aborts: str | None
-    #: Whether the worker has prepared the batch. Then ``file`` describes the file of its changes, or holds the changed rows
-    #: themselves; it is None if nothing has changed.
+    #: Whether the worker has prepared the batch. If so, ``file`` describes the file of the batch's changes, or holds the
+    #: changed rows themselves. ``file`` is None if nothing has changed.
     prepared: bool
     file: FileDescription | ChangedRows | None
-    #: Ids of rows of sources whose trees failed, by task.
+    #: For each task, the ids of rows of sources whose trees failed.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether a component takes part in the batch, so that bolts need a call at its end.
+    #: Whether a component takes part in the batch, so that bolts need a call at the end of the batch.
     begun: bool = False
-    #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if none are due.
+    #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if there are no announcements
+    #: to make now.
     announced: Mapping[str, bytes] | None = None
-    #: Whether the cause in ``aborts`` is storage or a broker that can't be reached, and not user code.
+    #: Whether ``aborts`` names storage or a broker that can't be reached, and not user code.
     outside: bool = False
-    #: How many tuples bolts hold over the end of the batch, outside of their state.
+    #: How many tuples bolts hold beyond the end of the batch, outside of their state.
     held: int = 0
     #: How many calls are under way on threads of executors. They count in ``left``, too.
     calls: int = 0
@@ -89,7 +89,7 @@ class WorkerReport:
     errors: tuple[ErrorReport, ...]
     #: Why the topology has to stop, or None.
     fatal: ErrorReport | None
-    #: How many tuples, rows, calls and acks wait here: in queues, and in frames for the next round.
+    #: How many tuples, rows, calls and acks wait in this worker: in queues, and in frames for the next round.
     backlog: int
     #: The readings of users' metrics since the last report (J18).
     data_points: tuple[DataPoint, ...] = ()
@@ -99,25 +99,25 @@ class WorkerReport:
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     #: Change sets for the durable acker that may not be written yet, oldest first, each with its number (`AckerLog`).
     acker: tuple[tuple[int, bytes], ...] = ()
-    #: The work of each task in this round, and how much waits for it, for the controller of backpressure.
+    #: For each task, its work in this round and how much waits for it. The controller of backpressure uses this.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)
     #: For how many seconds the worker was at work in this round.
     worked: float = 0.0
     #: For how many seconds the worker filled gaps between supersteps since the last report.
     filled: float = 0.0
-    #: Whether spouts emitted after superstep 0 of this round. Then the trees of these tuples may need another round to end.
+    #: Whether spouts emitted after superstep 0 of this round. If so, the trees of these tuples may need another round to end.
     emitted_late: bool = False
-    #: Whether nothing happened here in this round, and nothing waits.
+    #: Whether nothing happened in this worker in this round, and nothing waits.
     idle: bool = False
-    #: Whether the worker is idle, no tree is open, and no bolt works outside. Then the worker itself notices new work, so the
-    #: driver may pause for longer.
+    #: Whether the worker is idle, no tree is open, and no bolt has tuples outside of the worker. If so, the worker notices new
+    #: work by itself, and the driver may pause for longer.
     at_rest: bool = False
     #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None
 
 
 def read_report(payload: bytes) -> WorkerReport:
-    """Unpickle a worker's report. Readings of users' metrics that can't be unpickled here become errors of their tasks."""
+    """Unpickle a worker's report. Readings of users' metrics that this process can't unpickle become errors of their tasks."""
     try:
         return pickle.loads(payload)  # type: ignore[no-any-return]
     except Exception:
@@ -140,7 +140,7 @@ def read_report(payload: bytes) -> WorkerReport:
 
 
 def fatal_error(reports: Iterable[WorkerReport]) -> ComponentError | None:
-    """Return the error with which the topology has to stop after a round with these reports; None if it goes on."""
+    """Return the error with which the topology has to stop after a round with these reports; None if the topology goes on."""
     return next((ComponentError(report.fatal.text) for report in reports if report.fatal is not None), None)
 
 

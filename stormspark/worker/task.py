@@ -1,7 +1,7 @@
 """The base class of spout tasks and bolt tasks.
 
-A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it does the
-work behind the methods of a `TopologyContext`.
+A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it implements
+the methods of a `TopologyContext`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Task:
         self.observers: list[TaskHook] = []
         self.metrics = TaskMetrics(self)
         self._starting = False
-        #: When the start of the new instance began; None if no instance is starting. `begun_at` is when the last start ended.
+        #: The time when the start of the new instance began; None if no instance is starting. `begun_at` is the time when the
+        #: last start ended.
         self.begins_since: float | None = None
         self.begun_at = float("-inf")
         #: The errors, and the failures of trees, that the driver has not got yet.
@@ -77,10 +78,10 @@ class Task:
         self.state: TaskState | None = None
         if component.kind_of_state:
             self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
-        #: Why the batch can't be committed: the first error in it.
+        #: Why the batch can't be committed. This is the first error in the batch.
         self.aborts: str | None = None
-        self.aborted_outside = False  # the cause is storage or a broker that can't be reached
-        #: For a component that knows its batches: the current attempt, and what an earlier attempt announced.
+        self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
+        #: The current attempt, and what an earlier attempt announced; None if the component does not know its batches.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls that users' own threads have made, and that wait for the task's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
@@ -137,7 +138,7 @@ class Task:
             self._starting = False
 
     def let_go(self) -> None:
-        """Let the instance end what it runs outside of this process (`LivesOutside`), without ``close`` or ``cleanup``."""
+        """Let the instance end its work outside of this process (`LivesOutside`), without ``close`` or ``cleanup``."""
         instance = self.instance
         if isinstance(instance, LivesOutside):
             try:
@@ -180,7 +181,7 @@ class Task:
         return getattr(self, "_collector", None) is collector
 
     def guard(self) -> None:
-        """Prepare the collector for calls from other threads, because user code has started one."""
+        """Prepare the collector for calls from other threads, because user code has started a thread."""
         raise NotImplementedError
 
     def take_calls(self, most: int | None = None) -> None:
@@ -203,11 +204,13 @@ class Task:
                 self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Call a function of the instance on the thread that the instance belongs to; return or raise what it does."""
+        """Call a function of the instance on the thread that the instance belongs to. Return what the function returns, or
+        raise its error.
+        """
         return call(*args)
 
     def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
-        """As `_run`, for a call that follows from a commit, and so is waited for even if the topology stops."""
+        """Do the same as `_run` for a call that follows from a commit. This call is waited for even if the topology stops."""
         return self._run(call, *args)
 
     # -- state -----------------------------------------------------------------------------------------------
@@ -218,13 +221,15 @@ class Task:
         raise NotImplementedError
 
     def prepare_state(self, txid: int) -> list[TaskChanges] | None:
-        """Prepare the state, and return its changes in the batch. If that fails, return None: the batch can't be committed."""
+        """Prepare the state, and return its changes in the batch. Return None if that fails, because then the batch can't be
+        committed.
+        """
         assert self.state is not None
         try:
             return self._run(self.state.prepare, self.instance, txid)
         except (OSError, UnavailableError, CheckpointError) as error:
-            # The next attempt begins with a new instance in any case. That does not count as a restart, because the component is
-            # not at fault.
+            # The next attempt begins with a new instance in any case. This does not count as a restart, because the component
+            # did not cause it.
             self.abort(f"{type(error).__name__}: {error}", outside=True)
             self.report_error(error)
             return None
@@ -233,10 +238,10 @@ class Task:
             return None
 
     def commit_state(self, txid: int) -> None:
-        """Take over the state of a batch that is committed now. Do nothing if the batch was not prepared here.
+        """Take over the state of a batch that is committed now. Do nothing if this task has not prepared the batch.
 
-        If ``post_save`` raises, the component restarts with that state, as in Heron (C42), unless it is a sink, which retries
-        by itself.
+        If ``post_save`` raises, the component restarts with the committed state, as in Heron (C42). But a sink is not
+        restarted, because it retries by itself.
         """
         assert self.state is not None
         instance = self.instance
@@ -252,13 +257,13 @@ class Task:
                 self.begin_anew()
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the task or that it holds."""
+        """Drop all tuples that wait for the task or that the task holds."""
 
     def take_back(self) -> None:
-        """Ignore the effects of calls that are still under way, because their attempt is rolled back."""
+        """Ignore the effects of calls that have not returned yet, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, because the batch after it runs again.
+        """Take the task back to the state of batch ``txid``, because the next batch runs again.
 
         If the task has an instance, it gets a new one.
         """
@@ -292,7 +297,7 @@ class Task:
         return component is not None and component.takes_part
 
     def announcement(self) -> bytes | None:
-        """Return what a later attempt at this batch has to know, pickled; None if there is nothing."""
+        """Return the pickled announcement that a later attempt at this batch has to know; None if there is no announcement."""
         component = self._batch_aware
         if component is None or not component.announces:
             return None
@@ -318,8 +323,8 @@ class Task:
 
     @property
     def shared_executor(self) -> Executor:
-        """The thread pool of the worker. From now on collectors check which thread calls them, because another task may have
-        started the pool's threads.
+        """The thread pool of the worker. After a read of this property, collectors check which thread calls them, because
+        another task may have started the pool's threads.
         """
         self._host.guard()
         return self._host.shared_executor
@@ -360,7 +365,7 @@ class Task:
         return self.reports.logger
 
     def report_error(self, error: BaseException | str) -> None:
-        """Count an error; also log it and report it to the driver, unless too many were reported of late (C4)."""
+        """Count an error. Also log it and report it to the driver, unless too many errors were reported of late (C4)."""
         self.counters.errors += 1
         self.reports.add_error(error)
 
@@ -379,10 +384,11 @@ class Task:
             self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. The reason calls the delivery ``given``.
+        """Fail the trees of a failed delivery, and close its edge. ``given`` is the name of the delivery in the reason of an
+        abort.
 
-        If batches are transactions, a delivery that belongs to no tree aborts the batch at once: there is no tree whose failure
-        would abort it (C44).
+        If batches are transactions, a delivery without a tree aborts the batch at once, because no failed tree would abort the
+        batch later (C44).
         """
         if roots is not None:
             fail_roots(self._ledger, roots, verdict)
@@ -397,12 +403,12 @@ class Task:
         return False
 
     def stop_topology(self, error: ComponentError) -> None:
-        """Stop the topology: this task gets no more calls, and the driver stops when the batch ends."""
+        """Stop the topology. This task gets no more calls, and the driver stops when the batch ends."""
         self.fatal = self.reports.report_of(str(error))
         self.logger.critical("%s stops the topology: %s", self.name, error)
 
     def _restart(self, what: str, error: BaseException) -> bool:
-        """Restart the task after ``error``, or stop the topology; true if this task goes on."""
+        """Restart the task after ``error``, or stop the topology; return whether this task goes on."""
         self._raised_in_row += 1
         allowed = self._settings.max_restarts_in_row
         if self._raised_in_row > allowed:
@@ -413,7 +419,7 @@ class Task:
         return self.begin_anew()
 
     def begin_anew(self) -> bool:
-        """Make a new instance, which knows nothing of the previous one. If it can't start, stop the topology; return false."""
+        """Make a new instance, which knows nothing of the previous one. If it can't start, stop the topology and return false."""
         try:
             self.start()
         except ComponentError as error:
@@ -422,7 +428,7 @@ class Task:
         return True
 
     def load(self) -> TaskLoad:
-        """Return the work that the task did in this round, and how much waits for it."""
+        """Return the work that the task did in this round, and how much waits for the task."""
         raise NotImplementedError
 
     def read_counters(self) -> TaskCounters:

@@ -43,13 +43,13 @@ class Host(Protocol):
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call ``callback`` every ``seconds``; the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds``. If ``first`` is given, make the first call after ``first`` seconds."""
 
     def clear_timers(self, task: Task) -> None:
         """Drop all timers of the task, because its instance has ended."""
 
     def guard(self) -> None:
-        """Prepare all tasks for calls from other threads, because user code has some."""
+        """Prepare all tasks for calls from other threads, because user code has threads of its own."""
 
     @property
     def shared_executor(self) -> Executor:

@@ -24,7 +24,7 @@ class TaskMetrics:
         self._readings: list[DataPoint] = []
 
     def register(self, name: str, metric: Metric, bucket_secs: float) -> Callable[[], None]:
-        """Register a metric of the current instance; return the function that reads it, for a timer."""
+        """Register a metric of the current instance. Return the function with which a timer reads the metric."""
         task = self._task
         if name in self._names:
             msg = f"{task.name}: there is a metric {name!r} already (J18); choose another name"

@@ -1,4 +1,6 @@
-"""The errors of a task and the failures of trees that it reports to the driver, each limited in number per interval (C4)."""
+"""The errors of a task, and the failures of trees, that the task reports to the driver. Their number per interval is limited
+(C4).
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,17 @@ class TaskReports:
         self.failures: list[ErrorReport] = []
         #: The times at which errors were reported.
         self._errors_at: deque[float] = deque(maxlen=self._most)
-        #: By kind: the times at which failures of trees were reported.
+        #: For each kind of failure of trees, the times at which failures were reported.
         self._failures_at: dict[str, deque[float]] = {}
 
     def add_error(self, error: BaseException | str) -> None:
-        """Log an error and report it to the driver, unless too many were reported of late."""
+        """Log an error and report it to the driver, unless too many errors were reported of late."""
         now, reported_at = self._clock(), self._errors_at
         if not self._may_report(reported_at, now):
             return
         text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
         if self._is_full(reported_at, now):
-            # The note comes first, because summaries show the last line, which has to be the error itself.
+            # The notes of the error come first, because summaries show the last line, and that has to be the error itself.
             text = (
                 f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
                 f"topology.max.error.report.per.interval)\n{text}"
@@ -45,7 +47,9 @@ class TaskReports:
         self.logger.error("%s: %s", self._name, text)
 
     def add_failure(self, kind: str, text: str) -> None:
-        """Log a failure of trees and report it to the driver. Each ``kind`` has the same limit per interval as errors."""
+        """Log a failure of trees and report it to the driver. Each ``kind`` of failure has the same limit per interval as
+        errors.
+        """
         reported_at = self._failures_at.setdefault(kind, deque(maxlen=self._most))
         if self._may_report(reported_at, self._clock()):
             self.failures.append(self.report_of(text))

@@ -1,8 +1,8 @@
 """Timers of a worker's tasks: for ticks, windows, metrics and users' own calls, all on the worker's clock.
 
-Timers go off in superstep 0, between tuples, on the thread that runs the tasks. So a timer may be late by the length of a batch;
-Storm's ticks are not exact either (C9). If a worker was busy or asleep for several periods, one call stands for all of them, and
-the old rhythm goes on.
+Timers go off in superstep 0, between tuples, on the thread that runs the tasks. So a timer may be late by the length of a
+batch; Storm's ticks are not exact either (C9). If a worker was busy or asleep for several periods, the timer makes one call for
+all of them, and then goes on in its old rhythm.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Timer:
 
 
 class Timers:
-    """All timers of one worker. ``next_due`` is when the next one goes off; infinity if there is none."""
+    """All timers of one worker. ``next_due`` is the time at which the next timer goes off; infinity if there is no timer."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.next_due = math.inf
@@ -35,7 +35,9 @@ class Timers:
     def add(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None
     ) -> None:
-        """Call ``callback`` every ``seconds`` for ``task``; the first time after ``first`` seconds, if that is given."""
+        """Call ``callback`` every ``seconds`` for ``task``. If ``first`` is given, make the first call after ``first``
+        seconds.
+        """
         due = self._clock() + (seconds if first is None else first)
         self._timers.append(_Timer(task, seconds, callback, due))
         self._look()
@@ -48,7 +50,7 @@ class Timers:
     def take_due(self, now: float) -> Iterator[tuple[Task, Callable[[], None]]]:
         """Iterate over the calls that are due at ``now``, each once, in the order in which they fell due.
 
-        A call is left out if its task has restarted meanwhile, because an earlier call raised.
+        A call is left out if an earlier call has raised, so that its task was restarted.
         """
         due = sorted((timer for timer in self._timers if timer.due <= now), key=lambda timer: timer.due)
         for timer in due:

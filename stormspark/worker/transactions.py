@@ -1,13 +1,14 @@
-"""A worker's part in a batch that is a transaction: it begins the batch, processes all of it, and prepares it or rolls it back.
+"""A worker's part in a batch that is a transaction. The worker begins the batch, processes all of it, and prepares it or rolls
+it back.
 
-After ``pre_save`` of a component was called, no tuple of the batch may reach the component. So all workers prepare in the same
-round, or none does. Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends
-an empty frame to all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
+No tuple of the batch may reach a component after its ``pre_save``. So all workers prepare in the same round, or none does.
+Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends an empty frame to
+all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
 
-Bolts that know their batches (`BatchAware`) get a call at the end of each batch, ``end_batch``. This call comes before the batch
-is prepared, in rounds that end the batch (`stormspark.driver.transaction`), because a bolt may emit in it.
+A bolt that knows its batches (`BatchAware`) gets a call of ``end_batch`` at the end of each batch. Bolts may emit in this call.
+So it comes before the batch is prepared, in rounds that end the batch (`stormspark.driver.transaction`).
 
-The driver's part, which decides about the commit, is `stormspark.driver.transaction`.
+`stormspark.driver.transaction` is the driver's part, which decides about the commit.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ __all__ = ["WorkerTransaction"]
 
 
 class WorkerTransaction:
-    """The transactions of worker ``index``, one batch after another. ``states`` is the state of its tasks.
+    """The transactions of worker ``index``, one batch after another. ``states`` holds the state of the worker's tasks.
 
-    This object also tells `BatchAware` components which attempt at a batch begins (G2), even if batches are no transactions.
+    Even if batches are no transactions, this object tells `BatchAware` components which attempt at a batch begins (G2).
     """
 
     def __init__(
@@ -67,11 +68,11 @@ class WorkerTransaction:
         #: How many of the rounds that end this batch have run.
         self._ended = 0
         self._batch = -1
-        #: If this worker has to roll back an attempt at its next round: why that attempt ended; otherwise None.
+        #: Why the previous attempt ended, if this worker has to roll that attempt back at the next round; otherwise None.
         self._rolls_back: str | None = None
         #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
-        #: In a round that ends the batch: why the batch fails, as another worker says; "" if none says so.
+        #: In a round that ends the batch, the reason that another worker gave why the batch fails; "" if no worker gave one.
         self._fails_elsewhere = ""
         #: This worker's report once it has prepared the batch. Until that batch ends the worker executes nothing more.
         self.prepared: TransactionReport | None = None
@@ -83,7 +84,9 @@ class WorkerTransaction:
         self._rolls_back = reason
 
     def settle(self, step: Step) -> None:
-        """Begin a round: roll back an ended attempt, or take over a commit. Skip rows of sources that were given up."""
+        """Roll back an ended attempt, or take over a commit, at the beginning of a round. Then drop rows of sources that were
+        given up.
+        """
         reason, self._rolls_back = self._rolls_back, None
         if reason is not None:
             self.roll_back(step.batch, step.orders.committed, reason)
@@ -93,7 +96,7 @@ class WorkerTransaction:
             spout.source.skip(step.orders.earlier.given_up.get(spout.id, ()))
 
     def hear_of_commit(self, committed: int) -> None:
-        """Learn that batch ``committed`` was committed last. If that is new here, take over the commit."""
+        """Learn that batch ``committed`` was committed last. If this worker did not know that, take over the commit."""
         if committed > self._states.last:
             for spout in self._spouts:  # before any user code runs, which may raise
                 spout.commit()
@@ -101,7 +104,9 @@ class WorkerTransaction:
             self._turns.deliver_verdicts()
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Roll back everything that came of ``batch`` here. The batch runs again after ``committed``, the last one committed."""
+        """Roll back everything that ``batch`` has done in this worker, because it runs again. ``committed`` is the last
+        committed batch.
+        """
         self.hear_of_commit(committed)  # this worker may not know yet that batch ``committed`` is committed
         for task in self._tasks.values():
             task.take_back()
@@ -116,7 +121,7 @@ class WorkerTransaction:
         for task in self._tasks.values():
             task.aborts = None
             self._call.enter(task)
-            # Even an instance without state may have kept something of the batch.
+            # Even an instance without state may remember something of the batch.
             if task.state is None and isinstance(task, BoltTask):
                 task.begin_anew()
         self._states.roll_back(committed)
@@ -144,13 +149,15 @@ class WorkerTransaction:
             return None
 
     def begin_round(self) -> None:
-        """Begin a round: forget what other workers had left in the previous one."""
+        """Begin a round. What other workers had left in the previous round no longer matters."""
         self.unsettled, self._fails_elsewhere = False, ""
 
     # -- how it ends -------------------------------------------------------------------------------------------
 
     def end_batches(self, number: int, stage: int) -> None:
-        """Call ``end_batch`` of the bolts whose turn is in superstep ``stage`` of the ``number``-th round that ends the batch."""
+        """Call ``end_batch`` of the bolts that the plan assigns to superstep ``stage`` of the ``number``-th round that ends the
+        batch.
+        """
         reached("worker.before_finish")
         ends = self._plan.ends_of_batches
         for bolt in self._bolts:
@@ -164,18 +171,19 @@ class WorkerTransaction:
         reached("worker.finished")
 
     def take_unsettled(self, frame: Frame) -> None:
-        """Learn that another worker has work left, or that the batch fails there."""
+        """Learn that another worker has work left, or that the batch has failed in that worker."""
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
     def warn_if_unsettled(self, step: Step, phase: int) -> None:
-        """Tell all other workers, by a frame, that this worker needs another round, or that the batch fails here.
+        """Tell all other workers, by a frame, that this worker needs another round, or that the batch has failed in this
+        worker.
 
         The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
-        fail is sent at once, in any superstep: once the batch has failed in one bolt, ``end_batch`` of the next bolts must not be
-        called.
+        failure of the batch is told at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the next
+        bolts must not be called.
         """
-        # If no subscription leads to another worker, the work that is left here concerns no other worker.
+        # If no subscription leads to another worker, the work that is left in this worker concerns no other worker.
         if self.unsettled or not self._plan.supersteps:
             return
         reason = None
@@ -197,13 +205,15 @@ class WorkerTransaction:
                 self._departures.add(worker, FrameKind.UNSETTLED, 0, (reason or "").encode(errors="replace"))
 
     def refuse_tuples(self, frames: Iterable[Frame]) -> None:
-        """Abort the batch if tuples arrive after it was prepared: they would be lost, or come twice. It should never happen."""
+        """Abort the batch if tuples arrive after it was prepared, because they would be lost or come twice. This should never
+        happen.
+        """
         if any(frame.kind in (FrameKind.TUPLES, FrameKind.BATCHES, FrameKind.ROWS) for frame in frames):
             first = next(iter(self._tasks.values()))
             first.abort(f"worker {self._index} received tuples of a batch that it had prepared")
 
     def report(self, step: Step) -> TransactionReport:
-        """Make the report at the end of a round; prepare the batch for its commit if no worker has anything left of it."""
+        """Make the report at the end of a round. First prepare the batch for its commit, if no worker has anything left of it."""
         for spout in self._spouts:
             spout.note_failures()
         failed = {spout.id: tuple(rows) for spout in self._spouts if (rows := spout.source.take_failed())}
@@ -214,7 +224,7 @@ class WorkerTransaction:
             )
         self._turns.give_up_calls()
         left, ended = self._left(), self._has_ended(step)
-        # A fail on its way to another worker counts as left, like a tuple, because it decides about the batch.
+        # A fail on its way to another worker counts as left, as a tuple does, because the batch can't be committed after it.
         left += sum(len(parts.fails) for parts in self._ledger.parts_to_send.values())
         self._ended = max(self._ended, step.orders.ending_round)
         begun = any(task.takes_part for task in self._batch_aware)
@@ -244,8 +254,8 @@ class WorkerTransaction:
         return self.prepared
 
     def _why_it_fails(self) -> str | None:
-        """Return why the batch can't be committed, as far as this worker knows; None if it can. Called only in rounds that end
-        the batch.
+        """Return why the batch can't be committed, as far as this worker knows; None if it can be committed. This is called
+        only in rounds that end the batch.
         """
         fatal, aborts = self._wiring.fatal, self._aborts()
         if fatal is not None or aborts is not None:
@@ -259,11 +269,15 @@ class WorkerTransaction:
         return self._fails_elsewhere or None
 
     def _left(self) -> int:
-        """Return how many tuples and rows of the batch wait here, plus calls that have to return before the batch ends."""
+        """Return how many tuples and rows of the batch wait in this worker, plus the calls that have to return before the batch
+        ends.
+        """
         return self._turns.left + sum(spout.rows_left + spout.must_finish for spout in self._spouts)
 
     def _has_ended(self, step: Step) -> bool:
-        """Return whether no ``end_batch`` is missing here: all were called, or no task here takes part in the batch."""
+        """Return whether this worker has no ``end_batch`` left to call: all were called, or none of its tasks takes part in the
+        batch.
+        """
         begun = any(task.takes_part for task in self._batch_aware)
         return not begun or max(self._ended, step.orders.ending_round) == self._plan.ending_rounds
 
@@ -280,7 +294,7 @@ class WorkerTransaction:
         return bool(aborted) and all(task.aborted_outside for task in aborted)
 
     def _held(self) -> int:
-        """Count the tuples that bolts hold over the end of the batch, outside of their state; each such bolt logs a warning."""
+        """Count the tuples that bolts hold beyond the end of the batch, outside of their state. Each such bolt logs a warning."""
         count = 0
         for bolt in self._bolts:
             held = bolt.held()

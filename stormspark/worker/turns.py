@@ -1,4 +1,5 @@
-"""The turns of a worker's tasks: spouts are called in bursts, bolts execute in passes, timers and threads come in between.
+"""The turns of a worker's tasks. Spouts are called in bursts, bolts execute in passes, and timers and calls of threads come in
+between.
 
 All of this happens on one thread, except for the code of executors with threads of their own (`stormspark.worker.executors`). A
 *pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. One pass carries every
@@ -25,15 +26,15 @@ from stormspark.worker.wiring import Wiring
 
 __all__ = ["Turns"]
 
-#: How many times ``next_tuple`` is called before the worker looks at the bolts again: few enough that the tuples stay in the
-#: processor's caches, and enough that the loop itself costs little.
+#: How many times ``next_tuple`` is called before the worker looks at the bolts again. This is so few that the tuples stay in
+#: the processor's caches, and so many that the loop itself costs little.
 _BURST = 64
-#: The greatest numbers of bursts, and of passes, while the clock stands still. The clock of a test may stand still during a
-#: batch, which would never end without these bounds.
+#: The greatest numbers of bursts, and of passes, while the clock stands still. In a test the clock may stand still during a
+#: batch. Without these bounds such a batch would never end.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
-#: How long one spout is called while others wait for their turn; the call that runs when this time is over is the last one. If
-#: bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
+#: For how long one spout is called while others wait for their turn. The call that runs when this time is over is the last call
+#: of the turn. If bolts shed, no bolt may hold up the others, so one bolt executes for at most this long while others wait.
 _SLICE_SECONDS = 0.01
 
 
@@ -66,13 +67,14 @@ class Turns:
         self._most_leaving = most_leaving
         #: The bolts in the order of the next pass.
         self._next_pass: Sequence[BoltTask] = wiring.bolts
-        #: Whether spouts wait for slow bolts; if not, bolts shed tuples that do not fit.
+        #: Whether spouts wait for slow bolts. If not, bolts shed tuples that do not fit.
         self.spouts_wait = not sheds
-        #: `listens`: whether answers from outside and calls of users' threads are taken in now. `takes_calls`: whether all such
-        #: calls are taken in, or only those that a bolt's threads made while the bolt was in ``execute``.
+        #: `listens`: whether answers from outside of the worker, notes of executors and calls of users' threads are taken in
+        #: now. `takes_calls`: whether all calls of users' threads are taken in, or only those that were made while the bolt was
+        #: in ``execute``.
         self.listens = self.takes_calls = True
-        #: Whether timers may go off. They may not in a round that ends a batch, because the tuples of a timer could reach bolts
-        #: whose batch has ended.
+        #: Whether timers may go off. They may not in a round that ends a batch, because tuples that a timer emits could reach
+        #: bolts whose batch has ended.
         self.timers_run = True
 
     # -- spouts ----------------------------------------------------------------------------------------------
@@ -87,7 +89,7 @@ class Turns:
         still, now, used_up, alone = 0, self._clock(), False, len(here) == 1
         self._executors.begin_to_wait()
         while still < _MOST_BURSTS:
-            # Whether too much waits. To find out takes a look at every queue, so nobody asks while no spout may emit.
+            # Whether too much waits. Finding out costs a look at every queue, so it is done only if some spout may emit.
             full: bool | None = None
             emitted = False
             if self._services.guarded and self.takes_calls:
@@ -134,15 +136,15 @@ class Turns:
         return used_up
 
     def _waits_for_executors(self, spouts: Sequence[SpoutTask], until: float) -> bool:
-        """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if none is at work,
-        or if time is up.
+        """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if no executor is
+        at work, or if the time is up.
         """
         executors = self._executors
         if not executors.tasks:
             return False
         if self._departures.lanes:
-            # The other workers wait for the tuples of this superstep. So this worker waits only for more of these tuples, and not
-            # for a call that takes long.
+            # The other workers wait for the tuples of this superstep. So this worker waits only for executors that soon add
+            # tuples, and not for a call that takes long.
             verdicts = executors.may_note_soon and any(spout.waits_for_verdicts for spout in spouts)
             return (verdicts or executors.spouts_began()) and executors.wait_with_patience(until)
         if not (executors.left or executors.spouts_began()):
@@ -161,10 +163,10 @@ class Turns:
     # -- bolts -----------------------------------------------------------------------------------------------
 
     def work(self, deadline: float, loops_until: float) -> None:
-        """Run bolts until no tuple waits here and no bolt works outside, at the latest until ``deadline``.
+        """Run bolts until no tuple waits in this worker or is processed outside of it, at the latest until ``deadline``.
 
-        One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes, perhaps
-        for ever (A15). After the time ``loops_until`` they wait for the next superstep.
+        One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes,
+        perhaps for ever (A15). From the time ``loops_until`` on, these tuples wait for the next superstep.
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
         self._executors.begin_to_wait()
@@ -182,7 +184,7 @@ class Turns:
             if now != before:
                 still = 0
         if self._executors.tasks and self.listens:
-            self._executors.take_in()  # notes that were made meanwhile leave with this superstep
+            self._executors.take_in()  # emits that executors have noted meanwhile leave with this superstep
 
     def run_pass(self, deadline: float) -> bool:
         """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
@@ -211,8 +213,8 @@ class Turns:
     def _one_after_another(self, deadline: float) -> bool:
         """Let each bolt execute all tuples that wait for it now.
 
-        After a pass that was cut short, the next one begins with the bolt after the last one that had its turn. Otherwise spouts
-        or bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
+        After a pass that was cut short, the next pass begins with the bolt after the one that had the last turn. Otherwise
+        spouts or bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
         """
         for bolt in self._next_pass:
             if bolt.ready and self._execute(bolt, deadline) >= deadline:
@@ -223,7 +225,7 @@ class Turns:
         return False
 
     def _slices(self, deadline: float) -> bool:
-        """Let each bolt shed tuples that do not fit, and then execute for a slice of time at most.
+        """Let each bolt shed tuples that do not fit, and then execute tuples for at most one slice of time.
 
         If spouts do not wait, a slow bolt may never catch up, and the bolts after it must not starve.
         """
@@ -238,9 +240,10 @@ class Turns:
         return now >= deadline
 
     def _execute(self, bolt: BoltTask, until: float) -> float:
-        """Execute the tuples that wait for a bolt now, chunk by chunk until time ``until``; return when the last chunk ended.
+        """Execute the tuples that wait for a bolt now, chunk by chunk, until the time ``until``. Return the time when the last
+        chunk ended.
 
-        A bolt that emits much is also cut short when too many bytes wait to leave this worker.
+        A bolt that emits much has to stop earlier, when too many bytes wait to leave this worker.
         """
         self._call.enter(bolt)
         waiting, now = bolt.ready, -inf
@@ -260,7 +263,7 @@ class Turns:
             if now >= until:
                 break
             if self._departures.sealed_bytes > self._most_leaving and until < inf:
-                return max(now, until)  # as if the deadline had come: the emitted tuples have to leave first
+                return max(now, until)  # the emitted tuples have to leave first
         return now
 
     def _shed(self, bolt: BoltTask) -> None:
@@ -272,7 +275,7 @@ class Turns:
             bolt.shedding.shed(excess, self._clock())
 
     def end_batch(self, bolt: BoltTask) -> None:
-        """End the batch for this bolt, and carry all tuples that it emits at the end as far as they go."""
+        """End the batch for this bolt, and carry the tuples that it emits now as far as they go."""
         self._call.enter(bolt)
         self._services.executing = bolt
         bolt.end_batch()
@@ -282,7 +285,9 @@ class Turns:
         self.finish_outside()
 
     def finish_outside(self) -> None:
-        """Wait until no bolt works outside, because no bolt may hear that the batch is over before all answers are there."""
+        """Wait until no bolt has tuples outside of the worker. Only when all answers have come may bolts hear that the batch is
+        over.
+        """
         while self._outside.wait(inf):
             self.run_pass(inf)
         while self._awaits_executors and not self._executors.give_up_calls():
@@ -291,39 +296,43 @@ class Turns:
 
     @property
     def _expects_notes(self) -> bool:
-        """Whether executors on threads are about to note something, as far as anybody can tell, and it is taken in."""
+        """Whether the worker takes in notes now, and executors on threads will probably note something soon."""
         return self.listens and self._executors.may_note_soon
 
     @property
     def _awaits_executors(self) -> bool:
-        """Whether the worker takes in notes now, and executors on threads still have something to do or have noted something."""
+        """Whether the worker takes in notes now, and executors on threads have something to do or have noted something."""
         return self.listens and self._executors.left
 
     # -- backlog --------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
-        """How many tuples and rows are in inboxes, lanes and sealed frames, and at work outside."""
+        """How many tuples and rows are in inboxes, lanes and sealed frames, in progress outside of the worker, or at executors
+        on threads.
+        """
         return self._backlog.waiting + self._outside.at_work + self._executors.at_work
 
     @property
     def calls(self) -> int:
-        """How many calls are under way on threads of executors, as far as the end of the batch waits for them."""
+        """How many calls on threads of executors have to return before the batch can end."""
         return self._executors.at_work + sum(spout.must_finish for spout in self._executors.spouts)
 
     def give_up_calls(self) -> None:
-        """Abort the batch if the topology stops and calls are under way for too long; see `Executors.give_up_calls`."""
+        """Abort the batch if the topology stops and calls take too long to return; see `Executors.give_up_calls`."""
         self._executors.give_up_calls()
 
     @property
     def left(self) -> int:
-        """How much has to be done before the batch ends: tuples, rows of record batches, and calls of threads."""
+        """How many tuples, rows of record batches and calls of threads have to be processed before the batch ends."""
         return self.waiting + self.calls_at_hand()
 
     # -- threads and timers ----------------------------------------------------------------------------------
 
     def take_calls(self, tasks: Iterable[Task]) -> None:
-        """Carry out emits, acks and fails that threads of user code have made: all, or only those at hand (`takes_calls`)."""
+        """Carry out emits, acks and fails that threads of user code have made: all of them, or only those of the current tuple
+        (`takes_calls`).
+        """
         for task in tasks:
             most = len(task.mailbox) if self.takes_calls else task.mailbox.at_hand
             if most and task.fatal is None:
@@ -332,8 +341,8 @@ class Turns:
                 self._departures.seal_full(task)
 
     def calls_at_hand(self) -> int:
-        """Return how many calls of threads belong to the current batch: they were made while its tuples were executed."""
-        if not self.listens:  # then all calls wait for the next batch
+        """Return how many calls of threads belong to the current batch, because they were made while its tuples were executed."""
+        if not self.listens:  # all calls wait for the next batch
             return 0
         return sum(bolt.mailbox.at_hand for bolt in self._bolts if bolt.fatal is None)
 

@@ -1,7 +1,7 @@
-"""The wiring of a worker: its tasks, and where each of their streams leads.
+"""The wiring of a worker. It consists of the worker's tasks, and of the paths that their streams take.
 
-A sender does not know whether a receiver is in this worker. It appends to a list, which is either the inbox of a task here or a
-lane to another worker.
+A sender does not know whether a receiver is in this worker. The sender appends to a list, which is either the inbox of a task
+of this worker or a lane to another worker.
 """
 
 from __future__ import annotations
@@ -47,26 +47,27 @@ __all__ = ["Wiring", "connect", "make_tasks"]
 
 @dataclass(frozen=True)
 class Wiring:
-    """The tasks of one worker, by id and by kind, and the inboxes that senders append to."""
+    """The tasks of one worker, by id and by kind, and the lists that senders append to."""
 
     tasks: Mapping[int, Task]
     spouts: Sequence[SpoutTask]
-    #: Senders before receivers. So one pass over the bolts carries every tuple to its end, unless the tuple goes around a loop.
+    #: The bolts, senders before receivers. So one pass carries every tuple to its end, unless the tuple goes around a loop.
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]
-    #: By task, the function that takes rows of record batches for it.
+    #: For each task, the function that takes rows of record batches for the task.
     receivers: Mapping[int, Receive]
-    #: The streams of all tasks of the topology, here and elsewhere. A tuple refers to a stream as its origin.
+    #: The streams of all tasks of the topology, in this worker and in others. Each tuple refers to the stream that it came
+    #: from.
     sources: Mapping[tuple[int, str], TupleSource]
 
     @property
     def fatal(self) -> ErrorReport | None:
-        """The error with which a task here stops the topology; None while the topology goes on."""
+        """The error with which a task of this worker stops the topology; None while the topology goes on."""
         return next((task.fatal for task in self.tasks.values() if task.fatal is not None), None)
 
     def waiting_for(self, task: int) -> int:
-        """Return how many tuples wait for a task of a bolt here."""
+        """Return how many tuples wait for a bolt's task in this worker."""
         bolt = self.tasks[task]
         assert isinstance(bolt, BoltTask), bolt.name
         return bolt.waiting
@@ -75,7 +76,7 @@ class Wiring:
 def make_tasks(
     plan: PhysicalPlan, index: int, host: Host, refusals: Refusals, *, side_by_side: bool = False
 ) -> Wiring:
-    """Make the tasks of worker ``index``, not connected yet.
+    """Make the tasks of worker ``index``. They are not connected yet.
 
     If ``side_by_side``, executors whose code may wait get threads of their own.
     """
@@ -83,8 +84,8 @@ def make_tasks(
     for placed in plan.tasks_of_worker(index):
         component = plan.components[placed.component]
         conf = merged(plan.conf, component.conf)
-        # A recording holds inputs in the order in which they are executed, followed by their emits. Only one thread can write
-        # that.
+        # A recording holds inputs in the order in which they are executed, each followed by its emits. Only one thread can
+        # write in this order.
         threaded = side_by_side and bool(component.threads_reason) and not plan.settings.record_inputs
         if component.kind == "bolt":
             bolt: type[BoltTask] = ArrowBoltTask if component.vectorised else BoltTask
@@ -145,7 +146,7 @@ def connect(
 
 @dataclass(frozen=True)
 class _Connector:
-    """The maker of all outlets of one worker's tasks."""
+    """An object that makes all outlets of one worker's tasks."""
 
     wiring: Wiring
     plan: PhysicalPlan
@@ -196,7 +197,7 @@ class _Connector:
                 inboxes[target] = self.departures.lanes[worker].inbox(source.task, target)
         context, choose = self._chooser(source, edge)
         # A grouping that is `single` and has no key fields does not look at a tuple's values. A user's own grouping may look at
-        # them, but is never `single`.
+        # the values, but is never `single`.
         candidates = edge.grouping.candidates(context.targets, context.local_targets)
         blind = edge.grouping.single and not edge.grouping.key_fields
         return Subscription(

@@ -20,7 +20,9 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerHooks:
-    """The hooks of worker ``index``. ``resources`` has the objects that the hooks set for the worker's tasks, up to date."""
+    """The hooks of worker ``index``. ``resources`` always has the objects that the hooks have set so far for the worker's
+    tasks.
+    """
 
     def __init__(self, plan: PhysicalPlan, index: int, storm_id: str) -> None:
         self._plan = plan
@@ -35,7 +37,7 @@ class WorkerHooks:
         self.resources: Mapping[str, Any] = self._context.resources
 
     def start(self) -> None:
-        """Make and start the hooks, in the order in which they were added; raises `ComponentError` if one of them raises."""
+        """Make and start the hooks, in the order in which they were added. Raises `ComponentError` if a hook raises."""
         for declaration in self._plan.worker_hooks:
             try:
                 hook: WorkerHook = cloudpickle.loads(declaration.pickled)

@@ -1,1 +1,1 @@
-"""Async components in a worker: the event loop, and the ordinary bolt and spout around an async one."""
+"""Async components in a worker. They run on an event loop, inside an ordinary bolt or spout."""

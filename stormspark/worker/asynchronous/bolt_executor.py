@@ -1,11 +1,12 @@
-"""The ordinary bolt around an `AsyncBolt`: it begins a coroutine for each tuple, and carries out what the coroutines did.
+"""The ordinary bolt around an `AsyncBolt`. It begins a coroutine for each tuple, and carries out the emits and acks of the
+coroutines.
 
 Two threads take part. The *loop* runs the coroutines. Their emits, acks, fails and ends go into a queue, as notes. The *task's
-thread* takes the notes out (`WorksOutside.take_in`), because only it may use the tuple path. A pipe wakes it up.
+thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A pipe wakes it up.
 
-A call is *over* when nothing that it does counts any more: it has returned, raised, or taken too long. In an ordered bolt each
-call has a queue of its own. The first call that is not over passes on at once what it does. Later calls keep what they do until
-it is their turn.
+A call is *over* when it has returned, raised, or taken too long. What it does after that has no effect. In an ordered bolt each
+call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once. The notes of later
+calls wait in their lists until all earlier calls are over.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, conta
 
 __all__ = ["AsyncBoltExecutor"]
 
-#: How many notes are taken in at once. Then the bolts behind this one get their turn.
+#: How many notes are taken in at once. After so many notes, the other bolts get their turn.
 _MOST_NOTES = 4096
 
 
@@ -45,24 +46,24 @@ class _Call:
         self.is_settled = False
         #: The exception by which the call has ended.
         self.error: BaseException | None = None
-        #: In an ordered bolt, what the call has done while earlier calls were not over.
+        #: In an ordered bolt, the notes that the call has made while earlier calls were not over.
         self.notes: list[_Note] = []
 
 
 #: A note: a function that the task's thread has to call, or a `_Call` that has ended.
 _Note = Callable[[], object] | _Call
-#: The call of ``execute`` that the running code belongs to. asyncio tasks that a call starts belong to it, too.
+#: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
 _current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default=None)
 
 
 class AsyncCollector:
     """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
 
-    ``note`` takes a call, what it does, and whether that counts even if the call is over. ``place`` names the task in errors.
+    ``note`` takes a call, a note, and whether the note counts even if the call is over. ``place`` names the task in errors.
     """
 
     def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note, bool], None]) -> None:
-        self._collector = collector  # a `BoltCollector`; only the task's thread may emit, ack and fail by it
+        self._collector = collector  # a `BoltCollector`; only the task's thread may use it
         self._place, self._note = place, note
 
     def emit(
@@ -93,7 +94,7 @@ class AsyncCollector:
     ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...], bool]:
         """Return the call that an emit belongs to, the emit's anchors, and whether the emit counts even if the call is over.
 
-        Raises `EmitError` for anchors that are settled.
+        Raises `EmitError` if an anchor is settled.
         """
         call = _current.get()
         if anchors is None and call is not None:
@@ -112,8 +113,8 @@ class AsyncCollector:
         return call, given, not own
 
     def _check_open(self, call: _Call) -> None:
-        """Raise `EmitError` if the call is over or has settled its tuple. The tuple may not show that yet: the task's thread
-        settles it.
+        """Raise `EmitError` if the call is over or has settled its tuple. The tuple's state may not say so yet, because the
+        task's thread changes it later.
         """
         if call.is_over:
             msg = (
@@ -159,20 +160,20 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self.bolt = bolt
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
         self._get_loop = loop
-        # A comment says which thread may use an attribute: the task's thread, the loop, or any.
-        #: Task's thread. `_occupied`: how many calls occupy a place (`room` counts the free ones). `_outside`: how many tuples
-        #: their calls have not settled yet.
+        # A comment says whether the task's thread, the loop, or any thread may use an attribute.
+        #: Task's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
+        #: tuples are not settled yet.
         self._occupied = self._outside = 0
-        #: Tuples that the next `send` passes to the loop.
+        #: Task's thread: the tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
-        #: What the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
+        #: The notes that the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
         self._notes: deque[_Note] = deque()
         self._signalled = False
         #: Task's thread: whether the next note is an exception that restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
         self._calls: dict[_Call, None] = {}
-        #: Loop, in an ordered bolt: the calls whose notes were not all passed on.
+        #: Loop: the calls of an ordered bolt whose notes have not all gone into the queue.
         self._order: deque[_Call] = deque()
         #: Loop: the calls with a deadline, the earliest first.
         self._deadlines: deque[_Call] = deque()
@@ -220,39 +221,39 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
 
     @property
     def waits_for_answer(self) -> bool:
-        """Nobody waits: the coroutines go on whether their results are taken in or not."""
+        """Always false, because coroutines go on whether their results are taken in or not."""
         return False
 
     @property
     def is_busy(self) -> bool:
-        """True only if all places are taken. Before that, calls that wait use none of the bolt's time, so no spout has to slow
-        down for them.
+        """Whether all places are taken. As long as places are free, calls that wait cost the bolt no time, so no spout has to
+        slow down for them.
         """
         return self.room <= 0
 
     def send(self) -> None:
-        """Begin the calls of the tuples that were executed since the last time."""
+        """Begin the calls of the tuples that `execute` got since the last `send`."""
         if self._new:
             new, self._new = self._new, []
             self._loop.call(self._begin_calls, new)
 
     def take_in(self) -> int:
-        """Carry out what the coroutines did. Raises the exception of a call, after its tuple has failed."""
+        """Carry out the notes of the coroutines. Raises the exception of a call, after the call's tuple has failed."""
         if self._signalled:
             try:
                 os.read(self._read, 64)
                 self._signalled = (
-                    False  # before the notes are taken: whoever adds a note from now on signals again
+                    False  # before the notes are taken, so that whoever adds a note from now on signals again
                 )
             except BlockingIOError:
-                pass  # the signal is about to be written, and a later call reads it
+                pass  # another thread is about to write the signal, and a later call reads it
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
             if type(note) is _Call:
                 if self._outside < before and _restarts(note.error):
-                    # Tuples were settled before this exception. Their number is returned first, so that the task does not count
-                    # this exception and the last one as raised in a row.
+                    # Tuples were settled between the last exception and this one. Return their number first, so that the task
+                    # does not count these two exceptions as raised in a row.
                     notes.appendleft(note)
                     self._raises_next = True
                     break
@@ -264,7 +265,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         return before - self._outside
 
     def _returned(self, call: _Call) -> None:
-        """Ack or fail the tuple of a call that has returned, unless the call has done so itself."""
+        """Ack or fail the tuple of a call that has returned, unless the call has settled the tuple itself."""
         self._occupied -= 1
         error, tup = call.error, call.tup
         if error is _TIMED_OUT:  # the tuple has failed already
@@ -298,7 +299,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self.let_go()
 
     def let_go(self) -> None:
-        """Cancel all calls, and drop what they did."""
+        """Cancel all calls, and drop their notes."""
         if self._closed:
             return
         self._closed = True
@@ -307,7 +308,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self._new.clear()
         self._occupied = self._outside = 0
         os.close(self._read)
-        self._read = -1  # the loop closes the other end, because it may be writing there
+        self._read = -1  # the loop closes the other end, because the loop may be writing to it
 
     # -- on the loop ---------------------------------------------------------------------------------------------
 
@@ -332,24 +333,24 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         try:
             if not call.is_over:
                 await self.bolt.execute(call.tup)
-        except BaseException as error:  # also `SystemExit`, which would end the loop, and a cancellation
+        except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
         del self._calls[call]
         if self._closed:
             return
         if call.error is _TIMED_OUT:
-            self._pass_on(call)  # only its place becomes free
+            self._pass_on(call)  # so that only the call's place becomes free
             return
         if self._ordered:
             self._note(call, call)
             self._over(call)
-        else:  # the same, without two calls
+        else:  # does the same as `_note` and `_over`, but faster
             call.is_over = True
             self._pass_on(call)
 
     def _note(self, call: _Call | None, note: _Note, outlives: bool = False) -> None:
-        """Note what a call does. ``call`` is None for code outside of all calls. Any thread may call this.
+        """Add a note of a call. ``call`` is None for code outside of all calls. Any thread may call this.
 
         If ``outlives``, the note counts even if the call is over, because it does not concern the call's tuple.
         """
@@ -383,7 +384,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 raise
 
     def _over(self, call: _Call) -> None:
-        """Let the calls after this one pass on what they did, if the bolt is ordered."""
+        """Mark a call as over. In an ordered bolt, the notes of the next call then go into the queue."""
         call.is_over = True
         order = self._order
         while order and order[0].is_over:
@@ -412,7 +413,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 call.error = _TIMED_OUT
                 self._note(call, partial(self._fail_late, call.tup))
                 self._over(call)
-                if call.has_begun:  # otherwise `_run` would never run and free the call's place
+                if call.has_begun:  # a call that was cancelled before it began would never free its place
                     call.running.cancel()
         self._set_timer()
 
@@ -423,7 +424,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         await self.bolt.cleanup()
 
     def _cancel_calls(self) -> list[asyncio.Task[None]]:
-        """Cancel all calls; return those that have not ended yet."""
+        """Cancel all calls. Return the calls that have not ended yet."""
         running = [call.running for call in self._calls]
         for call in self._calls:
             call.is_over = True

@@ -12,7 +12,8 @@ from stormspark.worker.foreign_calls import start_unwatched
 __all__ = ["END_SECS", "EventLoop", "contained"]
 
 _T = TypeVar("_T")
-#: How long `EventLoop.end` waits for cancelled coroutines, in seconds. One that blocks the loop is left behind with its thread.
+#: How long `EventLoop.end` waits for cancelled coroutines, in seconds. If a coroutine blocks the loop, the loop's thread is
+#: left running.
 END_SECS = 2.0
 
 
@@ -23,7 +24,7 @@ class EventLoop:
         self._loop = asyncio.new_event_loop()
         self._ends = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        # The thread calls no collector of a task, so tasks need not be prepared for calls from it.
+        # The loop's thread calls no collector of a task, so tasks need not be prepared for calls from this thread.
         start_unwatched(self._thread)
         assert self._thread.ident is not None
         #: The id of the loop's thread.
@@ -36,8 +37,8 @@ class EventLoop:
                 try:
                     self._loop.run_forever()
                 except (KeyboardInterrupt, SystemExit) as error:
-                    # asyncio raises the error here if it comes from a task that a coroutine has started. Whoever awaits the task
-                    # gets the error, too. The loop goes on, because it belongs to all components.
+                    # asyncio raises the error from the loop if an asyncio task that a coroutine has started raises it. Whoever
+                    # awaits the asyncio task gets the error, too. The loop goes on, because it belongs to all components.
                     what = f"a task or a callback raised {type(error).__name__}"
                     self._loop.call_exception_handler({"message": what, "exception": error})
         finally:
@@ -48,7 +49,7 @@ class EventLoop:
         return self._loop.time()
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine to its end, from another thread, and return its result. Raises what the coroutine raises."""
+        """Run a coroutine to its end, from another thread, and return its result. Raises any error of the coroutine."""
         return asyncio.run_coroutine_threadsafe(_contained(coroutine), self._loop).result()
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
@@ -60,7 +61,7 @@ class EventLoop:
                 raise
 
     def call_at(self, when: float, function: Callable[[], object]) -> None:
-        """Call a function at the time ``when`` of the loop's clock (`now`). Only functions that run on the loop may call this."""
+        """Call a function at time ``when`` of the loop's clock (`now`). Only functions that run on the loop may call this."""
         self._loop.call_at(when, function)
 
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -92,7 +93,7 @@ async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def contained(error: BaseException) -> Exception:
-    """Return the error that has ended a coroutine, as an `Exception`, which concerns only the coroutine's task.
+    """Return the error that has ended a coroutine as an `Exception`, which ends only the coroutine's asyncio task.
 
     >>> contained(KeyError("k"))
     KeyError('k')

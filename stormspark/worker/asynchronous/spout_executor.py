@@ -1,8 +1,9 @@
-"""The ordinary spout around an `AsyncSpout`: its calls run on the event loop, and the task takes what they emit.
+"""The ordinary spout around an `AsyncSpout`. Calls of the user's spout run on the event loop, and the task's thread takes their
+emits.
 
-The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits have
-not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per ``next_tuple`` of
-this class. So max spout pending and backpressure limit this spout like any other.
+The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits
+have not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per
+``next_tuple`` of `AsyncSpoutExecutor`. So max spout pending and backpressure limit an async spout like any other.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["AsyncSpoutExecutor"]
 
 #: How long the caller waits after a call of ``next_tuple`` that has emitted nothing (B12).
 _PAUSE_SECS = 0.001
-#: After how many calls the caller lets other coroutines run, because a call may return without ever waiting.
+#: After this many calls the caller lets other coroutines run, because a call may return without ever waiting.
 _TURN = 64
 #: Once this many acks and fails wait, ``next_tuple`` is not called again until the spout has got half of them.
 _MOST_VERDICTS = 1000
@@ -33,7 +34,7 @@ class AsyncSpoutCollector:
     """The collector of an async spout; see `stormspark.api.AsyncSpoutOutputCollector`."""
 
     def __init__(self, collector: Any, note: Callable[[Callable[[], object]], None]) -> None:
-        self._collector = collector  # a `SpoutCollector`; only the task's thread may emit by it
+        self._collector = collector  # a `SpoutCollector`; only the task's thread may use it
         self._note = note
         self.verdict: Verdict | None = None
 
@@ -98,7 +99,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self.spout = spout
         self._get_loop = loop
         self._prefetch = spout.prefetch
-        #: From the loop to the task's thread: what the spout did.
+        #: From the loop to the task's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
         #: From the loop to the task's thread: the exception by which a call of the spout has ended.
         self._error: BaseException | None = None
@@ -118,7 +119,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._loop = self._get_loop()
         self._spout_collector = collector
         self.collector = AsyncSpoutCollector(collector, self._note)
-        #: Each is set when its coroutine has something to do.
+        #: `_may_call` wakes up the caller, and `_has_verdicts` wakes up the informer.
         self._may_call, self._has_verdicts = asyncio.Event(), asyncio.Event()
         self._coroutines: list[asyncio.Task[None]] = []
         self._opened = True
@@ -141,7 +142,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._loop.run(self.spout.deactivate())
 
     def next_tuple(self) -> None:
-        """Emit what the user's spout has emitted next. Raises the exception of one of its calls."""
+        """Carry out the next emit of the user's spout. Raises the exception of a call of the user's spout."""
         notes = self._notes
         if notes:
             notes.popleft()()
@@ -151,7 +152,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             raise contained(self._error)
 
     def take_returned(self) -> bool:
-        """Return whether a call of the user's ``next_tuple`` has returned since the last time."""
+        """Return whether a call of the user's ``next_tuple`` has returned since the last call of this method."""
         returned, self._returned = self._returned, False
         return returned
 
@@ -199,7 +200,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             while not self._closed and self._error is None:
                 while self._must_wait():
                     self._may_call.clear()
-                    # The task's thread may have made room since the condition was read.
+                    # The task's thread may have made room after the condition was read.
                     if self._must_wait():
                         await self._may_call.wait()
                 before = self._noted
@@ -233,7 +234,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             self._end(error)
 
     def _end(self, error: BaseException) -> None:
-        """Remember the exception that has ended the spout, unless it is the cancellation at the end."""
+        """Remember the exception that has ended a call, unless it is the cancellation at the end."""
         if not self._closed:
             self._error = error
 
@@ -242,7 +243,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             coroutine.cancel()
 
     async def _close(self) -> None:
-        """End the caller, tell the spout of all verdicts, and close it."""
+        """End the caller, tell the spout all verdicts, and close the spout."""
         while self._verdicts and self._error is None:
             await asyncio.sleep(_PAUSE_SECS)
         self._closed = True

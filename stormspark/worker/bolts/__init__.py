@@ -1,1 +1,1 @@
-"""The parts of a bolt's task: its queue, the size of its chunks, and a runner for each kind of bolt."""
+"""The parts of a bolt's task: its queue, the size of its chunks, and the runners, one for each kind of bolt."""

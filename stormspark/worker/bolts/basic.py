@@ -18,7 +18,7 @@ __all__ = ["BasicRunner"]
 
 
 class BasicRunner(Runner):
-    """The runner of a bolt whose tuples are acked when ``execute`` returns (C5). So it never holds a tuple."""
+    """The runner of a bolt whose tuples are acked when ``execute`` returns (C5). So such a bolt never holds a tuple."""
 
     acks_on_return = True
 

@@ -1,4 +1,4 @@
-"""The size of a bolt's chunks: how many tuples it executes before the worker looks at anything else."""
+"""The size of a bolt's chunks. A chunk is what the bolt executes before the worker looks at anything else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["CHUNK_SECONDS", "ChunkSize"]
 
 #: About how many seconds a chunk should take. The worker checks its deadline only between chunks.
 CHUNK_SECONDS = 0.01
-#: How many tuples a chunk has at most, and how many it has until the task knows how long a tuple takes.
+#: `_CHUNK_MOST`: the most tuples per chunk. `_CHUNK_FIRST`: the most tuples until the task knows how long a tuple takes.
 _CHUNK_MOST = 1024
 _CHUNK_FIRST = 16
 #: If a tuple takes more seconds than this on average, each ``execute`` is timed alone. Otherwise a chunk is timed as a whole,
@@ -15,7 +15,7 @@ _TIMED_ALONE = 50e-6
 
 
 class ChunkSize:
-    """The size of one task's chunks. It follows the mean time that the last tuples have taken.
+    """The size of one task's chunks. It depends on the mean time that the last tuples have taken.
 
     >>> size = ChunkSize()
     >>> size.most
@@ -26,7 +26,7 @@ class ChunkSize:
 
     def __init__(self) -> None:
         self._mean = 0.0  # seconds per tuple; 0 while no tuple was executed
-        #: How many tuples the next chunk may have. The number is small as long as the mean is unknown.
+        #: The most tuples that the next chunk may have. The number is small as long as the mean is unknown.
         self.most = _CHUNK_FIRST
         #: Whether each tuple is timed alone, because tuples are slow.
         self.timed_alone = False

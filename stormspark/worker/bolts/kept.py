@@ -1,4 +1,6 @@
-"""The runner of a bolt that works outside and keeps track of its unsettled tuples itself (`KeepsOutside`)."""
+"""The runner of a `KeepsOutside`. Such a bolt has its tuples processed outside of the worker, and keeps track of unsettled
+tuples itself.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ __all__ = ["KeptRunner"]
 
 
 class KeptRunner(OutsideRunner):
-    """The runner of a bolt that receives many deliveries per call, without a `Tuple` for each, and acks many per call."""
+    """The runner of a bolt that receives many deliveries per call, without a `Tuple` for each delivery, and acks many per
+    call.
+    """
 
     def _connect(self) -> None:
-        # The bolt keeps these functions. They refer to the task and not to this runner, so that the bolt does not keep the
-        # runner alive.
+        # The bolt keeps these functions. They refer to the task and not to this runner, because otherwise the bolt would keep
+        # the runner alive.
         task, ledger = self.task, self._ledger
 
         def sender(stream: str) -> Send | None:

@@ -1,4 +1,4 @@
-"""The runner of a bolt that works outside of its worker (`WorksOutside`)."""
+"""The runner of a bolt that has its tuples processed outside of the worker (`WorksOutside`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OutsideRunner(PlainRunner):
     _bolt: Any  # a `Bolt` that is a `WorksOutside`
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        return {}  # not a weak dictionary, which is three times slower: the bolt holds every tuple anyway
+        return {}  # a weak dictionary would be three times slower, and the bolt holds every tuple anyway
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
         """See `Runner.run`."""

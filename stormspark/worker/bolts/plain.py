@@ -1,4 +1,4 @@
-"""The runner of a `Bolt`, which acks by itself."""
+"""The runner of a `Bolt`. A `Bolt` calls ``ack`` and ``fail`` itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class PlainRunner(Runner):
         self.collector.guarded = task.guarded
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        # Weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The tuple's tree times out.
+        # The dictionary is weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The
+        # tuple's tree times out.
         return self.task.held_weakly
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

@@ -12,9 +12,9 @@ from stormspark.worker.tuples.weights import weight
 
 __all__ = ["TupleQueue"]
 
-#: How many of the waiting tuples are weighed to estimate the size of all.
+#: How many of the waiting tuples are weighed to estimate the size of all waiting tuples.
 _SAMPLE = 8
-#: How many bytes a delivery takes beside its values.
+#: How many bytes a delivery takes besides its values.
 _DELIVERY_BYTES = 2 * getsizeof(())
 
 
@@ -23,14 +23,16 @@ class TupleQueue:
 
     def __init__(self) -> None:
         self.inbox: list[Delivery] = []
-        #: Deliveries that were taken out of the inbox. Those from `_next` on still wait, and are older than those in the inbox.
+        #: Deliveries that were taken out of the inbox. The deliveries from index `_next` on still wait, and are older than
+        #: those in the inbox.
         self._taken: list[Delivery] = []
         self._next = 0
         #: How many of the waiting tuples are ticks.
         self.ticks = 0
         #: How many deliveries were executed since the task was made.
         self.executed = 0
-        self._seen = (0, 0)  # at the last call of `not_reached`: how many waited, and `executed`
+        #: How many tuples waited at the last call of `not_reached`, and the value of `executed` at that call.
+        self._seen = (0, 0)
 
     @property
     def waiting(self) -> int:
@@ -42,17 +44,18 @@ class TupleQueue:
         return chain(islice(self._taken, self._next, None), self.inbox)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """Iterate over those waiting tuples that were already waiting when this method was last called."""
+        """Iterate over the waiting tuples that already waited when this method was called the previous time."""
         return islice(self.deliveries(), self._still_waiting())
 
     def _still_waiting(self) -> int:
-        """Return how many of the tuples that waited at the last call still wait."""
+        """Return how many of the tuples that waited at the previous call of `not_reached` still wait."""
         waiting, executed = self._seen
         self._seen = (self.waiting, self.executed)
         return max(0, waiting - (self.executed - executed))
 
     def size_of_one(self) -> int:
-        """Estimate the bytes of one waiting tuple: those of its values (`weight`), and those that the queue needs beside them.
+        """Estimate the bytes of one waiting tuple: the bytes of its values (`weight`), and the bytes that the queue needs
+        besides.
 
         The estimate is a mean over a few tuples, spread evenly from the oldest to the newest.
         """
@@ -94,7 +97,7 @@ class TupleQueue:
         return batch
 
     def take_newest(self, most: int) -> list[Delivery]:
-        """Take the newest ``most`` tuples out, in order; ticks among them stay (C9)."""
+        """Take the newest ``most`` tuples out, in order. Ticks among them stay (C9)."""
         newest: list[Delivery] = []
         for queue, first in ((self.inbox, 0), (self._taken, self._next)):
             cut = max(first, len(queue) - (most - len(newest)))
@@ -107,7 +110,7 @@ class TupleQueue:
         return newest
 
     def count_ticks(self, chunk: list[Delivery], start: int, end: int) -> int:
-        """Count the ticks in the executed part of a chunk, and subtract them from `ticks`; return their number."""
+        """Count the ticks in the executed part of a chunk, and subtract their number from `ticks`. Return their number."""
         ticks = sum(source is TICK_SOURCE for _, source, _ in chunk[start:end])
         self.ticks -= ticks
         return ticks

@@ -1,13 +1,15 @@
-"""The base of the runners. A runner executes the chunks of one instance of a bolt, in the way that this kind of bolt needs.
+"""The base of the runners. A runner executes the chunks of one instance of a bolt. Each kind of bolt has its own kind of
+runner.
 
 A task makes a runner for each instance of its bolt (`stormspark.worker.bolts.kinds`), and calls it in this order:
 
 1. `prepare` calls the bolt's ``prepare``.
-2. `run` executes a chunk. If the bolt works outside, `send` follows each chunk that did not raise.
+2. `run` executes a chunk. If the bolt has its tuples processed outside of the worker (`WorksOutside`), the task then calls
+   `send`, unless `run` has raised.
 3. `held` returns the tuples that were executed and are neither acked nor failed yet.
 
-An object of this base class itself stands for a task that has no instance yet: it holds no tuple, has no work outside, and is
-never run.
+As long as a task has no instance, its runner is an object of this base class itself. Such a runner holds no tuple, has no tuple
+in progress outside of the worker, and never runs a chunk.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ __all__ = ["Runner"]
 
 
 class Runner:
-    """The runner of one instance of a bolt. It executes that bolt's tuples."""
+    """The runner of one instance of a bolt. It executes the tuples for this instance."""
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
-    #: Whether the bolt processes tuples outside of the worker, so that the worker has to wait for it; see `WorksOutside`.
+    #: Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+    #: `WorksOutside`.
     works_outside = False
     #: See `WorksOutside.works_in`.
     works_in = ""
@@ -40,7 +43,7 @@ class Runner:
 
     def __init__(self, task: BoltTask) -> None:
         self.task = task
-        #: The position in the chunk of the tuple whose execution raised.
+        #: Where in the chunk the tuple is whose execution raised.
         self.position = -1
         #: The tuple whose execution raised.
         self.current: Tuple | None = None
@@ -67,7 +70,7 @@ class Runner:
         """Take over the task's current outlets."""
 
     def guard(self) -> None:
-        """Prepare for calls from other threads, because user code has started one."""
+        """Prepare for calls from other threads, because user code has started a thread."""
         if self.collector is not None:
             self.collector.guarded = True
         self.connect()
@@ -75,9 +78,9 @@ class Runner:
     # -- tuples ----------------------------------------------------------------------------------------------
 
     def run(self, chunk: list[Delivery], begun: float) -> int:
-        """Execute a chunk, which began at ``begun``; return how many tuples were executed.
+        """Execute a chunk, which began at the time ``begun``. Return how many tuples were executed.
 
-        Raises any error of the bolt. `position` and `current` then say which tuple the bolt was executing.
+        Raises any error of the bolt. After an error, `position` and `current` say which tuple the bolt was executing.
         """
         raise NotImplementedError
 
@@ -95,7 +98,7 @@ class Runner:
 
     @property
     def room(self) -> int:
-        """How many more tuples the bolt takes now."""
+        """How many more tuples the bolt can take now."""
         return maxsize
 
     @property
@@ -110,7 +113,7 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt could do no more at the same time; see `WorksOutside.is_busy`."""
+        """Whether the bolt can work on no more tuples at once; see `WorksOutside.is_busy`."""
         return True
 
     def fileno(self) -> int:
@@ -118,8 +121,8 @@ class Runner:
         return -1
 
     def send(self) -> None:
-        """Let the bolt send the chunk's tuples to the process or service that works for it outside of the worker."""
+        """Let the bolt send the chunk's tuples to the process or service outside of the worker that processes them."""
 
     def take_in(self) -> int:
-        """Process answers from outside; return how many tuples are settled by them."""
+        """Process answers from outside of the worker. Return how many tuples they settle."""
         return 0

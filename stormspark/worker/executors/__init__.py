@@ -1,1 +1,1 @@
-"""Executors with a thread of their own, for components whose code may wait (A16)."""
+"""Executors that have threads of their own, for components whose code may wait (A16)."""

@@ -11,7 +11,7 @@ __all__ = ["Bell"]
 
 
 class Bell:
-    """A bell. `fileno` is readable once it has been rung.
+    """A bell. Its file descriptor, `fileno`, is readable once the bell has been rung.
 
     >>> bell = Bell()
     >>> bell.wait(0)
@@ -37,7 +37,7 @@ class Bell:
         return self._read
 
     def ring(self) -> None:
-        """Ring the bell. Any thread may call this; it costs a system call only the first time after `quiet`."""
+        """Ring the bell. Any thread may call this. Only the first call after `quiet` costs a system call."""
         if self._rung:
             return
         self._rung = True
@@ -47,16 +47,18 @@ class Bell:
             pass  # the pipe is full of rings, or closed
 
     def quiet(self) -> None:
-        """Forget all rings. Call this first, and then look for new work: whoever adds work after this call rings again."""
+        """Forget all rings. Call this first, and then look for new work, because whoever adds work after this call rings
+        again.
+        """
         if self._rung:
             try:
                 os.read(self._read, 64)
                 self._rung = False
             except BlockingIOError:
-                pass  # another thread is about to write, and the next call of this method reads what it writes
+                pass  # another thread is about to write into the pipe, and the next call of this method reads that
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a ring, at most for ``seconds``; return whether there was one."""
+        """Wait at most ``seconds`` for a ring. Return whether the bell rang."""
         rung = bool(self._poll.poll(seconds * 1000))
         if rung:
             self._rung = (
@@ -65,9 +67,10 @@ class Bell:
         return rung
 
     def close(self) -> None:
-        """Close the descriptors, unless they are closed. Later rings do nothing, but no other thread may be inside `ring` now.
+        """Close the descriptors, unless they are closed already. Later rings do nothing. No other thread may be inside `ring`
+        now.
 
-        A bell that is never closed closes its descriptors once nothing refers to it.
+        If this is never called, the descriptors are closed once nothing refers to the bell.
         """
         self._rung = True
         self._close()

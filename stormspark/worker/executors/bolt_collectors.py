@@ -1,7 +1,8 @@
 """The collectors of bolts, for executors with threads of their own. Each call is noted for the worker's thread (`Notes`).
 
-The calling thread makes all checks, so a wrong emit, ack or fail raises or is reported where it is made. It also chooses the
-receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes edges.
+The calling thread makes all checks, so an error in an emit, ack or fail is raised or reported at the call. The calling thread
+also chooses the receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes
+edges.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def emitted(task: ThreadedTask, outlet: Outlet, tasks: Sequence[int], values: tu
 
 
 class ThreadedBoltCollector:
-    """The collector of a `Bolt` (C2). ``collector`` belongs to the worker's thread, and knows the streams."""
+    """The collector of a `Bolt` (C2). ``collector`` is the task's collector on the worker's thread, which knows the streams."""
 
     def __init__(self, task: ThreadedBoltTask, notes: Notes, collector: BoltCollector) -> None:
         self._task, self._notes, self._collector = task, notes, collector
@@ -84,7 +85,7 @@ class ThreadedBoltCollector:
                 hook.bolt_fail(BoltFailInfo(tup, self._task.id))
 
     def _settle(self, tup: Tuple, what: str) -> bool:
-        """Settle a tuple. If the call must have no effect, report that, and return true."""
+        """Settle a tuple, and return false. If the call must have no effect, report that, and return true."""
         state = self._collector.state_of(tup, what)
         if state == SETTLED:
             self.report_error(
@@ -117,11 +118,11 @@ class ThreadedBoltCollector:
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the tuple's trees anew (C11)."""
         self._task.note(self._notes, partial(reset_timeouts, self._task.ledger, tup.roots))
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
@@ -136,7 +137,7 @@ class ThreadedBasicCollector:
         self.roots: Roots = None
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one."""
+        """Emit a tuple that is anchored to the current tuple."""
         self._check_thread()
         outlet = self._task.outlet(stream)
         values = outlet.as_sent(outlet.checked(values))
@@ -163,7 +164,7 @@ class ThreadedBasicCollector:
             raise EmitError(msg)
 
     def reset_timeout(self) -> None:
-        """Give the current tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the current tuple's trees anew (C11)."""
         self._notes.add(partial(reset_timeouts, self._task.ledger, self.roots))
 
     def report_error(self, error: BaseException | str) -> None:

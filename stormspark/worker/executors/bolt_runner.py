@@ -1,4 +1,6 @@
-"""The runner of a bolt, for an executor with a thread of its own. It calls ``execute`` there, for one tuple at a time."""
+"""The runner of a bolt, for an executor with a thread of its own. The runner calls ``execute`` on this thread, for one tuple at
+a time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ __all__ = ["ThreadedRunner", "threaded_runner_for"]
 
 
 def threaded_runner_for(task: ThreadedBoltTask, bolt: Bolt | BasicBolt, notes: Notes) -> ThreadedRunner:
-    """Return a runner for an instance that is about to be prepared."""
+    """Return a runner for an instance of the bolt that is about to be prepared."""
     if isinstance(bolt, BasicBolt):
         return _BasicRunner(task, bolt, notes)
     if isinstance(bolt, AutoAckBolt):
@@ -33,7 +35,8 @@ def threaded_runner_for(task: ThreadedBoltTask, bolt: Bolt | BasicBolt, notes: N
 class ThreadedRunner(Runner):
     """The runner of a `Bolt`, which acks by itself.
 
-    The executor's thread prepares the bolt, and calls `new_tuple`, `call` and `call_hooks`. All else runs on the worker's thread.
+    The executor's thread prepares the bolt, and calls `new_tuple`, `call` and `call_hooks`. The worker's thread calls all other
+    methods.
     """
 
     task: ThreadedBoltTask
@@ -44,7 +47,7 @@ class ThreadedRunner(Runner):
         self.notes = notes
         self._inner = BoltCollector(task, task.ledger, {})
         self.threaded = ThreadedBoltCollector(task, notes, self._inner)
-        #: For the executor's thread: the tuples that were neither acked nor failed when ``execute`` returned.
+        #: The tuples that were neither acked nor failed when ``execute`` returned. Only the executor's thread uses this set.
         self.may_hold: WeakSet[Tuple] = WeakSet()
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
@@ -55,7 +58,9 @@ class ThreadedRunner(Runner):
         return Tuple(*delivery)
 
     def call(self, tup: Tuple) -> None:
-        """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether it is open, held or settled."""
+        """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether the tuple is open, held or
+        settled.
+        """
         self._execute(tup)
         if tup.roots is not None and tup.state == OPEN:
             # This comes first, because a thread of the bolt may ack a tuple as soon as its state says that it is held.
@@ -88,7 +93,7 @@ class ThreadedRunner(Runner):
 
 class _AutomaticRunner(ThreadedRunner):
     def _connect(self) -> None:
-        self.bolt.connected(lambda stream: None)  # so the bolt emits through its collector
+        self.bolt.connected(lambda stream: None)  # None makes the bolt emit through its collector
 
     def new_tuple(self, delivery: Delivery) -> Tuple:
         """See `ThreadedRunner.new_tuple`."""

@@ -1,7 +1,7 @@
 """The task of a bolt, for an executor with a thread of its own.
 
-The executor's thread takes tuples out of the task's queue by itself, one at a time, and executes them. It leaves notes for the
-worker's thread, in order: one for each emit and ack, and then one for the end of the call.
+The executor's thread takes tuples out of the task's queue, one at a time, and executes them. During each call it makes notes
+for the worker's thread, in order: one for each emit and each ack, and one for the end of the call.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ __all__ = ["ThreadedBoltTask"]
 
 
 class ThreadedBoltTask(ThreadedTask, BoltTask):
-    """One task of a `Bolt`, `BasicBolt` or `WindowedBolt` on a thread of its executor's own."""
+    """One task of a `Bolt`, `BasicBolt` or `WindowedBolt` whose executor has a thread of its own."""
 
     queue: SharedQueue
     _runner: Runner
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The tuples that the executor's thread has taken, and when. A tuple stays here until the worker's thread knows how its
-        #: call has ended, even if the instance of the bolt ends earlier.
+        #: The tuples that the executor's thread has taken, each with the time when it was taken. A tuple stays in this
+        #: dictionary until the worker's thread knows how its call has ended, even if the instance of the bolt ends earlier.
         self.under_way: dict[Tuple, float] = {}
-        #: The fails of which hooks have to hear, with these hooks; and whether the executor's thread has a call to make for that.
+        #: `_fails`: the failed tuples that hooks have to hear of, with these hooks. `_tells_fails`: whether the executor's
+        #: thread has been told to call the hooks.
         self._fails: deque[tuple[tuple[TaskHook, ...], Tuple]] = deque()
         self._tells_fails = False
         #: How many fails the hooks have missed since `_fails` was empty.
@@ -79,7 +80,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         except BaseException as raised:
             took = clock() - begun
             error = raised
-            # Nothing more may be executed before the worker's thread has seen to the error.
+            # Nothing more may be executed before the worker's thread has handled the error.
             self.is_held = True
         if is_executed and error is not None:
             # A hook has raised, which must not fail a tuple that has been executed.
@@ -94,7 +95,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return tup, begun
 
     def may_hold(self, tup: Tuple) -> bool:
-        """Return whether this task was given ``tup``, and has neither acked nor failed it. For the executor's thread."""
+        """Return whether this task has got ``tup``, and has neither acked nor failed it. Only the executor's thread calls
+        this.
+        """
         runner = self._runner
         return isinstance(runner, ThreadedRunner) and tup in runner.may_hold
 
@@ -121,7 +124,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         self._go_on()
 
     def _settle(self, tup: Tuple, begun: float, is_held: bool) -> None:
-        """Ack an executed tuple, if the bolt leaves that to the task. If the bolt holds the tuple, remember that."""
+        """Ack an executed tuple, if the bolt leaves acks to its task. If the bolt holds the tuple, remember the tuple."""
         self.take_calls_at_hand()
         if self._runner.acks_on_return:
             tup.state = SETTLED
@@ -132,7 +135,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.held_weakly[tup] = begun
 
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
-        """See `BoltTask._fail_and_restart`. The instance that ends gets no more tuples, so `held` has all tuples that it got."""
+        """See `BoltTask._fail_and_restart`. The queue gives the old instance no more tuples, so `held` returns all unsettled
+        tuples that this instance got.
+        """
         if not isinstance(error, FailedException):
             self.queue.shut()
         super()._fail_and_restart(where, error, tup)
@@ -150,7 +155,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return ThreadedBasicCollector(self, self.notes)
 
     def call_fail_hooks(self, tup: Tuple, most: float = inf) -> None:
-        """See `BoltTask.call_fail_hooks`. The hooks are called on the executor's thread, once it gets to that."""
+        """See `BoltTask.call_fail_hooks`. The executor's thread calls the hooks between two calls of user code."""
         if not self.hooks:
             return
         fails = self._fails
@@ -175,8 +180,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.executor.submit(self.name, self._tell_fails)
 
     def _tell_fails(self) -> None:
-        """Call hooks for all fails that wait, on the executor's thread."""
-        self._tells_fails = False  # first: a fail that comes from now on is told in another call
+        """Call the hooks for all failed tuples that wait for this, on the executor's thread."""
+        self._tells_fails = False  # first, so that a fail from now on gets another call
         while self._fails:
             hooks, tup = self._fails.popleft()
             for hook in hooks:
@@ -186,7 +191,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
                     self.report_error(error)
 
     def no_longer_held(self, tup: Tuple) -> None:
-        """Forget that the bolt holds ``tup``."""
+        """Forget ``tup``, because the bolt no longer holds it."""
         self.under_way.pop(tup, None)
         self.held_weakly.pop(tup, None)
 
@@ -197,13 +202,13 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     @property
     def calls_under_way(self) -> int:
-        """How many calls of this task are due or under way on the executor's thread, and how many notes wait to be taken."""
-        # In this order, no call is missed: a tuple first waits, then it is executed, then its call is noted.
+        """How many calls of this task are due or under way on the executor's thread, plus the notes that wait to be taken."""
+        # No call is missed, because the terms are read in this order: a tuple is executed first, and then its call is noted.
         return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
 
     @property
     def behind_call_secs(self) -> float:
-        """See `BoltTask.behind_call_secs`. A transaction waits for its calls, so there nobody is late because of them."""
+        """See `BoltTask.behind_call_secs`. It is always 0 in a transaction, which waits for its calls anyway."""
         return 0.0 if self.in_transactions else self.executor.at_for[1]
 
     def held(self) -> list[tuple[Tuple, float]]:

@@ -1,4 +1,4 @@
-"""All executors of a worker that have a thread of their own, as the worker's thread sees them."""
+"""All executors of a worker that have threads of their own, as the worker's thread sees them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Executors"]
 
-#: How long the worker's thread waits for notes at a time, before it looks at its own work again.
+#: The worker's thread waits for notes for at most this long at a time. Then it looks at its own work again.
 _WAIT_SECONDS = 0.002
-#: The worker's thread takes notes at most once in this time. When many executors are busy it would take each note by itself
-#: otherwise, and each look at all queues costs as much as some calls.
+#: The worker's thread takes notes at most once in this time. Otherwise it would take each note by itself when many executors
+#: are busy. After taking notes it looks at all queues, which costs as much as several calls.
 _GATHER_SECS = 0.0005
-#: How long a superstep waits for the next note, and for a call from its beginning, or from its last note. It is short, because a
-#: worker that waits for calls holds up the other workers.
+#: For how long a superstep waits for the next note. A call that has noted nothing for this long is not waited for. The time is
+#: short, because a worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
-#: How long a stop waits for the calls that are under way, in seconds.
+#: A stop waits at most this many seconds for the calls that are under way.
 _STOP_SECS = 10.0
 
 
 class Executors:
-    """The executors of one worker that have threads. Unless said otherwise, the worker's thread calls the methods."""
+    """The executors of one worker that have threads. The worker's thread calls the methods, unless a docstring says otherwise."""
 
     def __init__(self, clock: Callable[[], float], call: CurrentCall) -> None:
         self._clock, self._call = clock, call
@@ -48,25 +48,25 @@ class Executors:
         self.bolts: list[ThreadedBoltTask] = []
         self.spouts: list[ThreadedSpoutTask] = []
         self.threads: dict[tuple[str, int], ExecutorThread] = {}
-        #: The tasks whose instances have noted something, with their notes.
+        #: The tasks whose instances have noted something, each with its notes.
         self._noted: deque[tuple[ThreadedTask, Notes]] = deque()
         #: The notes of spouts that may not emit now. They are taken later.
         self._later: list[tuple[ThreadedTask, Notes]] = []
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
-        #: When the topology was told to stop, and until when a batch may wait for calls since then.
+        #: `_stops_since`: when the topology was told to stop. `_waits_until`: until when a batch may wait for calls after that.
         self._stops_since = self._waits_until = inf
-        #: Whether a batch was taken back because of a call that had not returned by then.
+        #: Whether a batch was taken back because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
-        #: Whether the worker is being opened. If so, an error in ``prepare`` is raised; later it stops the topology that runs
-        #: already.
+        #: Whether the worker is being opened. If so, an error in ``prepare`` is raised. Later, such an error stops the running
+        #: topology.
         self.opening = False
         self._departures: Departures
 
     def add(self, tasks: Iterable[Task], departures: Departures) -> None:
         """Give the executors of these tasks their threads."""
-        from stormspark.worker.executors.task import ThreadedTask  # that module imports this one
+        from stormspark.worker.executors.task import ThreadedTask  # a cyclic import
 
         self._departures = departures
         for task in tasks:
@@ -105,13 +105,13 @@ class Executors:
         return Notes(task.name, partial(self._announce, task))
 
     def _announce(self, task: ThreadedTask, notes: Notes) -> None:
-        """Remember that there are notes. Any thread may call this."""
+        """Remember that ``notes`` of this task wait. Any thread may call this."""
         self._noted.append((task, notes))
         assert self._bell is not None
         self._bell.ring()
 
     def take_in(self) -> bool:
-        """Do what the notes say. Return whether there was a note."""
+        """Carry out the notes that wait. Return whether there was a note."""
         assert self._bell is not None
         self._bell.quiet()
         noted = self._noted
@@ -135,7 +135,9 @@ class Executors:
         self._departures.seal_full(task)
 
     def let_emit(self, spouts: Sequence[SpoutTask], *, begin_turns: bool) -> None:
-        """Take from now on the emits of these spouts, and of no others. If ``begin_turns``, they may also begin new turns."""
+        """From now on, carry out the emits of these spouts, and of no others. If ``begin_turns``, these spouts may also begin
+        new turns.
+        """
         for spout in self.spouts:
             spout.is_asked, spout.may_begin_turns = spout in spouts, begin_turns
         later, self._later = self._later, []
@@ -150,7 +152,9 @@ class Executors:
                 bolt.executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
-        """Wait a moment and take the notes of this executor's tasks, because the worker's thread waits for one of its calls."""
+        """Wait a moment and take the notes of this executor's tasks, because the worker's thread waits for a call of this
+        executor.
+        """
         assert self._bell is not None
         self._bell.wait(_WAIT_SECONDS)
         self._bell.quiet()
@@ -165,20 +169,22 @@ class Executors:
 
     @property
     def at_work(self) -> int:
-        """How many calls of bolts are under way or noted, and how many notes wait to be taken."""
+        """How many calls of bolts are under way or noted, plus the notes that wait to be taken."""
         return sum(bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def left(self) -> bool:
-        """Whether a tuple waits for a bolt here, or is being executed, or notes about it were not taken yet."""
+        """Whether a tuple waits for one of these bolts, or is being executed, or has notes that were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def may_note_soon(self) -> bool:
-        """Whether it is worth while to wait for notes of bolts: something is `left`, and not only behind calls that take long.
+        """Whether it is worth while to wait for notes of bolts, because something is `left`, and not only behind calls that
+        take long.
 
-        A call that was waited for in vain goes on while later supersteps run, and its notes leave with one of these. Otherwise a
-        call that never returns would hold up every superstep, and so all workers. A transaction has to wait for its calls.
+        A call that takes long goes on while later supersteps run, and one of these takes its notes. If supersteps waited for
+        such a call, a call that never returns would hold up every superstep, and so all workers. But a transaction has to wait
+        for its calls.
         """
         return any(
             len(bolt.notes)
@@ -201,26 +207,28 @@ class Executors:
 
     @property
     def spouts_to_come(self) -> int:
-        """How many spouts are expected to emit, so that the topology is not idle although nothing waits."""
+        """How many spouts are expected to emit soon. If there is one, the topology is not idle, even if nothing waits."""
         return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
 
     def spouts_began(self) -> bool:
-        """Return whether a spout has begun its turn a moment ago, so that tuples may come soon, or has to finish before the batch
-        ends.
+        """Return whether tuples may come soon, because a spout has just begun its turn or has to finish its turn before the
+        batch ends.
         """
         soon = self._clock() - _PATIENCE_SECS
         return any(spout.began_a_turn_after(soon) or spout.must_finish for spout in self.spouts)
 
     def wait_with_patience(self, until: float) -> bool:
-        """Wait as `wait` does, but give up if no note came for a while. Tuples of later notes leave with a later superstep."""
+        """Wait as `wait` does, but give up if no note has come for a while. Tuples of later notes leave with a later
+        superstep.
+        """
         return self.wait(min(until, max(self._last_taken, self._began_to_wait) + _PATIENCE_SECS))
 
     def begin_to_wait(self) -> None:
-        """Let the patience of `wait_with_patience` begin anew."""
+        """Begin to wait. `wait_with_patience` counts its patience from this call."""
         self._began_to_wait = self._clock()
 
     def wait(self, until: float) -> bool:
-        """Wait for a note, for some milliseconds at most. Return false if the time ``until`` has come already."""
+        """Wait for a note, for at most some milliseconds. Return false if the time ``until`` has come already."""
         assert self._bell is not None
         now = self._clock()
         seconds = min(_WAIT_SECONDS, until - now)
@@ -236,7 +244,7 @@ class Executors:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def wait_for_starts(self, tasks: Sequence[ThreadedTask]) -> None:
-        """Wait until all these tasks have begun; raise the `ComponentError` of the first that can't."""
+        """Wait until all these tasks have begun. Raise the `ComponentError` of the first task that can't begin."""
         while any(task.is_starting for task in tasks):
             self._call.enter(next(task for task in tasks if task.is_starting))
             self.wait(inf)
@@ -250,22 +258,23 @@ class Executors:
                 raise task.start_error
 
     def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let no batch wait for calls for longer than ``seconds`` from now on, because the topology stops.
+        """Let batches wait for calls for at most ``seconds`` from now on, because the topology stops.
 
-        The default is as long as a stop waits for calls in any case. Any thread may call this; the first call counts.
+        By default a batch may wait as long as a stop waits for calls. Any thread may call this method, and only the first call
+        counts.
         """
         if self._stops_since == inf:
             self._stops_since = now = time.monotonic()
             self._waits_until = now + (_STOP_SECS if seconds is None else seconds)
 
     def is_late(self) -> bool:
-        """Return whether the topology stops, and its last batch has waited for calls for as long as it may."""
+        """Return whether the topology stops and its last batch may not wait for calls any longer."""
         return time.monotonic() >= self._waits_until
 
     def give_up_calls(self) -> bool:
-        """If it `is_late` and tasks still have calls under way, abort the batch, which a later start repeats.
+        """If `is_late` and tasks still have calls under way, abort the batch, which a later start repeats.
 
-        Return whether that is so.
+        Return whether the batch was aborted.
         """
         if not self.is_late():
             return False
@@ -280,11 +289,11 @@ class Executors:
         return bool(tasks)
 
     def finish(self) -> None:
-        """Wait until the calls that are under way have returned, for some seconds at most. No turn begins any more.
+        """Wait until the calls that are under way have returned, for at most some seconds. No turn begins any more.
 
-        A call for which the last batch has waited for as long gets no more time.
+        If the last batch has already given up an executor's call, this method does not wait for that executor.
         """
-        self._waits_until = inf  # what comes now has limits of its own
+        self._waits_until = inf  # this method and later ones have limits of their own
         self.let_emit(self.spouts, begin_turns=False)  # no thread may wait for room for its notes
         for task in self.tasks:
             task.is_stopping = True
@@ -294,12 +303,12 @@ class Executors:
         threads = self.threads.values()
         while self._is_in_calls() and time.monotonic() < deadline:
             self.wait(inf)
-            self.take_in()  # notes of all executors, because any thread may wait for room for its notes
+            self.take_in()  # take the notes of all executors, because any thread may wait for room for its notes
         for thread in threads:
             thread.gave_up = not thread.is_idle
 
     def _is_in_calls(self) -> bool:
-        """Whether an executor that was not given up has a call under way, or a spout is about to hear verdicts."""
+        """Return whether an executor that was not given up has a call under way, or has verdicts for a spout."""
         return any(not (thread.is_idle or thread.gave_up) for thread in self.threads.values()) or any(
             spout.hears_verdicts and not spout.executor.gave_up for spout in self.spouts
         )
@@ -313,15 +322,15 @@ class Executors:
             task.end_thread_work()
         for thread in self.threads.values():
             thread.end()
-        # A call that goes on may be about to ring. In that case the bell closes itself once nothing refers to it.
+        # A call that still runs may be about to ring. In that case the bell is closed once nothing refers to it.
         if self._bell is not None and all(thread.is_idle for thread in self.threads.values()):
             self._bell.close()
 
     def busy(self) -> Busy | None:
         """Return the call that has been under way for longest. Another thread calls this.
 
-        A call that others wait for comes first, and then a call of a bolt. A spout may wait for ever, and its call must not hide
-        a call of a bolt that does not return.
+        A call that others wait for is preferred, and otherwise a call of a bolt. A spout may wait for ever, and its call must
+        not hide a call of a bolt that does not return.
         """
         now = self._clock()
         calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]
@@ -333,6 +342,6 @@ class Executors:
         if isinstance(task, ThreadedSpoutTask):
             alone = not (task.waits_for_commit and task.state is not None)
             return Busy(name, now - since, opens, alone, of_spout=True)
-        # There may be a limit for ``prepare``, also for that of a task that begins anew.
+        # There may be a time limit for ``prepare``, even when a task begins anew.
         alone = isinstance(task, ThreadedBoltTask) and not task.in_transactions and not opens
         return Busy(name, now - since, opens, alone)

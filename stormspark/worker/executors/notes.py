@@ -15,21 +15,22 @@ from typing import Any, TypeVar
 __all__ = ["InstanceEnded", "Notes", "Question"]
 
 _T = TypeVar("_T")
-#: How many notes of one instance may wait. When there are more, its thread waits for room, as in Storm for room in a queue.
+#: How many notes of one instance may wait. When this many wait, the instance's thread waits for room, as an executor of Storm
+#: waits for room in a queue.
 _MOST = 4096
-#: How many notes of one instance are taken before it is another instance's turn.
+#: How many notes of one instance are taken before another instance gets its turn.
 _TURN = 1024
 
 
 class InstanceEnded(BaseException):
     """Raised in code of an instance that has ended, to end that code. User code should let it through.
 
-    It is no `Exception`, so that a handler for errors does not keep such code alive.
+    This is no `Exception`, so that a handler for errors does not keep such code alive.
     """
 
 
 class Question:
-    """A function that the worker's thread calls, while the thread that asks waits for the result."""
+    """A function that an executor's thread wants the worker's thread to call. The executor's thread waits for the result."""
 
     __slots__ = ("_answered", "_call", "_error", "_result")
 
@@ -48,12 +49,12 @@ class Question:
         self._answered.set()
 
     def refuse(self, error: BaseException) -> None:
-        """Let the thread that asks raise ``error``."""
+        """Make the thread that asks raise ``error``."""
         self._error = error
         self._answered.set()
 
     def answer(self) -> Any:
-        """Wait for the result; raise what the function raises."""
+        """Wait for the result, and return it. Raises any error of the function."""
         self._answered.wait()
         if self._error is not None:
             raise self._error
@@ -63,7 +64,8 @@ class Question:
 class Notes:
     """The notes of one instance of a component, from its start to its end. ``name`` is the name of its task.
 
-    ``announce`` is called when notes begin to wait. It has to make the worker's thread call `take`.
+    ``announce`` is called with these notes when the first of them begins to wait. It has to make the worker's thread call
+    `take`.
     """
 
     def __init__(self, name: str, announce: Callable[[Notes], None]) -> None:
@@ -73,7 +75,7 @@ class Notes:
         self._room = threading.Event()
         #: How many calls of the instance's timers are due and have not ended. Only the worker's thread uses this.
         self.calls_due = 0
-        #: Whether the instance has ended. Its code may still run, but nothing that it does counts any more.
+        #: Whether the instance has ended. Its code may still run, but nothing that this code does has an effect.
         self.ended = False
 
     def __len__(self) -> int:
@@ -82,13 +84,13 @@ class Notes:
     # -- on the executor's thread, and on threads of user code ---------------------------------------------------
 
     def add(self, note: Callable[[], object]) -> None:
-        """Note a function for the worker's thread. Wait while too many notes wait.
+        """Note a function for the worker's thread. If too many notes wait, wait for room first.
 
         Raises `InstanceEnded` if the instance has ended.
         """
         while len(self._notes) >= _MOST and not self.ended:
             self._room.clear()
-            if len(self._notes) >= _MOST and not self.ended:  # otherwise `take` has made room since
+            if len(self._notes) >= _MOST and not self.ended:  # else `take` has made room meanwhile
                 self._room.wait()
         if self.ended:
             raise self._ended_error()
@@ -96,7 +98,7 @@ class Notes:
         if not self._announced:
             self._announced = True
             self._announce(self)
-        if self.ended:  # `end` may have looked for questions before this note came
+        if self.ended:  # `end` may have looked for questions before this note was added
             self._refuse_questions()
 
     def ask(self, call: Callable[[], _T]) -> _T:
@@ -111,11 +113,11 @@ class Notes:
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
     def take(self) -> int:
-        """Call the functions that are noted, in order, but not too many at once. Return how many were called.
+        """Call the noted functions in order, but not too many at once. Return how many were called.
 
-        An error of a function is raised, and the notes after it stay.
+        If a function raises, its error is raised, and the later notes stay.
         """
-        self._announced = False  # before the notes are read: whoever adds one from now on announces it
+        self._announced = False  # before reading, so that a note from now on is announced
         notes, taken = self._notes, 0
         try:
             while notes and taken < _TURN:
@@ -131,7 +133,7 @@ class Notes:
         return taken
 
     def end(self) -> None:
-        """Drop all notes, because the instance ends. Whoever waits in `add` or `ask` gets an `InstanceEnded`."""
+        """Drop all notes, because the instance ends. A thread that waits in `add` or `ask` gets an `InstanceEnded`."""
         self.ended = True
         self._refuse_questions()
         self._room.set()
@@ -140,7 +142,7 @@ class Notes:
         while self._notes:
             try:
                 note = self._notes.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread has taken the last note
                 return
             if isinstance(note, Question):
                 note.refuse(self._ended_error())

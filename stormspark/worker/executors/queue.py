@@ -18,7 +18,8 @@ _T = TypeVar("_T")
 class SharedQueue(TupleQueue):
     """A `TupleQueue` that the worker's thread fills and an executor's thread empties.
 
-    Senders append to ``inbox`` without a lock, so whoever takes tuples out of it copies and deletes the same number.
+    Senders append to ``inbox`` without a lock. So whoever takes tuples out of it copies a number of them, and deletes the same
+    number.
 
     >>> queue = SharedQueue()
     >>> queue.inbox += [(("a",), None, None), (("b",), None, None)]
@@ -29,15 +30,17 @@ class SharedQueue(TupleQueue):
     def __init__(self) -> None:
         super().__init__()
         self._lock = Lock()
-        #: Whether a tuple was taken and its execution has not ended yet. `next` sets this under the lock when it takes the tuple.
+        #: Whether a tuple was taken and its execution has not ended yet. `next` sets this, under the lock, when it takes a
+        #: tuple.
         self.is_executed = False
         #: Whether no tuple may be taken, because the instance of the bolt ends.
         self.is_shut = False
 
     def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
-        """Take the oldest tuple out; None if none waits, or none may be taken. The executor's thread calls this.
+        """Take the oldest tuple out. Return None if no tuple waits, or if none may be taken. The executor's thread calls this.
 
-        ``begin`` is called with the tuple under the lock, so that the worker's thread never misses a tuple that has been taken.
+        While the lock is held, ``begin`` is called with the tuple. So the worker's thread never misses a tuple that has been
+        taken.
         """
         with self._lock:
             if self.is_shut:
@@ -80,7 +83,7 @@ class SharedQueue(TupleQueue):
             return super().waiting
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Iterate over the waiting tuples, in order, as they were when this was called."""
+        """Iterate over the tuples that waited when this was called, in order."""
         with self._lock:
             return iter(list(super().deliveries()))
 
@@ -90,7 +93,7 @@ class SharedQueue(TupleQueue):
             return super().size_of_one()
 
     def take(self, most: int) -> list[Delivery]:
-        """Never called: see `next`."""
+        """Raise an error, because the executor's thread calls `next` instead."""
         raise NotImplementedError
 
     def take_newest(self, most: int) -> list[Delivery]:

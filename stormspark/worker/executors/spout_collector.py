@@ -1,4 +1,6 @@
-"""The collector of a spout, for an executor with a thread of its own. Emits are noted, once the worker grants them."""
+"""The collector of a spout, for an executor with a thread of its own. An emit is noted once the worker's thread has granted
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ __all__ = ["ThreadedSpoutCollector"]
 
 
 class ThreadedSpoutCollector:
-    """The collector of one instance. ``collector`` belongs to the worker's thread, and makes the trees."""
+    """The collector of one instance. ``collector`` is the task's collector on the worker's thread, which makes the trees."""
 
     def __init__(self, task: ThreadedSpoutTask, notes: Notes, collector: SpoutCollector) -> None:
         self._task, self._notes, self._collector = task, notes, collector
@@ -72,7 +74,7 @@ class ThreadedSpoutCollector:
         return ThreadedSpoutGroup(self._task, self._notes, self._collector, message_id)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (B5)."""
+        """Do nothing, because tuples leave with the superstep (B5)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
@@ -80,12 +82,14 @@ class ThreadedSpoutCollector:
 
     @property
     def pending_count(self) -> int:
-        """How many trees of this task are open, or will be once the worker's thread has taken the notes of emits (B5)."""
+        """How many trees of this task are open, including those that begin when the worker's thread takes the notes of emits
+        (B5).
+        """
         return self._task.pending_and_noted
 
 
 class ThreadedSpoutGroup:
-    """One message of several tuples (X68). All of them are noted when the group ends."""
+    """One message of several tuples (X68). All tuples of the group are noted when the group ends."""
 
     def __init__(
         self, task: ThreadedSpoutTask, notes: Notes, collector: SpoutCollector, message_id: Hashable

@@ -1,9 +1,9 @@
 """The task of a spout, for an executor with a thread of its own.
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
-emit. The executor's thread makes the calls when it gets to them, and a call that waits holds up no other executor. An emit beyond
-that number of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread
-delivers them between two calls (B3).
+emit. The executor's thread makes the calls, so a call that waits holds up no other executor. An emit beyond the granted number
+of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread delivers
+them between two calls (B3).
 """
 
 from __future__ import annotations
@@ -28,49 +28,53 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedSpoutTask"]
 
-#: How long after a turn without emits the next one begins, as in Storm (B12).
+#: After a turn without emits, the next turn begins this much later, as in Storm (B12).
 _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
-#: How long a call of ``next_tuple`` may wait before the spout counts as one that has nothing to emit.
+#: If a call of ``next_tuple`` has waited for longer than this, the spout is taken to have nothing to emit.
 _PATIENCE_SECS = 5.0
 
 
 class ThreadedSpoutTask(ThreadedTask, SpoutTask):
-    """One task of a `Spout` on a thread of its executor's own."""
+    """One task of a `Spout` whose executor has a thread of its own."""
 
     has_thread = True
 
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, acking=acking, **kwargs)
         self.acking = acking
-        #: Whether emits are taken now, and whether a new turn may begin. The worker sets both.
+        #: `is_asked`: whether emits are carried out now. `may_begin_turns`: whether a new turn may begin. The worker sets both.
         self.is_asked = self.may_begin_turns = True
         self._forget_turns()
 
     def _forget_turns(self) -> None:
-        #: How many emits were noted so far, how many of these notes were taken, and how many emits may be noted in all.
+        #: `_noted`: how many emits were noted so far. `_taken`: how many of these notes were carried out. `_granted`: how many
+        #: emits may be noted in all.
         self._noted = self._taken = self._granted = 0
         #: How many trees will begin when the notes of their emits are taken.
         self._trees_noted = 0
         self._counting = threading.Condition()
         self._unwinds = False
-        #: For the worker's thread: whether a turn is open. For the executor's thread: how many calls of that turn are left.
+        #: Whether a turn is open; used by the worker's thread. `_calls_left`: how many calls of the turn are left; used by the
+        #: executor's thread.
         self._turn_is_open = False
         self._calls_left = 0
         self._turn_began = self._turn_ends = 0.0
         self._is_first_call = True
-        #: For the executor's thread: whether ``next_tuple`` runs. What ``ack`` and ``fail`` emit is not limited, as in Storm.
+        #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
+        #: Storm.
         self._in_next_tuple = False
-        #: When the spout last emitted, or got a verdict; None once a later call has emitted nothing.
+        #: The time when the spout last emitted or got a verdict; None once a later call has emitted nothing.
         self._stirred: float | None = None
-        #: When the last turn ended, if nothing was emitted in it.
+        #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
-        #: The acks and fails for the spout: the message id, the verdict, and how many milliseconds the tree took.
+        #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
-        #: For the executor's thread: whether ``activate`` (True) or ``deactivate`` (False) was called last; None if neither was.
+        #: True if ``activate`` was called last, False if ``deactivate`` was, None if neither was; used by the executor's
+        #: thread.
         self._was_activated: bool | None = None
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -85,7 +89,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         return self._threaded
 
     def set_active(self, active: bool) -> None:
-        """See `SpoutTask.set_active`. The worker waits for the first ``open``, because a spout is opened before it is active."""
+        """See `SpoutTask.set_active`. The worker waits for the first ``open``, because a spout has to be opened before it is
+        activated.
+        """
         if active and not self.life.is_open:
             self.start()
             self.executors.wait_for_starts([self])
@@ -137,7 +143,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         if self.is_stopping:
             return False
         if not self._turn_is_open or (self.life.is_active and not self._was_activated):
-            return False  # ``activate`` may have been submitted after the thread looked for calls
+            return False  # ``activate`` may have been submitted after the thread looked for submitted calls
         first, clock = self._is_first_call, self._clock
         if (
             self._calls_left <= 0
@@ -198,7 +204,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
                 return
             finally:
                 collector.verdict = None
-            if notes.ended:  # the instance ended during the call: nobody gets the verdicts that are left
+            if notes.ended:  # the instance ended during the call, so nobody gets the remaining verdicts
                 return
             verdicts.popleft()
         self._note(notes, self._has_stirred)
@@ -210,7 +216,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             spout.fail(message_id)
 
     def ack_at_once(self, message_id: Hashable) -> None:
-        """Ack a message inside its emit, because acking is off (B8, E29)."""
+        """Ack a message inside its emit, because there are no ackers (B8, E29)."""
         self._note(self.notes, self._count_ack)
         self.spout.ack(message_id)
         for hook in self.hooks:
@@ -219,11 +225,11 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     def note_emit(
         self, notes: Notes, emit: Callable[[], object], message_id: Hashable | None, emits: int = 1
     ) -> None:
-        """Note an emit, or ``emits`` emits of one message. In ``next_tuple``, first wait until the worker's thread grants the
-        emit.
+        """Note an emit, or ``emits`` emits of one message. If ``next_tuple`` runs, first wait until the worker's thread grants
+        the emit.
 
         An emit by another thread of user code goes into the mailbox instead, or raises `EmitError` if the spout has state in
-        transactions. On the executor's thread it raises `InstanceEnded` if the instance has ended.
+        transactions. On the executor's thread this method raises `InstanceEnded` if the instance has ended.
         """
         if not self.executor.is_current:
             self._refuse_threads()
@@ -236,7 +242,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             ):
                 self._counting.wait()
             if notes.ended or (self._unwinds and self._in_next_tuple):
-                raise InstanceEnded  # but ``deactivate`` and ``close``, which come after that, may emit
+                raise InstanceEnded  # ``deactivate`` and ``close`` come later, and may emit
             self._noted += emits
             self._trees_noted += begins_tree
         notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)
@@ -253,12 +259,14 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def pending_and_noted(self) -> int:
-        """How many trees are open, or will be once the worker's thread has taken the notes of emits."""
+        """How many trees are open, including those that begin when the worker's thread takes the notes of emits."""
         with self._counting:
             return self.account.pending + self._trees_noted
 
     def begin_noted(self, notes: Notes, begin: Callable[[], object]) -> None:
-        """Make a noted emit that begins a tree, on the worker's thread. `pending_and_noted` never counts the tree twice."""
+        """Carry out a noted emit that begins a tree, on the worker's thread. The lock makes sure that `pending_and_noted`
+        counts the tree only once.
+        """
         with self._counting:
             try:
                 begin()
@@ -269,7 +277,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     # -- on the worker's thread --------------------------------------------------------------------------------
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Grant a turn of up to ``calls`` calls of ``next_tuple``. Return whether tuples were emitted since the last time."""
+        """Grant a turn of up to ``calls`` calls of ``next_tuple``. Return whether tuples were emitted since the previous call
+        of this method.
+        """
         emitted, self._emitted = self._emitted, 0
         allowance = self.allowance
         turn = min(allowance.left, self._emits_per_turn) - (self._noted - self._taken)
@@ -291,7 +301,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` would do anything. They would not during a turn that has emitted nothing yet."""
+        """Whether `ask` or `deliver` would have an effect. They have none during a turn that has emitted nothing yet."""
         return (
             not self._turn_is_open
             or self._emitted > 0
@@ -301,7 +311,9 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def may_emit(self) -> bool:
-        """See `SpoutTask.may_emit`. Verdicts must not pile up for ever while a call does not return."""
+        """See `SpoutTask.may_emit`. This is false if too many verdicts wait for a call to return, because they would pile up
+        for ever.
+        """
         return super().may_emit and not self._too_many_wait()
 
     def _too_many_wait(self) -> bool:
@@ -327,7 +339,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         before = collector.emitted
         super().take_notes(notes)
         emitted = collector.emitted - before
-        if notes is self.notes:  # otherwise an emit has raised, and a new instance counts its own emits
+        if notes is self.notes:  # else an emit has raised, and a new instance counts its own emits
             self._taken += emitted
         self._emitted += emitted
         self.allowance.use(emitted)
@@ -336,7 +348,8 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def may_emit_soon(self) -> bool:
-        """Whether tuples may come soon: the spout has emitted or got a verdict, and no later call has returned without an emit.
+        """Whether tuples may come soon, because the spout has emitted or got a verdict, and no later call has returned without
+        an emit.
 
         Once a call has gone on for some seconds without an emit, no tuples are expected.
         """
@@ -391,5 +404,5 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a turn is open, a note or a verdict waits, or an instance begins."""
+        """Whether a turn is open, a note or a verdict waits, or an instance starts."""
         return self._turn_is_open or bool(self._verdicts) or bool(len(self.notes)) or self.is_starting

@@ -1,7 +1,7 @@
-"""The switch interval of the interpreter, which is shorter while executors have threads.
+"""The switch interval of the Python interpreter, which is shorter while executors have threads.
 
 A thread whose call has returned needs the interpreter's lock to go on. A thread that computes gives this lock away only at the
-end of Python's switch interval. The interval is 5 ms by default, and in this time a database could have answered.
+end of Python's switch interval. This interval is 5 ms by default, which is long enough for a database to answer.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import threading
 
 __all__ = ["SwitchInterval", "switch_interval"]
 
-#: The shorter interval, in seconds. With it, forty executors that sleep for 5 ms in each call do 2 % more calls than with 5 ms.
-#: Still shorter intervals cost more for switching than they bring.
+#: The shorter interval, in seconds. With this interval, forty executors that sleep for 5 ms in each call make 2 % more calls
+#: than with an interval of 5 ms. Even shorter intervals cost more time for switches than they save.
 _SECONDS = 0.0005
 
 
 class SwitchInterval:
-    """The switch interval of this process. Workers of several topologies may share a process, so it counts those who need it.
+    """The switch interval of this process. Workers of several topologies may share a process, so this object counts the workers
+    that need the shorter interval.
 
     >>> interval = SwitchInterval()
     >>> interval.shorten(); sys.getswitchinterval()
@@ -40,12 +41,12 @@ class SwitchInterval:
             self._users += 1
 
     def restore(self) -> None:
-        """Take one call of `shorten` back."""
+        """Undo one call of `shorten`."""
         with self._lock:
             self._users -= 1
             if not self._users:
                 sys.setswitchinterval(self._before)
 
 
-#: The one of this process.
+#: The switch interval of this process.
 switch_interval = SwitchInterval()

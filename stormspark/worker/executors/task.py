@@ -1,4 +1,4 @@
-"""What tasks of bolts and of spouts have in common, for executors with threads of their own."""
+"""The common base class of bolts' and spouts' tasks, for executors with threads of their own."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _T = TypeVar("_T")
 
 
 class ThreadedTask(Task):
-    """A task whose user code runs on its executor's thread. Everything else of it belongs to the worker's thread.
+    """A task whose user code runs on its executor's thread. All other parts of the task belong to the worker's thread.
 
     The executor's thread makes all calls of an instance, from the first to the last (A16). `start` returns at once, and the
-    worker goes on while the instance begins; `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the
+    worker goes on while the instance starts. `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the
     topology.
     """
 
@@ -44,15 +44,15 @@ class ThreadedTask(Task):
         """Join an executor, before the first instance starts."""
         self.executor, self.executors = executor, executors
         self.notes = executors.new_notes(self)
-        #: For the executor's thread: the notes of the instance that was begun last.
+        #: The notes of the instance that was started last; used by the executor's thread.
         self._notes_here = self.notes
         self._choosing = Lock()
         self.is_starting = False
         #: The error with which the last start has failed.
         self.start_error: ComponentError | None = None
-        #: Whether no turn may begin: an instance starts or has failed, or its code has raised.
+        #: Whether no turn may begin, because an instance is starting, has failed to start, or has raised an error.
         self.is_held = True
-        #: Whether no turn may begin, because the worker stops. What comes next is the last call of the instance.
+        #: Whether no turn may begin, because the worker stops. The next call is the last call of the instance.
         self.is_stopping = False
         executor.tasks.append(self)  # type: ignore[arg-type]
 
@@ -64,11 +64,11 @@ class ThreadedTask(Task):
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Have a new instance begin on the executor's thread, after the call that may run there now. This method does not
-        wait.
+        """Have a new instance started on the executor's thread. If a call runs on this thread now, the start follows it. Do not
+        wait for the start.
         """
         if self.is_stopping:
-            return  # a new instance would begin after the last call
+            return  # a new instance would start after the last call of the old one
         self.begins_since = self._clock()
         self.is_held = self.is_starting = True
         self._end_previous()
@@ -123,7 +123,7 @@ class ThreadedTask(Task):
                 self.stop_topology(failure)
 
     def _call_first(self) -> None:
-        """Do what comes after the start of an instance, on the worker's thread."""
+        """Do what the worker's thread has to do once an instance has started."""
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
         return self._run_on_thread(call, *args)
@@ -141,7 +141,7 @@ class ThreadedTask(Task):
             raise RuntimeError(msg) from error
 
     def stop(self) -> None:
-        """See `Task.stop`. If a call has still not returned, there is no ``close`` or ``cleanup``."""
+        """See `Task.stop`. If a call was given up because it did not return, ``close`` or ``cleanup`` is not called."""
         if self.executor.gave_up:
             self.reports.logger.warning(
                 "%s gets no close or cleanup: the code of %s has not returned for %.0f s",
@@ -153,7 +153,7 @@ class ThreadedTask(Task):
         super().stop()
 
     def give_up_call(self, waited: float) -> None:
-        """Abort the batch, because the topology stops and has ``waited`` so many seconds for the calls of this task."""
+        """Abort the batch, because the topology stops and has waited for the calls of this task for ``waited`` seconds."""
         name, seconds = self.executor.at_for
         stuck = self.executor.at is not None and seconds >= waited
         self.executor.gave_up |= stuck
@@ -165,14 +165,16 @@ class ThreadedTask(Task):
         self.abort(f"{calls}, and a topology that stops waits {waited:.0f} s for calls")
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """See `Task.begin_batch`. A call that does not return before a stop aborts the batch."""
+        """See `Task.begin_batch`. The batch is aborted if the topology stops and the component's code does not return in time."""
         try:
             super().begin_batch(attempt, announced)
         except CallNotReturnedError as error:
             self.abort(str(error))
 
     def announcement(self) -> bytes | None:
-        """See `Task.announcement`. A call that does not return before a stop aborts the batch."""
+        """See `Task.announcement`. The batch is aborted if the topology stops and the component's code does not return in
+        time.
+        """
         try:
             return super().announcement()
         except CallNotReturnedError as error:
@@ -180,12 +182,12 @@ class ThreadedTask(Task):
             return None
 
     def end_thread_work(self) -> None:
-        """From now on, ignore what the instance does."""
+        """From now on, ignore everything that the instance does."""
         self.is_held = True
         self.notes.end()
 
     def take_back(self) -> None:
-        """See `Task.take_back`. A spout without state goes on: its notes belong to the next attempt."""
+        """See `Task.take_back`. A spout without state goes on, and its notes belong to the next attempt."""
         if self.state is not None or isinstance(self, BoltTask):
             self.end_thread_work()
 
@@ -197,7 +199,8 @@ class ThreadedTask(Task):
             notes.add(note)
 
     def note(self, notes: Notes, note: Callable[[], object]) -> None:
-        """Note what user code does. For threads that user code has started there is a mailbox, as in all other tasks (W26).
+        """Note what user code does. Calls of threads that user code has started go into the mailbox, as in all other tasks
+        (W26).
 
         Raises `InstanceEnded` on the executor's thread if the instance has ended.
         """
@@ -213,7 +216,9 @@ class ThreadedTask(Task):
             self.mailbox.post(call, is_at_work=self.is_at_work)
 
     def choose(self, outlet: Outlet, values: tuple[Any, ...]) -> list[int]:
-        """Let the groupings choose who gets a tuple. Threads of user code may emit at the same time as the executor's."""
+        """Let the groupings choose the tasks that get a tuple. A lock is needed, because threads of user code may emit at the
+        same time as the executor's thread.
+        """
         with self._choosing:
             return outlet.choose(values)
 
@@ -223,18 +228,18 @@ class ThreadedTask(Task):
         return at is not None and at[0] == self.name
 
     def take_calls_at_hand(self) -> None:
-        """Do what other threads have asked for during the call whose notes are being taken now."""
+        """Carry out the calls that other threads made during the call whose notes are being taken now."""
         mailbox = self.mailbox
         if mailbox.at_hand and not mailbox.is_taking:
             mailbox.take(mailbox.at_hand)
 
     @property
     def shared_executor(self) -> Executor:
-        """See `Task.shared_executor`. The collectors of this task look at the calling thread in any case."""
+        """See `Task.shared_executor`. The collectors of this task always check which thread calls them."""
         return self._host.shared_executor
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self.outlets.get(stream) or outlet_of(self, stream)
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
@@ -244,7 +249,7 @@ class ThreadedTask(Task):
         def due() -> None:
             nonlocal waits
             if waits:
-                return  # an earlier call still waits for the thread, and counts for this period, too
+                return  # an earlier call still waits for the executor's thread, and counts for this period, too
             waits = True
             notes.calls_due += 1
             self.executor.submit(self.name, on_thread)
@@ -282,26 +287,28 @@ class ThreadedTask(Task):
             self.executor.wake()
 
     def _call_hooks_for_emits(self) -> None:
-        """Do nothing: the collectors of this task call its hooks themselves, on the executor's thread."""
+        """Do nothing, because the collectors of this task call its hooks themselves, on the executor's thread."""
 
     def report_error(self, error: BaseException | str) -> None:
         """See `Task.report_error`. Any thread may call this."""
         self.report_error_of(self.notes, error)
 
     def report_error_of(self, notes: Notes, error: BaseException | str) -> None:
-        """Report an error of the instance with these notes, unless it has ended. Any thread may call this."""
+        """Report an error of the instance with these notes, unless the instance has ended. Any thread may call this."""
         if self.executors.is_workers_thread:
             super().report_error(error)
         else:
             self._note(notes, partial(super().report_error, error))
 
     def _ask(self, call: Callable[[], _T]) -> _T:
-        """Call a function on the worker's thread."""
+        """Call a function on the worker's thread, and return its result."""
         return call() if self.executors.is_workers_thread else self._notes_of_caller.ask(call)
 
     @property
     def _notes_of_caller(self) -> Notes:
-        """The notes of the instance whose code calls. An instance may have ended while its ``open`` or ``prepare`` runs."""
+        """The notes of the instance whose code calls this. It may be an older instance, which has ended while its ``open`` or
+        ``prepare`` runs.
+        """
         return self._notes_here if self.executor.is_current else self.notes
 
     def add_hook(self, hook: TaskHook) -> None:
@@ -313,7 +320,7 @@ class ThreadedTask(Task):
     # -- notes -------------------------------------------------------------------------------------------------
 
     def take_notes(self, notes: Notes) -> None:
-        """Do what the notes of the instance say. An error in that counts as an error in its code."""
+        """Carry out the notes of an instance. An error in a note counts as an error in the code of the instance."""
         if notes is not self.notes or self.fatal is not None:
             return
         try:

@@ -1,4 +1,6 @@
-"""The thread of one executor, on which all user code of its tasks runs: from ``prepare`` or ``open`` to the end (A16, A17)."""
+"""The thread of one executor. All user code of its tasks runs on this thread, from ``prepare`` or ``open`` to the end (A16,
+A17).
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,24 @@ _T = TypeVar("_T")
 
 
 class CallNotReturnedError(RuntimeError):
-    """The topology stops, and a call for which the worker's thread waits has not returned in time."""
+    """Raised if the topology stops and a call for which the worker's thread waits has not returned in time."""
 
 
 class ThreadRefusedError(RuntimeError):
-    """The operating system does not start one more thread."""
+    """Raised if the operating system starts no more threads."""
 
 
 class Taker(Protocol):
     """A task as its executor's thread sees it."""
 
     def take_turn(self) -> bool:
-        """Run user code for a short while, on the executor's thread; return whether there was something to run."""
+        """Run user code for a short while, on the executor's thread. Return whether there was code to run."""
 
 
 class _Call:
-    """A call that the worker's thread waits for. ``returned`` is called before the worker's thread goes on."""
+    """A call that the worker's thread waits for. ``returned`` is called as soon as the call has returned, before the worker's
+    thread goes on.
+    """
 
     __slots__ = ("_call", "_returned", "error", "is_done", "is_dropped", "result")
 
@@ -56,9 +60,9 @@ class _Call:
 class ExecutorThread:
     """The thread of the executor ``name``. Its tasks take turns on it, and each turn is a single call of user code.
 
-    ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``, which has to
-    take the notes of this executor's tasks, and to wait for a ring for a moment. This thread calls ``enter`` with the name of the
-    task whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
+    ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``. ``serve`` has to take
+    the notes of this executor's tasks, and to wait a moment for a ring. This thread calls ``enter`` with the name of the task
+    whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
     """
 
     def __init__(
@@ -75,17 +79,17 @@ class ExecutorThread:
         self._clock, self._ring, self._serve, self._enter = clock, ring, serve, enter
         self._is_late = is_late
         self.tasks: list[Taker] = []
-        self._next = 0  # the task whose turn is next
-        #: Calls that come before the next turn of a task.
+        self._next = 0  # the index of the task whose turn is next
+        #: Submitted calls, which are made before the next turn of a task.
         self._calls: deque[tuple[str, Callable[[], object]]] = deque()
-        #: Locked while the thread sleeps, and while it has no reason to look for more work.
+        #: A lock. It is locked while the thread sleeps, and while the thread has no reason to look for more work.
         self._sleep = threading.Lock()
         self._sleep.acquire()
         self._ends = False
-        #: Whether a call did not return in time when the worker ended.
+        #: Whether a call was given up, because it did not return in time when the worker ended.
         self.gave_up = False
         self._entered = ""
-        #: The task whose code runs, and since when; None while none runs. Other threads read this.
+        #: The task whose code runs, and the time when the code began; None while no code runs. Other threads read this.
         self.at: tuple[str, float] | None = None
         #: When the worker's thread last took notes of the tasks.
         self.heard_at = -inf
@@ -104,32 +108,32 @@ class ExecutorThread:
             if self.may_sleep:
                 self._sleep.release()
         except RuntimeError:
-            pass  # another thread was faster
+            pass  # another thread has released the lock
         if not self._started:
             self._started = True
             try:
                 start_unwatched(self._thread)
-            except RuntimeError as error:  # which one of the system's limits it is, Python does not say
+            except RuntimeError as error:  # Python does not say which of the system's limits is reached
                 self._calls.clear()
                 raise ThreadRefusedError(str(error)) from error
 
     @property
     def may_sleep(self) -> bool:
-        """Whether the thread may not see what there is to do, unless somebody wakes it. Any thread may read this."""
+        """Whether the thread may overlook new work unless somebody wakes it. Any thread may read this."""
         return self._sleep.locked()
 
     def submit(self, task: str, call: Callable[[], object]) -> None:
-        """Call ``call`` on this thread before the next turn. It must not raise. ``task`` is the name of the task whose code it
-        runs.
+        """Make ``call`` on this thread before the next turn. ``call`` must not raise. ``task`` is the name of the task whose
+        code ``call`` runs.
         """
         self._calls.append((task, call))
         self.wake()
 
     def run(self, task: str, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
-        """Call a function on this thread, wait for its end, and return or raise what it does.
+        """Call a function on this thread, and wait until it returns. Return its result, or raise its error.
 
-        Raises `CallNotReturnedError` if the function, or a call before it, has not returned in time before a stop, unless the
-        worker's thread is ``patient``.
+        Raises `CallNotReturnedError` if the topology stops and the function, or a call before it, has not returned in time. If
+        ``patient``, wait for as long as the function takes.
         """
         waited_for = _Call(lambda: call(*args), self._has_returned)
 
@@ -151,9 +155,9 @@ class ExecutorThread:
         return waited_for.result  # type: ignore[no-any-return]
 
     def end(self) -> None:
-        """End the thread once the call that runs now has returned. Nobody waits for that."""
+        """End the thread once the call that runs now has returned. This method does not wait for the end."""
         self._ends = True
-        if self._started:  # otherwise there is nothing to end, and the system may have no thread left
+        if self._started:  # `wake` would start a thread, and the system may have none left
             self.wake()
 
     @property
@@ -162,16 +166,16 @@ class ExecutorThread:
         return self._thread.ident is not None
 
     def end_copy(self) -> None:
-        """End the copy of this thread in a process that its user code has forked. The process ends with it."""
+        """End the copy of this thread in a process that user code on this thread has forked. The process ends with the copy."""
         self._ends = True  # without `wake`, which starts a thread that has not started yet
 
     @property
     def is_idle(self) -> bool:
-        """Whether no code runs here, and no submitted call waits."""
+        """Whether no code runs on this thread, and no submitted call waits."""
         return not self._calls and self.at is None
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Whether a call has been under way for so long, and nothing was noted meanwhile."""
+        """Return whether a call has been under way for ``seconds`` and has noted nothing in the last ``seconds``."""
         at = self.at
         return at is not None and self._clock() - max(at[1], self.heard_at) >= seconds
 
@@ -209,7 +213,7 @@ class ExecutorThread:
 
     @property
     def at_for(self) -> tuple[str, float]:
-        """The task whose code runs, and for how many seconds."""
+        """The task whose code runs, and for how many seconds the code has been running."""
         name, since = self.at or (self._entered, self._clock())
         return name, self._clock() - since
 

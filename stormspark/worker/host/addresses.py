@@ -1,8 +1,9 @@
-"""The TCP address where a process listens, and the one by which others reach it. They differ behind NAT and in containers.
+"""The TCP address where a process listens, and the address by which others reach the process. The two differ behind NAT and in
+containers.
 
-Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these names,
-so the operator of the cluster has already made sure that the names are right. `executor_hosts` finds both addresses on the
-command line of the executor's JVM, or in its environment.
+Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these
+names, so the names are right in any cluster that works. `executor_hosts` finds both addresses on the command line of the
+executor's JVM, or in its environment.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ _BACKLOG = 1024
 
 
 class Ports(NamedTuple):
-    """A range of ports. A process takes ``first``, or if that is in use, the first free one of the ``retries`` ports after it.
+    """A range of ports. A process takes ``first``, or if that port is in use, the first free port of the next ``retries``
+    ports.
 
-    Spark does the same with ``spark.port.maxRetries``. If ``first`` is 0, any port will do. ``key`` is the name of the setting,
-    for error messages.
+    Spark does the same with ``spark.port.maxRetries``. If ``first`` is 0, the system chooses any free port. ``key`` is the name
+    of the setting, for error messages.
     """
 
     first: int = 0
@@ -40,8 +42,8 @@ ANY_PORT = Ports()
 class Address(NamedTuple):
     """The address of a process. Other processes dial ``host``.
 
-    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of its own host, else at all
-    addresses of its host.
+    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of its own host, or else at
+    all addresses of its host.
     """
 
     host: str
@@ -52,7 +54,7 @@ class Address(NamedTuple):
 def listen(address: Address) -> socket.socket:
     """Return a socket that listens at ``address``.
 
-    If that is impossible, raises `UnsupportedEnvironmentError`, with a message of one line.
+    If no process can listen there, raises `UnsupportedEnvironmentError`, with a message of one line.
     """
     wanted = address.bind or address.host
     for family, bind in (*_resolved(wanted), *(() if address.bind else _anywhere())):
@@ -72,7 +74,7 @@ def listen(address: Address) -> socket.socket:
 
 
 def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Return the host by which others reach the Spark executor with this command line, and the one where the executor listens.
+    """Return the host by which others reach the Spark executor with this command line, and the host where the executor listens.
 
     A host is None if neither the command line nor the environment names it.
 
@@ -89,7 +91,7 @@ def executor_hosts(command: Sequence[str], environment: Mapping[str, str]) -> tu
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the command line of a process, word by word; an empty list if it can't be read."""
+    """Return the command line of a process as a list of words; an empty list if the command line can't be read."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
     return []

@@ -1,14 +1,13 @@
-"""A connection between two processes of a topology: whole messages over a socket file, TCP, or TLS on TCP.
+"""A connection between two processes of a topology. It carries whole messages over a socket file, TCP, or TLS on TCP.
 
-It is like `multiprocessing.connection.Connection`, and adds three things: a deadline for each call, TLS, and an error when the
-path between two hosts has gone silent. A pulled cable or a firewall that has forgotten a connection sends nothing. Without a
-check, a call would then wait for 15 minutes, which is Linux's limit, or for ever.
+It is like `multiprocessing.connection.Connection`, but has three more features: a deadline for each call, TLS, and an error if
+the path between two hosts has gone silent. If a cable is pulled, or a firewall has forgotten a connection, neither side is
+told. Without a check, a call would then wait for 15 minutes, which is Linux's limit, or for ever.
 
 A silent path must not be confused with a slow process. While a connection is idle, the kernel's keep-alive probes find out
-whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help: it also
-ends a connection to a busy process, which does not read although its kernel answers. So a waiting call asks the kernel every few
-seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came. The kernel of a process that reads nothing
-still answers.
+whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help,
+because it also ends a connection to a busy process, which reads nothing although its kernel answers. So a waiting call asks the
+kernel every few seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came.
 
 One thread may receive while another one sends. Only one thread may send at a time.
 """
@@ -35,29 +34,30 @@ __all__ = ["SILENCE_SECS", "Connection", "address_text", "has_hung_up", "local_h
 SILENCE_SECS = 15.0
 
 _LENGTH = struct.Struct("!Q")
-#: Up to this size a message is sent in one piece with its length.
+#: A message of up to this size is sent in one piece with its length.
 _SMALL_BYTES = 64 * 1024
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-#: Offsets in Linux's `struct tcp_info`: probes; unacked; last_ack_recv. The last number is the size that is read.
+#: The offsets of the probes, unacked and last_ack_recv fields in Linux's `struct tcp_info`. The last number is how many bytes
+#: are read.
 _PROBES_AT, _UNACKED_AT, _LAST_ACK_AT, _INFO_BYTES = 3, 24, 56, 104
 
 
 class Connection:
-    """A connection over a connected socket; call `close` at the end.
+    """A connection over a connected socket. Call `close` at the end.
 
-    For TLS, ``sock`` is an `ssl.SSLSocket`, and `shake_hands` does its handshake. ``silence_secs`` is how long a path over TCP
-    may be silent while an answer is due. All calls raise `EOFError` if the other side has hung up between two messages, and
-    `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline` has passed, or if the path was silent for too
-    long.
+    For TLS, ``sock`` is an `ssl.SSLSocket`, and `shake_hands` does its handshake. A path over TCP may be silent for
+    ``silence_secs`` while an answer is due. All calls raise `EOFError` if the other side has hung up between two messages, and
+    `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline` has passed, or if the path was silent for
+    too long.
     """
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
         sock.setblocking(False)
         keep_from_children(sock)
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
-        #: The deadline of each later call, a time of `time.monotonic`; None: there is none.
+        #: The deadline of all later calls, as a time of `time.monotonic`; None if there is no deadline.
         self.deadline: float | None = None
-        # Held during calls of the socket, which never wait: OpenSSL allows one call at a time.
+        # Held during calls of the socket, because OpenSSL allows only one call at a time. These calls never wait.
         self._lock = threading.RLock()
         self._ahead = b""  # the byte that `poll` had to read to know that a message comes
         self._silence = silence_secs
@@ -67,7 +67,7 @@ class Connection:
             _keep_alive(sock, silence_secs)
 
     def shake_hands(self) -> None:
-        """Do the TLS handshake; without TLS do nothing."""
+        """Do the TLS handshake. Do nothing if the connection has no TLS."""
         while isinstance(self._sock, ssl.SSLSocket):
             try:
                 with self._lock:
@@ -83,11 +83,11 @@ class Connection:
         self.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL), timeout)
 
     def recv(self) -> Any:
-        """Receive an object. It is unpickled, so receive only from a side that has proved that it knows the key."""
+        """Receive an object. The object is unpickled, so receive only from a side that has proved that it knows the key."""
         return pickle.loads(self.recv_bytes())
 
     def send_bytes(self, message: Any, timeout: float | None = None) -> None:
-        """Send a message: any object with a buffer."""
+        """Send a message, which is any object with a buffer."""
         deadline = self._earlier(timeout)
         view = memoryview(message).cast("B")
         length = _LENGTH.pack(len(view))
@@ -98,7 +98,7 @@ class Connection:
             self._write(view, deadline)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes | bytearray:
-        """Receive a message; raises `OSError` for one longer than ``maxlength``."""
+        """Receive a message. Raises `OSError` if the message is longer than ``maxlength``."""
         length = bytearray(_LENGTH.size)
         self._read(memoryview(length), between=True)
         (size,) = _LENGTH.unpack(length)
@@ -117,12 +117,12 @@ class Connection:
                 return False
             if not self._tls:
                 return True
-            try:  # data on a TLS socket may belong to TLS itself, so one byte is read to be sure that a message comes
+            try:  # data may belong to TLS itself; only a byte that is read shows that a message comes
                 with self._lock:
                     self._ahead = self._sock.recv(1)
             except _WANTS:
                 continue
-            except OSError:  # the path was cut: the next receive raises that
+            except OSError:  # the path was cut, and the next receive raises the error
                 return True
             return True
         return True
@@ -130,8 +130,8 @@ class Connection:
     def hang_up(self) -> None:
         """End both directions. A call that waits in another thread returns with an error. `close` must still be called."""
         with contextlib.suppress(OSError):  # the connection has ended already
-            # This is not the method of `ssl.SSLSocket`, which drops TLS first: a call in another thread would then send plain
-            # text and read cipher text.
+            # This is not the method of `ssl.SSLSocket`, because that drops TLS first. A call in another thread would then send
+            # plain text and read cipher text.
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -140,7 +140,9 @@ class Connection:
             self._sock.close()
 
     def fileno(self) -> int:
-        """Return the descriptor, for `multiprocessing.connection.wait`. It gets readable when the next message comes."""
+        """Return the descriptor, for `multiprocessing.connection.wait`. The descriptor becomes readable when the next message
+        comes.
+        """
         return self._sock.fileno()
 
     @property
@@ -149,7 +151,8 @@ class Connection:
         return self._sock
 
     def __del__(self) -> None:
-        # As in `multiprocessing`. A forwarder's connection has to end with its Spark task, even if the task failed.
+        # Close the connection, as `multiprocessing` does. A forwarder's connection has to end with its Spark task, even if the
+        # task failed.
         if hasattr(self, "_sock"):
             self._sock.close()
 
@@ -216,7 +219,7 @@ class Connection:
             raise TimeoutError(msg)
 
     def _ready(self, events: int, deadline: float | None) -> bool:
-        """Wait until the socket is ready, or broken; false after the deadline."""
+        """Wait until the socket is ready, or broken. Return false after the deadline."""
         descriptor = self._sock.fileno()
         if descriptor < 0:
             raise OSError(errno.EBADF, "the connection is closed")
@@ -238,8 +241,8 @@ class Connection:
         if last_ack is None:
             self._unanswered_since = None
             return
-        # The silence begins at the earliest with the first look that found data unanswered: before that look the connection
-        # may have been idle for hours.
+        # The silence does not begin before the first look that found data unanswered. Before that look the connection may have
+        # been idle for hours.
         now = time.monotonic()
         since = now if self._unanswered_since is None else max(self._unanswered_since, now - last_ack)
         self._unanswered_since = since
@@ -254,7 +257,8 @@ class Connection:
 
 
 def has_hung_up(error: BaseException) -> bool:
-    """Return whether a call failed because the other side ended the connection, for example because its process ended.
+    """Return whether a call failed because the other side ended the connection. A side does so, for example, when its process
+    ends.
 
     Any other error means that the path between the two sides is broken.
 
@@ -266,7 +270,7 @@ def has_hung_up(error: BaseException) -> bool:
 
 
 def local_host(connection: Connection) -> str | None:
-    """Return the address of this side of a TCP connection; None if the connection is a socket file."""
+    """Return the address of this side of a TCP connection; None if the connection uses a socket file."""
     sock = connection.socket
     return None if sock.family == socket.AF_UNIX else str(sock.getsockname()[0])
 
@@ -281,23 +285,27 @@ def address_text(sock: socket.socket) -> str:
 
 
 def _keep_alive(sock: socket.socket, silence_secs: float) -> None:
-    # A request is several small writes followed by a read: Nagle's algorithm would hold the last one back for 40 ms.
+    # A request is several small writes followed by a read. Nagle's algorithm would delay the last write by 40 ms.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):
-        # The first of three probes is sent after half of the time. If none was answered, the connection ends after all of it.
+        # The first of three probes is sent after half of the time. If no probe is answered, the connection ends after the whole
+        # time.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(silence_secs / 2)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(silence_secs / 6)))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def _unanswered(sock: socket.socket) -> float | None:
-    """Return the seconds since the other side's kernel last answered, if data from this side is unanswered; else None."""
+    """If data from this side is unanswered, return how many seconds ago the other side's kernel last answered; else return
+    None.
+    """
     if not hasattr(socket, "TCP_INFO"):
         return None
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
     if len(info) < _LAST_ACK_AT + 4:
         return None
     (unacked,), (last_ack,) = (struct.unpack_from("=I", info, at) for at in (_UNACKED_AT, _LAST_ACK_AT))
-    # Unanswered probes count, too. The kernel sends them to a side that has no room to receive, and that side's kernel answers.
+    # Unanswered probes count, too. The kernel sends probes to a side that has no room to receive, and that side's kernel
+    # answers them.
     return last_ack / 1000 if unacked or info[_PROBES_AT] else None

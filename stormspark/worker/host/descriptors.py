@@ -1,4 +1,4 @@
-"""The limit on file descriptors. A process that has none left can't be reached, and can't report why."""
+"""The limit on file descriptors. A process without a free descriptor can't be reached, and can't report why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["make_room"]
 
-#: How many descriptors a process needs beside those of connections: for files, pipes and libraries.
+#: How many descriptors a process needs for files, pipes and libraries, in addition to those of connections.
 _OTHER_FILES = 64
-#: The soft limit is raised to this if the hard limit allows it. A high limit costs nothing, and most connections can't be
-#: counted in advance.
+#: The soft limit is raised to this number if the hard limit allows it. A high limit costs nothing, and nobody can count most
+#: connections in advance.
 _AMPLE = 65_536
 
 

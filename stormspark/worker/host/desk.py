@@ -1,23 +1,24 @@
-"""The desk of a worker process: it takes in requests, lets each run once, and answers a repeated request with the same reply.
+"""The desk of a worker process. It takes in requests, lets each request run once, and answers a repeated request with the same
+reply.
 
 The invariant: **within one attempt, a request runs at most once, and every sender of the request gets the reply of that one
 run.**
 
-Why it holds. The key of a request is (batch, superstep, partition). A request enters only with its end mark, so a sender that
-died half-way leaves nothing behind. The first request with a key creates an `Errand`; later ones get the same errand and wait
-for it. One thread runs the errands, in the order in which they came. The desk keeps a reply until a request of a later round
-arrives. That round may belong to the next batch, which Spark starts only after it has committed the present one. Or it belongs
-to the same batch, if that has several rounds. The driver starts such a round only after it has all reports of the round before.
-From then on nobody needs the earlier replies.
+The invariant holds for these reasons. The key of a request is (batch, superstep, partition). The desk takes in a request only
+with its end mark, so a sender that died half-way leaves nothing behind. The first request with a key creates an `Errand`. Later
+requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The
+desk keeps a reply until a request of a later round arrives. The later round may belong to the next batch, which Spark starts
+only after it has committed the present batch. Or it belongs to the same batch. The driver starts such a round only after it has
+all reports of the previous round. From then on nobody needs the earlier replies.
 
-What would break it. If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so
-the frames in the other reply would be lost. So the desk never runs a request again, and refuses one whose reply is gone. If the
-same key comes with a different number of rows, an earlier superstep was computed twice, with two results: the desk refuses that
-with an error. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the tasks of a
-failed job. So the desk refuses every request of an attempt that is lower than the present one.
+If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so the frames in the
+other reply would be lost. So the desk never runs a request again, and refuses a request whose reply is gone. If the same key
+comes with a different number of rows, an earlier superstep was computed twice, with two results. The desk refuses such a
+request with an error. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the
+tasks of a failed job. So the desk refuses every request of an attempt that is lower than the present one.
 
-Storm has nothing of the kind: its executors push messages to each other, and a message is lost with its connection.
-Here Spark decides when a task runs, and may run it as often as it likes.
+Storm has nothing of the kind, because its executors push messages to each other, and a message is lost with its connection. In
+stormspark, Spark decides when its tasks run, and may run a task several times.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from stormspark.worker.host.replies import Replies, RepliesStatistics
 
 __all__ = ["Desk", "Errand", "RefusedError"]
 
-#: A round is identified by its batch and its number in that batch. This value is lower than that of any round.
+#: A round is identified by its batch and its number in that batch. This value is lower than the identity of any round.
 _BEFORE_ALL = (-1, 0)
 
 
 class RefusedError(Exception):
-    """A request must not run; the message is the reason."""
+    """Raised if a request must not run. The message is the reason."""
 
 
 class Errand:
-    """One request on its way through the worker. ``batches`` is its input, and is empty once the request has run."""
+    """One request on its way through the worker. ``batches`` is the request's input, and is empty once the request has run."""
 
     def __init__(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> None:
         self.request = request
@@ -51,7 +52,7 @@ class Errand:
         self.batches: Sequence[pa.Buffer | bytes] = batches
         #: Set once the request has run, failed or been dropped.
         self.done = threading.Event()
-        #: Set once the reply was sent to somebody, or could not be sent.
+        #: Set once the reply was sent to a forwarder, or could not be sent.
         self.sent = threading.Event()
         self.error: str | None = None
 
@@ -79,7 +80,7 @@ class Desk:
         self._lock = threading.Lock()
 
     def take(self, request: Request, rows: int, batches: Sequence[pa.Buffer | bytes]) -> tuple[Errand, bool]:
-        """Take in a request that was received whole; return its errand, and whether the errand is new and has to run.
+        """Take in a request that was received whole. Return its errand, and whether the errand is new and has to run.
 
         Raises `RefusedError` for a request that must not run.
         """
@@ -107,7 +108,7 @@ class Desk:
         with self._lock:
             while self._queue:
                 errand = self._queue.popleft()
-                if not errand.done.is_set():  # otherwise it was dropped while it waited
+                if not errand.done.is_set():  # a dropped errand is done already
                     return errand
         return None
 
@@ -129,7 +130,7 @@ class Desk:
     def reply(self, errand: Errand) -> tuple[int, Iterator[pa.Buffer | bytes]]:
         """Return the reply of an errand that is done: the number of its messages, and the messages.
 
-        Raises `RefusedError` if the errand failed, or if the reply has been dropped since.
+        Raises `RefusedError` if the errand failed, or if the reply has been dropped meanwhile.
         """
         with self._lock:
             if (

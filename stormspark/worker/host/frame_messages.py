@@ -1,4 +1,4 @@
-"""The Arrow messages in which frames travel between a forwarder and a worker: each holds one record batch of frames."""
+"""The Arrow messages in which frames travel between a forwarder and a worker. Each message holds one record batch of frames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stormspark.wire.frames import FRAME_SCHEMA, Frame, frames_to_batch
 
 __all__ = ["messages_from", "record_batches_in"]
 
-#: About how many bytes a message has at most, so that Spark never has to hold a huge record batch.
+#: A message has at most about this many bytes, so that Spark never has to hold a huge record batch.
 _MESSAGE_BYTES = 16 * 1024 * 1024
 
 

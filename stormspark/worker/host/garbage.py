@@ -1,16 +1,17 @@
-"""A schedule for Python's cyclic garbage collector that keeps it off the tuple path.
+"""A schedule for Python's cyclic garbage collector, so that the collector does not run while tuples are processed.
 
-By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers,
-nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until the worker has
-replied and the driver does its part of the batch. So the collector is off, and `collect` runs at that time.
+By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers.
+They are nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until the
+worker has replied, because then the driver does its part of the batch. So the collector is off, and `collect` runs after the
+reply.
 
-Young objects. The interpreter counts, at no cost, how many containers were made and not freed since the last collection of
-young ones. As long as there are few, there is nothing to find, however large a bolt's state is or however many trees are open.
-Once there are many, one collection examines them, and the survivors count as old. If the collection found state and hardly any
-garbage, the next one waits for more young containers.
+*Young objects.* The interpreter counts, at no cost, the containers that were made and not freed since the last collection of
+young containers. If there are few, there is hardly any garbage, even if a bolt's state is large or many trees are open. Once
+there are many, one collection examines them, and the survivors count as old. If the collection found hardly any garbage, the
+next collection waits for more young containers.
 
-Old objects. Nothing shows how much garbage there is among them, so they are collected at intervals. The intervals are so long
-that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not.
+*Old objects.* Nothing shows how much garbage there is among old objects, so they are collected at intervals. The intervals are
+so long that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not grow.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from collections.abc import Callable
 
 __all__ = ["GarbageBetweenBatches"]
 
-#: A full collection that took t seconds is followed by the next one 100 t later if the process has grown, else 1000 t later. The
-#: second number of each line is the least number of seconds between the two collections.
+#: If a full collection took t seconds, the next one follows after 100 t if the process has grown, and otherwise after 1000 t.
+#: The second number of each line is the least number of seconds between two such collections.
 _SHARE, _LEAST_SECS = 0.01, 10.0
 _QUIET_SHARE, _QUIET_LEAST_SECS = 0.001, 60.0
-#: How many young containers cause a collection: the number at first, and the greatest number.
+#: How many young containers cause a collection: `_FEW` at first, and at most `_MANY`.
 _FEW = 10_000
 _MANY = 200_000
-#: A collection that frees less than this share of the young containers was in vain.
+#: A collection was in vain if it freed less than this share of the young containers.
 _WORTH = 0.25
 
 
 class GarbageBetweenBatches:
     """The collector's schedule. It turns the collector off for the whole process until `end`; `collect` does the work.
 
-    ``freeze`` excludes all objects that exist now from every later collection. That suits a process whose plan, modules and
-    tasks live as long as the process. ``clock`` returns monotonic seconds.
+    ``freeze`` excludes all objects that exist now from every later collection. It is meant for a process whose plan, modules
+    and tasks live as long as the process. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, *, freeze: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,12 +48,12 @@ class GarbageBetweenBatches:
             gc.freeze()
         gc.disable()
         self._enough = _FEW
-        self._grown = 0  # containers made since the last full collection, apart from those that are young now
+        self._grown = 0  # containers made since the last full collection, without those that are young now
         now = clock()
         self._next_full, self._latest_full = now + _LEAST_SECS, now + _QUIET_LEAST_SECS
 
     def collect(self) -> None:
-        """Run the collection that is due, if there is one. Call this while nobody waits for the process.
+        """Run a collection if one is due. Call this while nobody waits for the process.
 
         If the collector was off before this object was made, nothing is collected.
         """
@@ -72,6 +73,6 @@ class GarbageBetweenBatches:
             self._enough = min(2 * self._enough, _MANY) if in_vain else _FEW
 
     def end(self) -> None:
-        """Restore the process's own setting."""
+        """Turn the collector on again, if it was on before."""
         if self._was_on:
             gc.enable()

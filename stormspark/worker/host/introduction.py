@@ -1,6 +1,7 @@
-"""The introduction of a new worker process to nimbus: the process says hello, and gets all that it needs to open its tasks.
+"""The introduction of a new worker process to nimbus. The process says hello, and gets everything that it needs to open its
+tasks.
 
-The process that started this one waits meanwhile. It reads "up" once nimbus knows this worker.
+The process that started the worker process waits meanwhile. It reads "up" once nimbus knows the worker.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from stormspark.worker.state.batch_state import StateAccess
 
 __all__ = ["LAST_WORDS_SECS", "Introduction", "NotIntroducedError", "introduce", "unusable_logs"]
 
-#: How long a process that fails to start waits for nimbus to read the reason.
+#: A process that fails to start waits at most this long for nimbus to read the reason.
 LAST_WORDS_SECS = 5.0
 
 
 class NotIntroducedError(Exception):
-    """The process has to end, because nimbus is gone, refuses it, or can't use it. ``code`` is its exit code."""
+    """Raised if the process has to end, because nimbus is gone, refuses the process, or can't use it. ``code`` is the exit
+    code.
+    """
 
     def __init__(self, reason: str, code: int = 0) -> None:
         super().__init__(reason)
@@ -45,7 +48,7 @@ class NotIntroducedError(Exception):
 
 
 class Introduction(NamedTuple):
-    """The result of the introduction: the link to nimbus, and all that came over it."""
+    """The result of the introduction: the link to nimbus, and everything that came over the link."""
 
     link: Connection
     welcome: Welcome
@@ -54,7 +57,7 @@ class Introduction(NamedTuple):
     #: Rows for tasks that are not open yet.
     adoptions: list[Adopt]
     state: StateAccess | None
-    #: The report that says whether this host sees the driver's folder; None if nimbus does not ask for it.
+    #: The report that says whether this host sees the driver's folder; None if nimbus does not ask for this report.
     sees: Sees | None
 
 
@@ -79,12 +82,12 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
         text = unusable_logs(error)
         with contextlib.suppress(OSError):
             link.send(StartFailed(launch.worker, launch.incarnation, text, outside=True))
-            # Waits until nimbus has read the message: on TCP it would otherwise be lost with the connection.
+            # Wait until nimbus has read the message, because on TCP the message would otherwise be lost with the connection.
             link.poll(LAST_WORDS_SECS)
         raise NotIntroducedError(text, code=1) from error
     address = None
     if launch.nimbus.tcp is not None:
-        # A worker that reached nimbus by nimbus's socket file is on the driver's host.
+        # If the link is a socket file, the worker is on the driver's host.
         host = launch.host or local_host(link) or launch.nimbus.tcp[0]
         address = Address(host, launch.bind, launch.ports)
     state = answer.state
@@ -108,9 +111,11 @@ def _gone(error: Exception) -> NotIntroducedError:
 
 
 def _report_up(output: Path) -> None:
-    """Report "up" to the process that started this one, because nimbus knows this worker now. Then close the pipes between them.
+    """Report "up" to the process that started this process, because nimbus knows this worker now. Then close the pipes between
+    the two.
 
-    From now on ``output`` receives everything that is written to the descriptors directly. Logs and prints have other files.
+    From now on ``output`` receives everything that is written directly to the descriptors of stdout and stderr. Logs and prints
+    have other files.
     """
     os.write(1, UP)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -122,7 +127,7 @@ def _report_up(output: Path) -> None:
 
 
 def _take_state(link: Connection, folder: Path) -> Path:
-    """Write the state that the driver sends to a file, because it may be more than memory holds."""
+    """Write the state that the driver sends to a file, because the state may be larger than memory."""
     path = folder / "state"
     with path.open("wb") as file:
         rows: StateRows = link.recv()
@@ -133,7 +138,7 @@ def _take_state(link: Connection, folder: Path) -> Path:
 
 
 def _sees(place: str) -> Sees:
-    """Show that this host sees the driver's folder; see `Welcome.shared`."""
+    """Prove that this host sees the driver's folder, and return the report; see `Welcome.shared`."""
     try:
         return Sees(show_that_it_is_seen(place))
     except OSError as error:

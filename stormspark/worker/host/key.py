@@ -1,9 +1,9 @@
 """The key that only the processes of one topology know: a secret and, if TCP is encrypted, a certificate.
 
-With the secret, each side of a connection proves that it belongs to the topology. The certificate, with its private key,
-encrypts TCP (TLS 1.3). A certificate is made for one generation of one topology, and each side trusts no other. There is no
-certificate authority, and host names do not matter. The secret and the certificate reach the workers in the same way as Spark's
-tasks do, over channels that Spark encrypts if it is configured to do so.
+With the secret, each side of a connection proves that it belongs to the topology. TCP is encrypted with the certificate and its
+private key (TLS 1.3). A certificate is made for one generation of one topology, and each side trusts no other certificate.
+There is no certificate authority, and host names do not matter. The secret and the certificate reach the workers in the same
+way as Spark's tasks: over channels that Spark encrypts if it is configured to do so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Key:
         return cls(secrets.token_bytes(32), certificate)
 
     def tls(self, *, listens: bool) -> ssl.SSLContext:
-        """Return the TLS settings for the side that listens, or for the one that dials."""
+        """Return the TLS settings for the side that listens, or for the side that dials."""
         return _context(self.certificate, listens)
 
 
@@ -54,5 +54,5 @@ def _context(certificate: bytes, listens: bool) -> ssl.SSLContext:
         file.flush()
         context.load_cert_chain(file.name)
     if listens:
-        context.num_tickets = 0  # no dialler resumes a session
+        context.num_tickets = 0  # tickets resume sessions, which no dialler does
     return context

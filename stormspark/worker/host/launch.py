@@ -1,10 +1,10 @@
 """The start of a worker process, beside the Spark executor that needs it.
 
-The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it sees the
-user's modules as Spark has shipped them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch` from
+The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it finds the
+user's modules where Spark has put them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch` from
 its standard input and not from its command line, because the key must stay secret. Once all imports have worked, the process
-forks once more. Only the new process lives on, so the worker does not end with the process that started it. If the start fails
-before nimbus knows the worker, `start` raises an error, with the worker's message if there is one.
+forks. Only the new process lives on, so the worker does not end with the process that started it. If the start fails before
+nimbus knows the worker, `start` raises an error, with the worker's message if there is one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = [
     "start",
 ]
 
-#: The environment variable that keeps the original PYTHONPATH, because `start` puts the whole module path in its place. A
-#: program that a task starts may use another Python, and then needs the original one.
+#: The environment variable that keeps the original PYTHONPATH, because `start` replaces PYTHONPATH with the whole module path.
+#: A program that a task starts may use another Python, which needs the original PYTHONPATH.
 INHERITED_PATH = "STORMSPARK_INHERITED_PYTHONPATH"
 
 #: The bytes that a worker writes to its standard output once nimbus knows it.
@@ -49,11 +49,15 @@ _LONGEST_FOLDER = 80
 
 
 class LaunchError(Exception):
-    """The process of a worker failed before nimbus knew it. The message is its output; another try would fail, too."""
+    """Raised if the process of a worker failed before nimbus knew the worker. The message is the output of the process. Another
+    try would fail, too.
+    """
 
 
 class LaunchLostError(Exception):
-    """The process of a worker took too long, or ended without a message, before nimbus knew it. Another try may succeed."""
+    """Raised if the process of a worker took too long, or ended without a message, before nimbus knew the worker. Another try
+    may succeed.
+    """
 
 
 class Launch(NamedTuple):
@@ -67,9 +71,9 @@ class Launch(NamedTuple):
     nimbus: Endpoint
     key: Key
     jvm: ProcessId | None
-    #: The folder for logs; None: the default folder of the user who runs the worker.
+    #: The folder for logs; None stands for the default folder of the user who runs the worker.
     log_folder: str | None
-    #: The host by which others reach the worker; None: the address from which the worker has reached the driver.
+    #: The host by which others reach the worker; None stands for the address from which the worker has reached the driver.
     host: str | None = None
     #: The host at which the worker listens; see `Address`.
     bind: str | None = None
@@ -78,17 +82,18 @@ class Launch(NamedTuple):
 
 
 def start(launch: Launch, timeout_secs: float) -> None:
-    """Start a worker process, and return once nimbus knows the worker, which is long before the worker is ready.
+    """Start a worker process, and return once nimbus knows the worker. The worker is ready only much later.
 
-    Raises `LaunchError` if the process fails with a message, and `LaunchLostError` if it ends without one or takes too long.
+    Raises `LaunchError` if the process fails with a message, and `LaunchLostError` if the process ends without a message or
+    takes too long.
     """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON_WORKER_FACTORY")
     }
     environment.setdefault(INHERITED_PATH, environment.get("PYTHONPATH", ""))
     environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    # With -P the working directory is on the worker's path only if it is on the path of this process. The arguments after the
-    # module are only for people who list processes with `ps`.
+    # With -P the working directory is on the worker's module path only if it is on the module path of this process. The
+    # arguments after the module are only for people who list processes with `ps`.
     command = [sys.executable, "-P", "-m", "stormspark.worker", launch.topology, str(launch.worker)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -99,7 +104,8 @@ def start(launch: Launch, timeout_secs: float) -> None:
             process.kill()
             msg = f"its interpreter did not come up within {timeout_secs:g} s (stormspark.worker.start.timeout.secs)"
             raise LaunchLostError(msg) from None
-    # The exit code says nothing: it is that of the process that forked, and Python takes every code for 0 if SIGCHLD is ignored.
+    # The exit code says nothing, because it belongs to the process that forked. Also, Python reports 0 for every exit code if
+    # SIGCHLD is ignored.
     if up.endswith(UP):  # a `sitecustomize` may have printed something
         return
     message = errors.decode(errors="replace").strip()

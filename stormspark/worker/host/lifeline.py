@@ -1,16 +1,18 @@
-"""The lifeline of a worker process: it ends the process when nobody needs it any more. No orphans remain, whatever is killed.
+"""The lifeline of a worker process. It ends the process when nobody needs the process any more, so no orphans remain, whatever
+is killed.
 
-A worker must outlive the Spark task that started it, so it does not end with its parent. It ends in each of these cases:
+A worker must outlive the Spark task that started it, so the worker does not end with its parent. It ends in each of these
+cases:
 
-- The JVM of the Spark executor beside which it was started is gone. A pidfd shows that at once, and never refers to another
-  process that has the same pid later.
-- The link to nimbus is cut: the driver is gone, or has given this worker up. Each side treats a cut link as the death of the
-  other side. So the two never disagree for longer than it takes to notice the cut.
+- The JVM of the Spark executor beside which it was started is gone. A pidfd shows this at once, and never refers to a later
+  process with the same pid.
+- The link to nimbus is cut, because the driver is gone or has given this worker up. Each side treats a cut link as the death of
+  the other side. So the two sides disagree only until both have noticed the cut.
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's on the scheduler's container. A
-parent-death signal would not work: the kernel sends it at the end of the *thread* that has forked the process, and PySpark
-ends its Python processes when they are idle.
+parent-death signal would not work. The kernel sends it at the end of the *thread* that has forked the process, and PySpark ends
+its Python processes when they are idle.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ from stormspark.worker.host.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
-#: How often `Lifeline` looks at the call that the worker is in.
+#: How many seconds pass between two calls of ``look`` by `Lifeline`.
 _LOOK_SECS = 0.25
 
 
 class Lifeline:
-    """A watch over the executor's JVM and nimbus. It runs in a thread of its own, so that long supersteps don't stop heartbeats.
+    """A watch over nimbus and the JVM of the Spark executor. It runs in a thread of its own, so that long supersteps don't stop
+    heartbeats.
 
-    ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and must
-    not return. ``busy`` returns the call that the worker is in, for the heartbeat. ``look`` is called several times per second.
+    ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and does
+    not return. ``busy`` returns the call that the worker is in, which each heartbeat tells. ``look`` is called several times
+    per second.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class Lifeline:
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
-        """Send nimbus a message. If the link is cut, the message is lost, and `watch` is about to end the process."""
+        """Send nimbus a message. If the link is cut, the message is lost, and `watch` ends the process soon."""
         with self._sending, contextlib.suppress(OSError):
             self._link.send(message)
 
@@ -82,8 +86,8 @@ class Lifeline:
                         self._obey(message)
                 elif now >= next_beat:
                     next_beat = now + beat_secs
-                    # The silence counts from the oldest beat without an answer, not from nimbus's last message: user code that
-                    # held the interpreter's lock, or a host that froze, may have kept this thread from sending beats.
+                    # The silence counts from the oldest beat without an answer, and not from nimbus's last message. User code
+                    # that held the interpreter's lock, or a host that froze, may have kept this thread from sending beats.
                     unanswered = now if unanswered is None else unanswered
                     with self._sending:
                         self._link.send(Beat(self._busy()))
@@ -99,13 +103,13 @@ def this_process() -> ProcessId:
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Return whether exactly this process still runs on this host; a zombie does not count as running."""
+    """Return whether exactly this process still runs on this host. A zombie does not count as running."""
     return _started(process.pid) == process.started
 
 
 def executor_jvm() -> ProcessId | None:
-    """Return the JVM that the calling Python process works for: its nearest ancestor with the name ``java``; None if it has
-    none.
+    """Return the JVM that the calling Python process works for. It is the nearest ancestor with the name ``java``; None if
+    there is none.
     """
     pid = os.getpid()
     while pid > 1:
@@ -120,9 +124,11 @@ def executor_jvm() -> ProcessId | None:
 
 
 def _stat(pid: int) -> tuple[str, list[str]] | None:
-    """Read ``/proc/<pid>/stat``: the command's name, and the fields after it (state, parent, ...); None if that fails."""
+    """Read ``/proc/<pid>/stat``. Return the command's name, and the fields after the name (state, parent, ...); None if the
+    read fails.
+    """
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        # The name stands in parentheses and may itself contain some.
+        # The name stands in parentheses and may itself contain parentheses.
         head, _, tail = file.read().rpartition(")")
         return head.partition("(")[2], tail.split()
     return None

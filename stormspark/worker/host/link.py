@@ -1,16 +1,16 @@
-"""Connections between the processes of one topology: one side listens, the other dials, and both prove that they know the key.
+"""Connections between the processes of one topology. One side listens, the other dials, and both prove that they know the key.
 
 The driver, Spark's Python processes and the workers communicate over `Connection`. The handshake is the standard one of
-`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before it has succeeded. If Spark encrypts, TCP
-connections use TLS (`Key`), and the handshake follows inside TLS. This module makes its own sockets instead of a standard
-``Listener``. A ``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. It also can't
-be closed while a thread waits in ``accept``.
+`multiprocessing` (HMAC of a challenge, both ways). Nothing is unpickled before the handshake has succeeded. If Spark encrypts,
+TCP connections use TLS (`Key`), and the handshake runs inside TLS. This module uses sockets of its own instead of a standard
+``Listener``. A ``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. A
+``Listener`` also can't be closed while a thread waits in ``accept``.
 
-A stranger is a side that has not proved yet that it knows the key. On an open network that may be anybody. A stranger has
-`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. While there are that
-many, no more are accepted, and the oldest stranger is turned away as soon as it has taken longer than a handshake should need
-(`_PATIENCE_SECS`). So a dialler may be turned away through no fault of its own. It tries again, with longer and longer pauses,
-until its time is up.
+A *stranger* is a side that has not proved yet that it knows the key. On an open network a stranger may be anybody. It has
+`_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. While there are
+this many, no more connections are accepted. As soon as the oldest stranger has taken longer than a handshake should need
+(`_PATIENCE_SECS`), it is turned away. So a dialler may be turned away through no fault of its own. The dialler tries again,
+with longer and longer pauses, until its time is up.
 """
 
 from __future__ import annotations
@@ -40,23 +40,25 @@ _log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
 _HANDSHAKE_SECS = 10.0
-#: The most strangers at a time that each socket allows.
+#: How many strangers each socket allows at the same time.
 STRANGERS = 64
-#: The last message of the handshake: a dialler that has received it is not turned away any more.
+#: The last message of the handshake. A dialler that has received this message is not turned away any more.
 _COME_IN = b"in"
-#: A stranger that has taken longer than this may have to make room for another.
+#: A stranger that has taken longer than this may have to make room for another stranger.
 _PATIENCE_SECS = 1.0
-#: The first pause of a dialler before it tries again, and the longest.
+#: The first pause of a dialler before it tries again, and the longest pause.
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
 _ALIVE_SECS = 1.0
 #: The errors of `accept` that mean that this process or its host has no room for one more connection. Such errors pass.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-#: How long the door waits for room, and the least time between two warnings about it.
+#: How long a `Door` waits for room for one more connection, and the least time between two warnings about this.
 _ROOM_SECS, _LOG_SECS = 0.2, 60.0
 
 
 class Endpoint(NamedTuple):
-    """The address of a process: a socket file for processes on its host, and (host, port) for all others, if there are any."""
+    """The address of a process: a socket file for processes on its host, and (host, port) for all other processes, if there are
+    any.
+    """
 
     unix: str
     tcp: tuple[str, int] | None = None
@@ -66,7 +68,7 @@ class Door:
     """A listening endpoint. It passes each authenticated connection to ``serve``, in a thread of its own.
 
     If ``address`` is None, the door listens only at the socket file. ``serve`` may raise `OSError` or `EOFError` when its peer
-    goes away: that ends its connection and nothing else.
+    goes away. Such an error ends only this connection.
 
     Raises `UnsupportedEnvironmentError` if no process can listen at that address.
     """
@@ -98,10 +100,10 @@ class Door:
             threading.Thread(target=self._accept, args=(listening,), name=f"{name}-door", daemon=True).start()
 
     def close(self) -> None:
-        """Accept no new connections. Open ones stay open."""
+        """Accept no new connections. Open connections stay open."""
         self._closed.set()
         for listening in self._sockets:
-            # shutdown, not only close: a thread that waits in accept() keeps the socket open, and would wait for ever
+            # `close` is not enough: a thread that waits in accept() keeps the socket open, and would wait for ever
             with contextlib.suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)
             listening.close()
@@ -123,8 +125,8 @@ class Door:
                         logged_at = time.monotonic()
                         _log.warning("%s takes no new connections for now: %s", self._name, error)
                     self._closed.wait(_ROOM_SECS)
-                continue  # otherwise the peer was gone before it was accepted
-            with contextlib.suppress(OSError, RuntimeError):  # peer is gone, or too many threads
+                continue  # otherwise the peer was gone before its connection was accepted
+            with contextlib.suppress(OSError, RuntimeError):  # the peer is gone, or no thread starts
                 self._let_prove(sock, strangers)
 
     def _let_prove(self, sock: socket.socket, strangers: _Strangers) -> None:
@@ -157,9 +159,9 @@ class Door:
                 self._serve(connection)
 
     def _prove(self, connection: Connection) -> bool:
-        """Do the handshake with a stranger; false if it does not know the key, or uses another protocol."""
+        """Do the handshake with a stranger. Return false if the stranger does not know the key, or uses another protocol."""
         connection.deadline = time.monotonic() + _HANDSHAKE_SECS
-        # Not every error of the standard handshake has a type.
+        # The standard handshake also raises errors that have no type of their own.
         with contextlib.suppress(Exception):
             connection.shake_hands()
             deliver_challenge(connection, self._key.secret)  # type: ignore[arg-type]
@@ -193,17 +195,17 @@ class _Strangers:
             self._came[connection] = time.monotonic()
 
     def remove(self, connection: Connection) -> bool:
-        """Remove a stranger; false if it was turned away meanwhile."""
+        """Remove a stranger. Return false if it was turned away meanwhile."""
         with self._changed:
             self._changed.notify()
             return self._came.pop(connection, None) is not None
 
 
 def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Connection:
-    """Connect to ``endpoint``: by its socket file if that is on this host, else by TCP.
+    """Connect to ``endpoint``, by its socket file if the file is on this host, or else by TCP.
 
-    If the other side has no room or does not answer, the call tries again for ``silence_secs``. Raises `OSError` if nobody
-    answers there, and `AuthenticationError` if the other side has a different key.
+    If the other side has no room or does not answer, try again for ``silence_secs``. Raises `OSError` if no process answers,
+    and `AuthenticationError` if the other side has a different key.
     """
     end = time.monotonic() + silence_secs
     pause = _FIRST_PAUSE_SECS
@@ -257,15 +259,15 @@ def _dial_once(endpoint: Endpoint, key: Key, silence_secs: float, end: float) ->
 
 
 def remove_if_dead(endpoint: Endpoint) -> None:
-    """Remove the socket file of a process, unless the process still lives. A process that was killed leaves its file behind."""
+    """Remove the socket file of a process, unless the process still lives. A killed process leaves its file behind."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_ALIVE_SECS)
         try:
             sock.connect(endpoint.unix)
-            # A process that is just ending still accepts for a moment; only a living one sends the challenge.
+            # A process that is just ending still accepts connections for a moment. Only a living process sends the challenge.
             if sock.recv(1):
                 return
-        except (TimeoutError, BlockingIOError):  # too many others wait to be accepted, so the process lives
+        except (TimeoutError, BlockingIOError):  # others wait to be accepted, so the process lives
             return
         except OSError:
             pass

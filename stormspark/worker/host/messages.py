@@ -1,6 +1,6 @@
 """The messages between the processes of a topology. They are pickled, and sent over connections that `link` has authenticated.
 
-Each line names the sender and the receiver. After that, an arrow leads from a message to its answer.
+Each line names the sender and the receiver. After these, an arrow leads from a message to its answer.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then `Reply.batches` raw IPC messages
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class ProcessId(NamedTuple):
-    """The identity of a process. ``started``, in the kernel's clock ticks, differs for a later process with the same pid."""
+    """The identity of a process. ``started`` is in the kernel's clock ticks. It differs for a later process with the same pid."""
 
     host: str
     pid: int
@@ -74,7 +74,7 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """The key of the request: two requests of one attempt with the same key are the same."""
+        """The key of the request. Two requests of one attempt with the same key are the same request."""
         return (self.batch, self.superstep, self.partition)
 
     @property
@@ -84,7 +84,9 @@ class Request(NamedTuple):
 
 
 class End(NamedTuple):
-    """The end mark of a request: how many Arrow batches and rows came before it. Without it nothing runs."""
+    """The end mark of a request. It says how many Arrow batches and rows came before it. A request without an end mark does not
+    run.
+    """
 
     batches: int
     rows: int
@@ -101,23 +103,24 @@ class Reply(NamedTuple):
 
 
 class Locate(NamedTuple):
-    """A forwarder's question: where is worker ``worker`` in attempt ``attempt``?"""
+    """A forwarder's question where worker ``worker`` runs in attempt ``attempt``."""
 
     attempt: int
     worker: int
 
 
 class There(NamedTuple):
-    """An answer to `Locate`: the worker runs at ``endpoint``."""
+    """An answer to `Locate`. The worker runs at ``endpoint``."""
 
     endpoint: Endpoint
     incarnation: int
 
 
 class StartHere(NamedTuple):
-    """An answer to `Locate`: the worker runs nowhere, so the forwarder has to start it on its own host.
+    """An answer to `Locate`. The worker runs nowhere, so the forwarder has to start it on the forwarder's own host.
 
-    ``replaces`` is the process of an earlier incarnation of the worker, which may still hang there and has to be killed.
+    ``replaces`` is the process of an earlier incarnation of the worker. This process may still hang on that host, and has to be
+    killed.
     """
 
     incarnation: int
@@ -132,7 +135,9 @@ class Offer(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The answer to `Offer`: the workers to start there, each with its `StartHere`. There may be none."""
+    """The answer to `Offer`. It lists the workers to start beside that Spark executor, each with its `StartHere`. The list may
+    be empty.
+    """
 
     orders: tuple[tuple[int, StartHere], ...]
 
@@ -146,7 +151,8 @@ class Refused(NamedTuple):
 class Lost(NamedTuple):
     """A report of a forwarder that can't reach a worker any more.
 
-    ``outside``: as far as the forwarder can see, the path to the worker is broken, and the worker's process has not ended.
+    ``outside`` says that, as far as the forwarder can see, the path to the worker is broken, and the worker's process has not
+    ended.
     """
 
     worker: int
@@ -161,15 +167,15 @@ class Hello(NamedTuple):
     worker: int
     incarnation: int
     process: ProcessId
-    #: The JVM of the Spark executor beside which it lives, if there is one.
+    #: The JVM of the Spark executor beside which the worker process runs, if there is one.
     executor: ProcessId | None = None
 
 
 class Welcome(NamedTuple):
     """The answer to the `Hello` of a worker that nimbus expects, with the pickled plan of the topology.
 
-    ``module_path`` is the driver's ``sys.path``. If a folder of it is on the worker's host, too, the worker may find a module
-    there that Spark has not shipped.
+    ``module_path`` is the driver's ``sys.path``. If one of its folders is also on the worker's host, the worker may find a
+    module in it that Spark has not shipped.
     """
 
     plan: bytes
@@ -177,12 +183,13 @@ class Welcome(NamedTuple):
     module_path: tuple[str, ...]
     storm_id: str
     active: bool
-    #: How many `Adopt` messages follow at once.
+    #: How many `Adopt` messages follow immediately.
     adoptions: int = 0
-    #: Where the state of the worker's tasks is; None for a topology without state. If only the driver can reach the state,
-    #: `StateRows` messages follow after the `Adopt` messages.
+    #: The location of the state of the worker's tasks; None for a topology without state. If only the driver can reach the
+    #: state, `StateRows` messages follow after the `Adopt` messages.
     state: StateAccess | None = None
-    #: Where the worker must show that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if it need not.
+    #: The place at which the worker must prove that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if
+    #: no proof is needed.
     shared: str = ""
 
 
@@ -195,7 +202,8 @@ class StateRows(NamedTuple):
 class Sees(NamedTuple):
     """A report that says whether the worker sees the driver's folder.
 
-    ``shown`` names what the worker has written there as a proof. ``problem`` is the worker's error, if it had one.
+    ``shown`` is the name of the proof that the worker has written into the folder. ``problem`` is the worker's error, if there
+    was one.
     """
 
     shown: str
@@ -203,15 +211,15 @@ class Sees(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A report that all tasks are open: the worker takes requests at ``endpoint``."""
+    """A report that all tasks are open. The worker takes requests at ``endpoint``."""
 
     endpoint: Endpoint
 
 
 class StartFailed(NamedTuple):
-    """A report that the worker can't start. ``error`` is the error itself, pickled, or empty if that was impossible.
+    """A report that the worker can't start. ``error`` is the pickled error, or empty if the error can't be pickled.
 
-    ``outside``: the host lacks storage, memory or another resource, so a later start may succeed.
+    ``outside`` says that the host lacks storage, memory or another resource, so that a later start may succeed.
     """
 
     worker: int
@@ -233,17 +241,18 @@ class Busy(NamedTuple):
 
     task: str
     seconds: float
-    #: Whether the call is part of the start of an instance: ``open``, ``prepare``, or reading its state.
+    #: Whether the call is part of the start of an instance. Such calls are ``open``, ``prepare``, and reads of the instance's
+    #: state.
     opens: bool = False
-    #: Whether the call holds up its own executor alone, which has a thread of its own (B1). Calls of bolts in transactions, and
-    #: of spouts with state there, hold up their batch, and so all workers.
+    #: Whether the call holds up only its own executor, because this has a thread of its own (B1). In transactions, calls of
+    #: bolts and of spouts with state hold up their batch, and so all workers.
     alone: bool = False
     #: Whether the task is a spout's.
     of_spout: bool = False
 
 
 class Beat(NamedTuple):
-    """A heartbeat of a worker process, with the call that it is in."""
+    """A heartbeat of a worker process. It tells the call that the worker is in."""
 
     busy: Busy | None = None
 
@@ -253,19 +262,22 @@ class Stirs(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Rows that an earlier life of a source spout's task left open, each as a pair: a `Record` or None, and the encoded row."""
+    """Rows that an earlier incarnation of a worker left open, for the task of a source spout. Each is a pair: a `Record` or
+    None, and the encoded row.
+    """
 
     task: int
     rows: list[tuple[tuple[int, int, int] | None, bytes]]
 
 
 class Orders(NamedTuple):
-    """Nimbus's orders for a worker. Each message holds all of them, so that the loss of one message does no harm."""
+    """Nimbus's orders for a worker. Each message holds all current orders, so that the loss of one message does no harm."""
 
     active: bool = True
     close: bool = False
     exit: bool = False
-    #: The topology stops once its batch has ended, so the batch waits only so long for calls (`Executors.limit_waiting`).
+    #: Whether the topology stops once its batch has ended. If so, the batch waits for calls only for a limited time
+    #: (`Executors.limit_waiting`).
     stops: bool = False
-    #: With ``close``: the batch that was committed last.
+    #: If ``close`` is true, the batch that was committed last.
     committed: int = -1

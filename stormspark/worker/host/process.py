@@ -1,4 +1,4 @@
-"""A worker process: it hosts one `Worker` core, and keeps it alive from batch to batch.
+"""A worker process. It hosts one `Worker`, and keeps it alive from batch to batch.
 
 The threads, and their work:
 
@@ -12,13 +12,13 @@ long superstep does not stop heartbeats.
 The start has these steps:
 
 1. The interpreter starts and imports its modules. Then the process forks.
-2. It sends Hello to nimbus, which sends the plan (`introduce`).
-3. It writes "up" for the process that started it.
-4. It opens the tasks, and sends Ready.
+2. The new process sends Hello to nimbus, and nimbus sends the plan (`introduce`).
+3. The process writes "up", for the process that started it.
+4. The process opens the tasks, and sends Ready.
 
 From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
-too. A process that is killed during its start is a lost worker like any other. Before "up" the process that started it notices
-the loss, and afterwards nimbus does, by the broken connection.
+too. A worker whose process is killed during its start is a lost worker like any other. Before "up" the process that started it
+notices the loss. After "up" nimbus notices the loss by the broken connection.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: How long the garbage collector waits, at most, until a reply is sent. After this time it runs anyway, because then only the
-#: thread that sends the reply is stuck.
+#: The garbage collector waits at most this long until a reply is sent. After this time it runs anyway, because only the thread
+#: that sends the reply is stuck.
 _SENT_SECS = 1.0
-#: The file for a worker's raw output, in the folder for logs.
+#: The file in the folder for logs that gets a worker's raw output.
 _OUTPUT = "worker-{}.out"
-#: How long a thread that receives a request or sends a reply waits for the interpreter's lock, at most, while the main thread
-#: works. Python's default is five times as long.
+#: While the main thread works, a thread that receives a request or sends a reply waits at most about this long for the
+#: interpreter's lock. Python's default is five times as long.
 _SWITCH_SECS = 0.001
 #: How many seconds pass before an idle worker checks again whether it is still idle. Storm calls a spout that emits nothing
 #: again after 1 ms (B12).
@@ -119,8 +119,8 @@ class WorkerProcess:
     def __init__(self, launch: Launch, logs: Path) -> None:
         self._launch, self._logs, self._pid = launch, logs, os.getpid()
         self._output = logs / _OUTPUT.format(launch.worker)
-        # The folder is beside nimbus's socket if that is on this host. When the driver ends, it removes everything there, also
-        # the folder of a worker that was killed.
+        # This worker's folder is beside nimbus's socket if the socket is on this host. When the driver ends, it removes
+        # everything beside the socket, even the folder of a worker that was killed.
         shared = os.path.dirname(launch.nimbus.unix)
         self._folder = own_folder(f"worker-{launch.worker}-", shared if is_private(shared) else None)
         self._bell: queue.SimpleQueue[Orders | Adopt | None] = queue.SimpleQueue()
@@ -135,7 +135,7 @@ class WorkerProcess:
         self._garbage: GarbageBetweenBatches
 
     def run(self) -> NoReturn:
-        """Say hello to nimbus, open the tasks, then run requests and orders until nimbus ends the process."""
+        """Say hello to nimbus, open the tasks, and then run requests and obey orders until nimbus ends the process."""
         door = self._start()
         self._garbage = GarbageBetweenBatches()
         self._lifeline.send(Ready(door.endpoint))
@@ -148,7 +148,7 @@ class WorkerProcess:
             return self._open(plan, met)
         except BaseException as error:
             _log.exception("the worker can't start")
-            # An `OSError` does not come from user code, whose errors arrive here as a `ComponentError`.
+            # This `OSError` does not come from user code, whose errors would be a `ComponentError`.
             self._report_failed_start(error, outside=isinstance(error, OSError))
             self._leave("it could not start")
 
@@ -197,7 +197,7 @@ class WorkerProcess:
         return Door(requests, met.address, launch.key, self._serve, "request", launch.silence_secs)
 
     def end(self, reason: str, code: int = 0) -> NoReturn:
-        """End the process at once: no ``close``, no ``cleanup``, no waiting for other threads."""
+        """End the process at once, without ``close`` and ``cleanup``, and without waiting for other threads."""
         with contextlib.suppress(Exception):
             end_of_output()
             _log.info("the worker ends: %s", reason)
@@ -205,7 +205,7 @@ class WorkerProcess:
         nimbus = self._launch.nimbus
         remove_if_dead(nimbus)
         if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
-            # The driver was killed and could not remove its folder, which nobody needs any more.
+            # The driver was killed, so it could not remove its folder. Nobody needs the folder any more.
             shutil.rmtree(self._folder.parent, ignore_errors=True)
         _end_children()
         os._exit(code)
@@ -231,7 +231,7 @@ class WorkerProcess:
         return met
 
     def _read_plan(self, welcome: Welcome) -> PhysicalPlan:
-        # The driver's path goes behind this process's own path, so that modules that Spark has shipped come first.
+        # The driver's module path is added after this process's own path, so that modules that Spark has shipped come first.
         sys.path.extend(
             entry for entry in welcome.module_path if entry not in sys.path and os.path.exists(entry)
         )
@@ -243,14 +243,14 @@ class WorkerProcess:
         return plan
 
     def _report_failed_start(self, error: BaseException, *, outside: bool = False) -> None:
-        """Send nimbus the error that is being handled."""
+        """Send nimbus ``error``, which is being handled now."""
         launch = self._launch
         self._lifeline.send(
             StartFailed(launch.worker, launch.incarnation, traceback.format_exc(), _pickled(error), outside)
         )
 
     def _obey(self, orders: Orders | Adopt) -> None:
-        """Carry out orders. The lifeline calls this; orders for tasks go on to the main thread."""
+        """Carry out orders. The lifeline calls this method, which passes orders for tasks on to the main thread."""
         if isinstance(orders, Adopt):
             self._bell.put(orders)
             return
@@ -268,12 +268,14 @@ class WorkerProcess:
         return self._worker.busy() if self._worker is not None else None
 
     def _look(self) -> None:
-        """Look at a call that takes long. The lifeline calls this."""
+        """Let the worker check a call that takes long; see `Worker.look`. The lifeline calls this."""
         if self._worker is not None:
             self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
-        """End once nimbus has read the last message and ordered the end. On TCP the message would otherwise be lost."""
+        """End the process once nimbus has read the last message and ordered the end. Otherwise, on TCP, the message would be
+        lost.
+        """
         self._exit_ordered.wait(LAST_WORDS_SECS)
         self.end(reason, code=1)
 
@@ -298,8 +300,8 @@ class WorkerProcess:
     def _next(self) -> Orders | Adopt | None:
         """Wait for the next orders or rows, and return them; return None if a request has come.
 
-        Until a request comes, a worker that had more work than time goes on with its work. If the workers are idle, the driver
-        may send no batch for a while. Then this method looks for work, and tells nimbus when there is some.
+        Until a request comes, a worker that had more work than time goes on with its work. If all workers are idle, the driver
+        may send no batch for a while. In that case this method looks for work, and tells nimbus when it finds some.
         """
         assert self._worker is not None
         if not self._looks:
@@ -339,7 +341,9 @@ class WorkerProcess:
             self._looks = self._worker.was_idle
 
     def _end_copy(self) -> None:
-        """End this process if it is one that user code has forked and not ended, so that it does not go on as a second worker."""
+        """End this process if user code has forked it from a worker and not ended it. Otherwise it would go on as a second
+        worker.
+        """
         if os.getpid() != self._pid:
             os._exit(1)
 
@@ -379,7 +383,7 @@ class WorkerProcess:
 
 
 def _end_children() -> None:
-    """Kill processes that user code has started and not ended. They are in this process's group, which `_detach` made."""
+    """Kill processes that user code has started and not ended. They are in the process group that `_detach` made."""
     group, me = os.getpgid(0), os.getpid()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with contextlib.suppress(OSError):  # the process has ended meanwhile, or belongs to another user
@@ -388,7 +392,7 @@ def _end_children() -> None:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Pickle the error for the driver; return no bytes if it can't be pickled, or can't be unpickled again."""
+    """Pickle the error for the driver. Return no bytes if the error can't be pickled, or can't be unpickled again."""
     with contextlib.suppress(Exception):
         pickled = pickle.dumps(error)
         pickle.loads(pickled)

@@ -1,8 +1,8 @@
-"""A store for replies that Spark may request again: in memory up to a limit, and on disk above the limit.
+"""A store for replies that Spark may request again. Replies are in memory up to a limit, and on disk above the limit.
 
-A reply is a list of Arrow IPC messages. It is kept until a request of a later round arrives, because Spark repeats tasks: it
-retries a task after a lost connection, starts a speculative twin of a task, or computes a stage anew because the stage's
-shuffle files were lost with a Spark executor.
+A reply is a list of Arrow IPC messages. It is kept until a request of a later round arrives, because Spark repeats tasks. Spark
+retries a task after a lost connection, starts a speculative twin of a task, or computes a stage anew if the stage's shuffle
+files were lost with a Spark executor.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class _File:
 
 
 class Replies:
-    """The kept replies, by request key. The class is not thread-safe, so `Desk` holds a lock during every call. The result of
-    `messages` may be read without the lock.
+    """The kept replies, by the key of the request. The class is not thread-safe, so `Desk` holds a lock during every call. But
+    the result of `messages` may be read without the lock.
 
-    ``folder`` must exist. Its files are named by number, and `clear` removes them. If a reply is being read from its file
-    while `clear` runs, the reader still gets all of it, because a removed file only loses its name.
+    ``folder`` must exist. Its files are named by number, and `clear` removes them. If a reply is being read from its file while
+    `clear` runs, the reader still gets the whole reply, because a removed file only loses its name.
 
     >>> replies = Replies(Path("unused"), memory_bytes=100)
     >>> replies.put((0, 0, 0), [b"one", b"two"])
@@ -61,7 +61,7 @@ class Replies:
         self._written = 0
 
     def put(self, key: Key, messages: Sequence[pa.Buffer | bytes]) -> None:
-        """Keep a reply. If it does not fit under the limit, it goes to disk.
+        """Keep a reply, on disk if it does not fit into memory.
 
         Older replies stay in memory, because they are just as likely to be requested again.
         """
@@ -104,7 +104,7 @@ class Replies:
         self._memory_bytes = 0
 
     def statistics(self) -> RepliesStatistics:
-        """Return how many replies are kept now, and where."""
+        """Return how many replies are in memory and on disk now."""
         return RepliesStatistics(
             in_memory=len(self._memory),
             memory_bytes=self._memory_bytes,

@@ -1,4 +1,4 @@
-"""A log file for each task (X53e), which also receives what the task prints (W8).
+"""A log file for each task (X53e). It also receives the task's prints (W8).
 
 Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of a thread that runs tasks goes
 to the file of the task whose code the thread runs at that moment. Prints and log records of other threads, and those of the
@@ -26,7 +26,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 class TaskLogs(logging.Handler):
     """A handler that routes log records to ``<directory>/<component>-<index>.log``.
 
-    Each file is rotated at ``max_bytes``, and ``backup_count`` old ones are kept.
+    Each file is rotated at ``max_bytes``, and ``backup_count`` old files are kept.
     """
 
     def __init__(self, directory: Path, worker: int, level: str, max_bytes: int, backup_count: int) -> None:
@@ -38,11 +38,11 @@ class TaskLogs(logging.Handler):
         self._worker = f"worker-{worker}"
         self._current = self._worker
         self._thread = threading.get_ident()
-        #: The task whose code runs on a thread of its executor's own, by the thread's id.
+        #: For each id of an executor's own thread, the task whose code runs on this thread.
         self._on_threads: dict[int, str] = {}
 
     def install(self) -> TaskLogs:
-        """Take over the root logger, stdout and stderr of this process. Call it on the thread that runs the tasks."""
+        """Take over the root logger, stdout and stderr of this process. Call this on the thread that runs the tasks."""
         self._thread = threading.get_ident()
         root = logging.getLogger()
         root.handlers[:] = [self]
@@ -52,7 +52,9 @@ class TaskLogs(logging.Handler):
         return self
 
     def enter(self, task: str | None) -> None:
-        """Remember that the thread of the tasks begins to run code of a task, or, with None, code of the worker itself."""
+        """Remember that the thread of the tasks begins to run code of ``task``, or code of the worker itself if ``task`` is
+        None.
+        """
         self._current = task or self._worker
 
     def enter_on_thread(self, task: str) -> None:
@@ -88,8 +90,8 @@ def end_of_output() -> None:
 class _Lines:
     """A stand-in for stdout or stderr that turns whole lines into log records.
 
-    As on a terminal, text after a carriage return replaces the line so far, so that only the end of a progress bar is logged.
-    A line that does not end is kept only up to a bound.
+    As on a terminal, text after a carriage return replaces the text before it on the line. So only the end of a progress bar is
+    logged. A line that does not end is logged in pieces.
     """
 
     def __init__(self, logger: logging.Logger, level: int, stream: TextIO) -> None:
@@ -98,7 +100,7 @@ class _Lines:
         self._stream = stream
         self._parts: list[str] = []  # the parts of the line that has not ended
         self._size = 0
-        self._returned = False  # whether a carriage return came, so that the next text replaces the line
+        self._returned = False  # whether a carriage return came, after which the next text replaces the line
         self._lock = threading.Lock()
         self.encoding = "utf-8"
 
@@ -132,7 +134,7 @@ class _Lines:
                 self._size += len(part)
 
     def _cut(self) -> list[str]:
-        """Take whole pieces off a line that is too long to be kept."""
+        """Cut pieces of a fixed length off a line that is too long to be kept, and return them."""
         if self._size <= _LONGEST_LINE:
             return []
         line = self._take()
@@ -151,7 +153,7 @@ class _Lines:
                 self._logger.log(self._level, "%s", line)
 
     def flush(self) -> None:
-        """Do nothing: lines are written when they are complete."""
+        """Do nothing, because lines are written when they are complete."""
 
     def isatty(self) -> bool:
         """Return false, because a log file is no terminal."""

@@ -1,1 +1,1 @@
-"""Replays: the inputs of a task in one batch are recorded, and can be executed again."""
+"""Replays. A worker records the inputs of a task in a batch, and these inputs can be executed again."""

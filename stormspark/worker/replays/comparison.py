@@ -1,4 +1,4 @@
-"""The comparison of a replay with the recorded batch: the emits, and the state after the batch."""
+"""The comparison of a replay with the recorded batch. It compares the emits, and the state after the batch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _ATTRIBUTES = "attributes"
 def compare_emits(
     kind: str, then: list[Emitted], now: list[Emitted], numbers: list[int] | None
 ) -> Iterator[str]:
-    """Describe the first difference between the recorded emits, ``then``, and those of the replay, ``now``.
+    """Describe the first difference between ``then``, the recorded emits, and ``now``, the emits of the replay.
 
-    Most other differences follow from the first. If the numbers of emits differ, that is described, too. ``kind`` names the emits
-    in the description. ``numbers`` has the number of the input for each emit in ``now``; None: the emits belong to no input.
+    Most other differences follow from the first. A difference in the number of emits is described, too. ``kind`` is the name of
+    the emits in the description. ``numbers`` has, for each emit in ``now``, the number of its input. ``numbers`` is None if the
+    emits belong to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:
@@ -49,9 +50,9 @@ def compare_emits(
 def compare_states(
     done: Replay, component: ComponentPlan, table: StateTable, changed: dict[bytes, bytes | None]
 ) -> None:
-    """Note in ``done`` which keys the replay has changed, and where its result differs from the state table.
+    """Add to ``done`` the keys that the replay has changed, and the differences between its result and the state table.
 
-    The versions of a row are 0: before the batch, 1: after the recorded batch, 2: after the replay.
+    A row has version 0 before the batch, 1 after the recorded batch, and 2 after the replay.
     """
 
     def rows(as_of: int, version: int) -> Iterator[tuple[bytes, int, bytes | None]]:
@@ -78,7 +79,9 @@ def compare_states(
 def _taken_apart(
     component: ComponentPlan, key: bytes, *pickled: bytes | None
 ) -> Iterable[tuple[Any, Any, Any, Any]]:
-    """Return a key with its values. If the values are pickled attributes, return each attribute with its values instead."""
+    """Return a key with its unpickled values. If the values are pickled attributes, return each attribute with its values
+    instead.
+    """
     name = decode_key(key)
     values = [MISSING if one is None else _loaded(one) for one in pickled]
     if component.kind_of_state == "pickle" and name == _ATTRIBUTES:
@@ -116,7 +119,7 @@ def _loaded(data: bytes) -> Any:
 def _same(one: Any, other: Any) -> bool:
     """Return whether two values are equal, or equal when pickled.
 
-    Some equal values don't compare as equal: NaN, arrays, and objects without ``__eq__``.
+    Some values don't compare as equal although they are: NaN, arrays, and objects without ``__eq__``.
     """
     if one is MISSING or other is MISSING:
         return one is other

@@ -1,7 +1,8 @@
-"""The recording of a worker's bolts, batch by batch: the tuples that they get and emit (``stormspark.record.inputs``).
+"""The recording of a worker's bolts, batch by batch. It holds the tuples that the bolts get and emit
+(``stormspark.record.inputs``).
 
-A tuple's values are pickled before it is executed, a chunk of tuples at once. Nothing here may harm the topology: if a file
-can't be written, a warning is logged, and that batch has no recording.
+The values of all tuples of a chunk are pickled before the chunk is executed. A recording must not harm the topology. If a file
+can't be written, a warning is logged, and the batch has no recording.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class BatchBegins(NamedTuple):
 
 
 class BatchEnds(NamedTuple):
-    """Recorded when ``end_batch`` of a `BatchAware` bolt is called, because all tuples of the batch have come."""
+    """Recorded when ``end_batch`` of a `BatchAware` bolt is called, which means that all tuples of the batch have come."""
 
 
 class InputRecording:
-    """The recording of the bolts of one worker. Call `begin`, then `add` for each chunk, then `end` or another `begin`."""
+    """The recording of the bolts of one worker. For each batch, call `begin` first, then `add` for each chunk, and then `end`,
+    unless the batch fails.
+    """
 
     def __init__(self, files: InputFiles, generation: int, worker: int, bolts: Iterable[BoltTask]) -> None:
         self._files, self._generation, self._worker = files, generation, worker
@@ -54,7 +57,9 @@ class InputRecording:
             task.forget()
 
     def end(self) -> TaskChanges:
-        """Close the batch's file. Return the row of the state table that lists the files. The row is committed with the batch."""
+        """Close the batch's file. Return the row of the state table that lists the recording's files. The row is committed with
+        the batch.
+        """
         for task in self.tasks.values():
             task.flush()
         if self._file is not None:
@@ -92,7 +97,7 @@ class InputRecording:
 
 
 class TaskInputs:
-    """The recording of one task. Call `begins` and `ended` in turn, around each chunk that the task executes."""
+    """The recording of one task. Call `begins` before each chunk that the task executes, and `ended` after it."""
 
     def __init__(self, component: str, index: int, recording: InputRecording) -> None:
         self._component, self._index, self._recording = component, index, recording
@@ -102,7 +107,7 @@ class TaskInputs:
     def begins(self, chunk: list[Delivery]) -> None:
         """Pickle the tuples of a chunk that is about to be executed."""
         self.flush()
-        chunk = chunk[:]  # a copy, because it is read twice and `BoltTask.look` may shorten it at any time
+        chunk = chunk[:]  # a copy, because `BoltTask.look` may shorten the chunk between two reads
         self._inputs = dump_pairs([delivery[1] for delivery in chunk], [delivery[0] for delivery in chunk])
 
     def ended(self, executed: int) -> None:
@@ -110,7 +115,7 @@ class TaskInputs:
         self._add(executed, self._inputs)
 
     def note(self, event: BatchBegins | BatchEnds) -> None:
-        """Record an event between two tuples."""
+        """Record an event that happened between two tuples."""
         self.flush()
         self._add(0, dump_pairs([None], [event]))
 

@@ -1,11 +1,12 @@
 """The replay of one batch of a bolt's task, in this process.
 
-The replay starts from the state before the batch, executes the recorded inputs, and compares the bolt's emits and state with the
-recorded ones. A deterministic bolt does the same as in the recorded batch. A bolt is not deterministic if it draws random
-numbers, uses a clock or a service, or remembers something outside of its state. Such a bolt may do something else in the replay,
-and the `Replay` lists the differences.
+The replay starts from the state before the batch, and executes the recorded inputs. Then it compares the bolt's emits and state
+with those of the recorded batch. A deterministic bolt does the same as in the recorded batch. A bolt is not deterministic if it
+draws random numbers, uses a clock or a service, or remembers something outside of its state. Such a bolt may do something else
+in the replay, and the `Replay` lists the differences.
 
-Timers, except for ticks, and the bolt's own threads are not replayed. Their emits are missing, and are listed as a difference.
+The replay repeats ticks, but no other timers and no threads of the bolt. Emits of timers and threads are missing in the replay,
+and are listed as a difference.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ __all__ = ["plan_that_ran", "replay"]
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
-    """Load the plan that the batch was recorded with; raises `CheckpointError`.
+    """Load the plan with which the batch was recorded. Raises `CheckpointError`.
 
-    The driver's module path is added behind the path of this process.
+    The driver's module path is appended to the module path of this process.
     """
     files = InputFiles(location)
     paths, plan = pickle.loads(files.plan(generation_of_inputs(files.of_batch(batch)[0])))
@@ -69,9 +70,8 @@ def replay(
 ) -> Replay:
     """Run ``batch`` of task ``index`` of a bolt again. ``location`` is the place of the state table.
 
-    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if the task is not one that can be replayed, if the
-    batch was not recorded or can't be read, or if the state before the batch is not retained. Raises
-    `ComponentError` for an error in ``prepare``.
+    A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if this task can't be replayed, if the batch was not
+    recorded or can't be read, or if the state before the batch is gone. Raises `ComponentError` for an error in ``prepare``.
     """
     declared = _checked(plan, component, index)
     table = StateTable(location)
@@ -197,7 +197,7 @@ def _execute(task: BoltTask, source: TupleSource, values: tuple[Any, ...], watch
 
 
 def _repeat(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
-    """Call the method of the bolt that a recorded event stands for."""
+    """Call the bolt's method whose call ``event`` has recorded."""
     if isinstance(event, BatchBegins):
         task.begin_batch(event.attempt, event.announced)
     else:
@@ -211,7 +211,7 @@ class _Watch(TaskHook):
         self._replay = replay
         self.current: Executed | None = None
         self._bolt: Any = None
-        #: All tuples that the bolt was given, because the bolt may ack a tuple much later.
+        #: All tuples that the bolt has got. They are kept, because the bolt may ack a tuple much later.
         self._given: dict[int, tuple[Tuple, Executed]] = {}
 
     def begin(self, source: str, values: tuple[Any, ...]) -> None:
@@ -243,7 +243,9 @@ class _Watch(TaskHook):
         self._bolt = bolt
 
     def leave(self) -> None:
-        """Give the bolt its own ``execute`` back after the last input, so that its attributes hold nothing of the replay."""
+        """Remove the wrapper from the bolt's ``execute`` after the last input, so that the bolt's attributes hold nothing of
+        the replay.
+        """
         self.current = None
         del self._bolt.execute
 
@@ -263,4 +265,4 @@ class _Watch(TaskHook):
 
     def _of(self, tup: Tuple) -> Executed | None:
         found = self._given.get(id(tup))
-        return self.current if found is None else found[1]  # for a BasicBolt, the hook gets another object
+        return self.current if found is None else found[1]  # a BasicBolt's hook gets another object

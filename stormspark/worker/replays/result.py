@@ -1,4 +1,6 @@
-"""The result of a replay: the bolt's emits, acks and fails for each input, the changes of its state, and all differences."""
+"""The result of a replay: the bolt's emits, acks and fails for each input, the changes of the bolt's state, and all
+differences.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,12 @@ from typing import Any, NamedTuple
 
 __all__ = ["MISSING", "Change", "Emitted", "Executed", "Replay"]
 
-#: Stands for the value of a key that has none.
+#: The value of a key that has none.
 MISSING = object()
 
 
 class Emitted(NamedTuple):
-    """A tuple that the bolt emitted. ``tasks`` are the ids of the tasks that it went to; a recording lacks them."""
+    """A tuple that the bolt emitted. ``tasks`` are the ids of the tasks that got it. A recording does not have these ids."""
 
     stream: str
     values: tuple[Any, ...]
@@ -20,7 +22,7 @@ class Emitted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of one key of the state. `missing` stands for the value of a key that has none."""
+    """The change of one key of the state. A key that has no value has the value `missing`."""
 
     key: Any
     before: Any
@@ -28,13 +30,13 @@ class Change(NamedTuple):
 
     @staticmethod
     def missing() -> Any:
-        """Return the object that stands for the value of a key that has none."""
+        """Return `MISSING`, the value of a key that has none."""
         return MISSING
 
 
 @dataclass
 class Executed:
-    """One input, with the bolt's emits, ack, fail or error. ``source`` names the origin of the input; it is "tick" for a tick."""
+    """One input, with the bolt's emits, ack, fail or error. ``source`` names the origin of the input. For a tick it is "tick"."""
 
     number: int
     source: str
@@ -42,7 +44,7 @@ class Executed:
     emitted: list[Emitted] = field(default_factory=list)
     acked: bool = False
     failed: bool = False
-    #: The traceback of the error in ``execute``, with which the replay ends; None without an error.
+    #: The traceback of the error in ``execute`` that ended the replay; None if there was no error.
     raised: str | None = None
 
 
@@ -54,7 +56,7 @@ class Replay:
     task: int
     batch: int
     inputs: list[Executed] = field(default_factory=list)
-    #: Emits before, between or after the inputs: in ``prepare``, ``pre_prepare`` and the like.
+    #: The emits before, between or after the inputs, such as those in ``prepare`` and ``pre_prepare``.
     outside: list[Emitted] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)

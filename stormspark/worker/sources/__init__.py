@@ -1,1 +1,1 @@
-"""Rows of sources: how they become tuples, how they are emitted again, and how the durable acker learns of them."""
+"""Rows of sources. This package turns rows into tuples, emits failed rows again, and tells the durable acker about open rows."""

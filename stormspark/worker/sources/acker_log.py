@@ -1,16 +1,17 @@
-"""A worker's log for the durable acker: numbered change sets, each kept until its batch is known to be committed.
+"""A worker's log for the durable acker. It holds numbered change sets. A set stays in the log until the worker knows that the
+set's batch is committed.
 
 The invariant: **the acker's journal holds a prefix of each worker's log, each change exactly once.** So the XOR of a record in
-the journal is zero if and only if the journal has both changes: the one that opens the record and the one that closes it.
+the journal is zero if and only if the journal has both the change that opens the record and the change that closes it.
 
-Why it holds. A change set holds all changes since the previous set, and sets are in the order in which the batches ended. A set
-goes to the driver with every report until the next batch begins, which Spark begins only after the set's own batch is
-committed. The driver writes the set of each number once.
+The invariant holds for these reasons. A change set holds all changes since the previous set, and sets are in the order in which
+the batches ended. A set goes to the driver with every report until the next batch begins. Spark begins the next batch only
+after the set's own batch is committed. The driver writes the set of each number once.
 
-If a batch runs again, its second run adds a change set of its own. The records that the first run opened are void then. If the
-first run's set was written, the second run's set closes these records. Sets that the driver never tried to write are merged with
-the next set. Records that were both opened and closed in the merged sets are left out. So the sets do not grow in an outage, in
-which one attempt follows another.
+If a batch runs again, its second run adds a change set of its own. The records that the first run opened are no longer valid.
+If the first run's set was written, the second run's set closes these records. Sets that the driver never tried to write are
+merged with the next set. Records that were both opened and closed in the merged sets are left out. So the sets do not grow in
+an outage, during which one attempt follows another.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from stormspark.acker.records import Change
 
 __all__ = ["ACKER_SCHEMA", "AckerLog", "change_table"]
 
-#: The schema of changes of records. The columns after ``value`` are null for a record that is closed. ``created`` is in
+#: The schema of changes of records. The columns after ``value`` are null if the change closes its record. ``created`` is in
 #: microseconds of the acker's time (see `stormspark.acker.records`), which advances only by commits.
 ACKER_SCHEMA = pa.schema(
     [
@@ -49,7 +50,7 @@ class _ChangeSet(NamedTuple):
 
 
 class AckerLog:
-    """The log of one worker process: the change sets that may not be in the journal yet."""
+    """The log of one worker process. It holds the change sets that may not be in the journal yet."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -57,7 +58,7 @@ class AckerLog:
         self._unconfirmed: deque[_ChangeSet] = deque()
 
     def begin_batch(self, batch: int) -> None:
-        """Begin a batch, or begin it again. All earlier batches are committed, so their change sets are dropped."""
+        """Begin a batch, or begin it again. Drop the change sets of earlier batches, because these batches are committed."""
         if batch > self._batch >= 0:
             self._unconfirmed.clear()
         self._batch = batch
@@ -65,7 +66,7 @@ class AckerLog:
     def add(self, changes: Iterable[pa.Table], attempt: int, tried: int) -> None:
         """Add the changes of a batch that ends in ``attempt``.
 
-        The driver has not tried to write any change set of an attempt after ``tried``.
+        ``tried`` is the last attempt whose change sets the driver may have tried to write.
         """
         tables = [ACKER_SCHEMA.empty_table(), *changes]
         merged = False
@@ -84,12 +85,12 @@ class AckerLog:
 
     @property
     def unconfirmed(self) -> tuple[tuple[int, bytes], ...]:
-        """The change sets that may not be in the acker's journal yet: the number and the Arrow IPC stream of each."""
+        """The change sets that may not be in the acker's journal yet, each as its number and its Arrow IPC stream."""
         return tuple((one.number, one.data) for one in self._unconfirmed)
 
 
 def _without_opened_and_closed(table: pa.Table) -> pa.Table:
-    """Drop the changes of records that are both opened and closed in the table. Each record has a root of its own."""
+    """Return the table without the records that are both opened and closed in it. Each record has a root of its own."""
     found = compute.value_counts(table["root"])
     once = found.field("values").filter(compute.equal(found.field("counts"), 1))
     return table.filter(compute.is_in(table["root"], once))

@@ -1,6 +1,7 @@
-"""The conversion of Arrow columns into Python values, as far as Python can hold them, and into parts of message ids.
+"""The conversion of Arrow columns into Python values and into parts of message ids.
 
-Python can't hold every value: Spark's dates and timestamps go far beyond the year 9999, and Python's do not.
+Python can't hold every value of Spark. For example, Spark's dates and timestamps go far beyond the year 9999, and Python's do
+not.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _as_id(value: Any) -> Hashable:
 
 
 def _readable(type: pa.DataType) -> pa.DataType:
-    """Return the type to which a column is cast first. If only Java knows a time zone, like "PST" or "GMT+8", it becomes UTC."""
+    """Return the type to which a column is cast first. A time zone that only Java knows, like "PST" or "GMT+8", becomes UTC."""
     if pa.types.is_timestamp(type):
         return type if type.tz is None or _is_zone(type.tz) else pa.timestamp(type.unit, "UTC")
     if pa.types.is_struct(type):

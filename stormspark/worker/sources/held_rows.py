@@ -1,12 +1,13 @@
-"""Held rows: rows of a source whose tuples a bolt keeps over the end of their batch, where batches are transactions.
+"""Held rows, for topologies whose batches are transactions. These are rows of a source whose tuples a bolt holds beyond the end
+of their batch.
 
 The invariant: **after each commit the state table has exactly the rows of committed batches that are neither acked nor given
-up.** So a worker that begins anew from a commit emits these rows again, and no row is lost with a worker.
+up.** So a worker that starts from a commit emits these rows again, and no row is lost with a worker.
 
-Why it holds: the changes of held rows are written with the batch's other changes, and committed with them. A row that is acked
-in a batch leaves the table with that batch's commit. If the batch is rolled back, the row is still in the table.
+The invariant holds because the changes of held rows are written and committed together with the batch's other changes. A row
+that is acked in a batch leaves the table with that batch's commit. If the batch is rolled back, the row is still in the table.
 
-Nearly always a batch ends with all of its rows done. Then there is nothing to write, and no row to look for.
+Nearly always all rows of a batch are done when the batch ends. In that case nothing is written, and no row has to be found.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["HeldRows"]
 
 
 class _Place(NamedTuple):
-    """The place of a row in the state table: the index of its task, and its key."""
+    """The place of a row in the state table. It consists of the index of the row's task, and of a key."""
 
     task: int
     key: bytes
@@ -47,7 +48,7 @@ class HeldRows:
     def __init__(self, component: str, index: int) -> None:
         self._component, self._index = component, index
         self._there: dict[Hashable, _Place] = {}
-        #: The places as they will be once the prepared batch is committed; None if no batch is prepared.
+        #: The places of the held rows once the prepared batch is committed; None if no batch is prepared.
         self._prepared: dict[Hashable, _Place] | None = None
 
     def __len__(self) -> int:
@@ -57,16 +58,17 @@ class HeldRows:
         return id in self._there
 
     def load(self, found: Iterable[tuple[int, bytes, bytes]]) -> Iterator[Row]:
-        """Take over the entries of the state table, each as (task, key, value), and iterate over their rows."""
+        """Take over ``found``, the entries of the state table as (task, key, value), and iterate over their rows."""
         for task, key, value in found:
             row = readable(value, (task, key), "the state table")
             self._there[row.id] = _Place(task, key)
             yield row
 
     def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
-        """Return the changes to the state table at the end of a batch. ``open`` are the rows that are open then, by id.
+        """Return the changes to the state table at the end of a batch. ``open`` has the rows that are open when the batch ends,
+        by id.
 
-        Raises `SerializationError` for a row that could not be read from the table again.
+        Raises `SerializationError` if a row could not be read back from the table.
         """
         by_task: defaultdict[int, list[tuple[bytes, bytes | None]]] = defaultdict(list)
         after: dict[Hashable, _Place] = {}
@@ -94,7 +96,7 @@ class HeldRows:
 
 
 def _encoded(row: Row) -> tuple[bytes, bytes]:
-    """Encode a row as key and value, and make sure that it can be read again."""
+    """Encode a row as key and value, and make sure that the row can be read back."""
     try:
         value = encode(row)
         decode(value)

@@ -4,10 +4,10 @@ A row that is not done is in one of two tables:
 
 - *fresh*: the row came since the last report. Most rows are acked before their batch ends, and cost only two operations on a
   dict.
-- *kept*: the row was open at the end of a batch, so the durable acker has a record of it, or will have.
+- *kept*: the row was open at the end of a batch, so the durable acker has a record of the row, or will have one.
 
-At the end of each batch `OpenRows.changes` returns which records are opened and which are closed. Its cost depends on the
-changes, not on the number of open rows.
+At the end of each batch `OpenRows.changes` returns the records that are opened and those that are closed. The cost of this
+method depends on the number of changes, and not on the number of open rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ class _Kept(NamedTuple):
 
 
 class OpenRows:
-    """The open rows, and open ranges, of one task.
+    """The open rows and open ranges of one task.
 
-    `fresh` is public, so that callers can remove a row from it directly if the row is acked in its own batch. That is faster.
+    `fresh` is public, so that callers can remove a row from it directly if the row is acked in its own batch. This is faster
+    than a call.
     """
 
     def __init__(self) -> None:
@@ -45,13 +46,13 @@ class OpenRows:
         return id in self.fresh or id in self._kept
 
     def __iter__(self) -> Iterator[Row]:
-        """Iterate over the open rows and ranges, kept ones first."""
+        """Iterate over the open rows and ranges. Kept rows come first."""
         for kept in self._kept.values():
             yield kept.row
         yield from self.fresh.values()
 
     def get(self, id: Hashable) -> Row | None:
-        """Return the open row, or None if it is not open."""
+        """Return the open row with this id, or None if no open row has it."""
         row = self.fresh.get(id)
         if row is None:
             kept = self._kept.get(id)
@@ -59,7 +60,7 @@ class OpenRows:
         return row
 
     def rows(self) -> Iterator[Row]:
-        """Iterate over the open rows, kept ones first; ranges are left out."""
+        """Iterate over the open rows without the ranges. Kept rows come first."""
         return (row for row in self if not isinstance(row.id, RangeKey))
 
     def message_ids(self) -> Iterator[Hashable]:
@@ -67,11 +68,13 @@ class OpenRows:
         return (message_id_of(row.id) for row in self.rows())
 
     def has_any(self, ids: Mapping[Hashable, object]) -> bool:
-        """Return whether any of these is the id of an open row."""
+        """Return whether an open row has one of these ids."""
         return not (self.fresh.keys().isdisjoint(ids) and self._kept.keys().isdisjoint(ids))
 
     def without_kept(self, rows: list[Row]) -> list[Row]:
-        """Return the rows that are not kept yet. A row with the id of a kept row is the same row, which has come again."""
+        """Return those of ``rows`` that are not kept yet. A row with the id of a kept row is the same row, which has come
+        again.
+        """
         return [row for row in rows if row.id not in self._kept] if self._kept else rows
 
     def add_range(self, range: Row) -> None:
@@ -80,21 +83,22 @@ class OpenRows:
             self.fresh[range.id] = range
 
     def close_kept(self, id: Hashable) -> None:
-        """Remove a kept row that is done; do nothing if it is not kept."""
+        """Remove a kept row that is done. Do nothing if no kept row has this id."""
         kept = self._kept.pop(id, None)
         if kept is not None:
             self._closed.append(kept.record)
 
     def forget_batch(self, batch: int) -> None:
-        """Remove the rows of this batch and of later ones, because they come again."""
+        """Remove the rows of this batch and of later batches, because these rows come again."""
         for id in [id for id, kept in self._kept.items() if kept.row.batch >= batch]:
             self._closed.append(self._kept.pop(id).record)
         self.fresh = {id: row for id, row in self.fresh.items() if row.batch < batch}
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> list[Row]:
-        """Add rows that an earlier life of the task left open, each with its record if there is one; return the new ones.
+        """Add rows that an earlier incarnation of the worker left open, each with its record if there is one. Return the rows
+        that the task did not know yet.
 
-        If a row is open here already, the adopted record is closed, unless it is the row's own record.
+        If a row is open already, the adopted record is closed, unless it is the row's own record.
         """
         new: list[Row] = []
         for record, row in records:
@@ -107,23 +111,24 @@ class OpenRows:
             else:
                 self._kept[row.id] = _Kept(row, record)
             new.append(row)
-        # Adopted records are older than those that were here, and `changes` expects the oldest first.
+        # Adopted records are older than the others, and `changes` expects the oldest record first.
         self._kept = dict(sorted(self._kept.items(), key=lambda item: item[1].record.created))
         return new
 
     def changes(
         self, unread: Iterable[Row], time: AckerTime, draw: Callable[[int], Sequence[int]]
     ) -> list[Change]:
-        """Return the changes for the durable acker since the last call: records opened and closed. All open rows become kept.
+        """Return the changes for the durable acker since the last call, which are records that were opened or closed. All open
+        rows become kept rows.
 
-        Old records are closed, and others are opened in their place, so that the acker's watermark never passes an open record.
-        ``unread`` holds the unread rest of each range. ``draw(n)`` returns n random numbers of 64 bits with sign.
+        Old records are closed, and new records of the same rows are opened instead, so that the acker's watermark never passes
+        an open record. ``unread`` holds the unread rest of each range. ``draw(n)`` returns n random signed numbers of 64 bits.
         """
         changes = [Change(record) for record in self._closed]
         self._closed = []
         opened = list(self.fresh.values())
         self.fresh = {}
-        for range in unread:  # a range that was partly read stands for fewer rows than its record
+        for range in unread:  # the rest may have fewer rows than the range's record
             kept = self._kept.get(range.id)
             if kept is not None and kept.row.values != range.values:
                 changes.append(Change(self._kept.pop(range.id).record))

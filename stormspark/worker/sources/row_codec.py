@@ -1,6 +1,6 @@
 """The encoding of rows as bytes, for the durable acker's journal and for the state table.
 
-Other people may be able to write to these folders, so `decode` reads nothing but plain values.
+Other people may be able to write to the folders of the journal and the table, so `decode` reads nothing but plain values.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ def encode(row: Row) -> bytes:
     parts = (kind, id, *row[1:])
     try:
         return pickle.dumps(parts, 5)
-    except Exception:  # rare: `pickle.dumps` is tried first, because it is twice as fast
+    except Exception:  # this is rare, so `pickle.dumps`, which is twice as fast, is tried first
         file = io.BytesIO()
         _Pickler(file, 5).dump(parts)
         return file.getvalue()
 
 
 def encode_or_give_up(row: Row) -> bytes:
-    """Encode a row as `encode` does. A row with a value that can't be encoded is decoded later as a dead letter."""
+    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter in place of the row.
+    """
     try:
         return encode(row)
     except Exception as error:
@@ -58,7 +59,7 @@ def decode(data: bytes) -> Row:
 
 
 def readable(data: bytes, key: Hashable, place: str) -> Row:
-    """Decode a row that ``place`` has under ``key``. If that fails, return a dead letter whose only value is ``data``.
+    """Decode a row that ``place`` has under ``key``. If this fails, return a dead letter whose only value is ``data``.
 
     >>> readable(b"no pickle", 7, "a table").unreadable[:34]
     "its bytes in a table can't be read"
@@ -71,7 +72,9 @@ def readable(data: bytes, key: Hashable, place: str) -> Row:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler for everything that Spark's columns can hold. Intervals need it: Python can't find their class by name."""
+    """A pickler for everything that Spark's columns can hold. Intervals need this pickler, because Python can't find their
+    class by name.
+    """
 
     def reducer_override(self, value: Any) -> Any:
         return (_interval, tuple(value)) if type(value) is pa.MonthDayNano else NotImplemented
@@ -95,8 +98,8 @@ class _Values(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
 
-#: The names under which pickled rows refer to `_interval`: in this module, and in the module that had it in an earlier release.
-#: Old journals and tables still have the second name.
+#: The names under which pickled rows refer to `_interval`. The second name is from an earlier release, in which another module
+#: had the function. Old journals and tables still have that name.
 _INTERVALS = {(__name__, "_interval"), ("stormspark.worker.sources.source_rows", "_interval")}
 _CLASSES = {("decimal", "Decimal"), ("zoneinfo", "ZoneInfo")} | {
     ("datetime", name) for name in ("date", "datetime", "time", "timedelta", "timezone")

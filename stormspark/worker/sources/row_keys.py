@@ -1,5 +1,5 @@
-"""The keys that rows of a source get when they come. A key holds the row's own message id, or an id made from the row's
-origin.
+"""The keys that rows of a source get when they come. A key holds the message id of the row, or an id that is made from the
+row's origin.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _ATTEMPT = 1 << 40
 
 
 class RowKeys:
-    """The keys of one task's rows. Rows of a partition are numbered within their batch."""
+    """The maker of the keys of one task's rows. Rows of a partition are numbered within their batch."""
 
     def __init__(self) -> None:
         self._batch = -1
-        self._taken: Counter[Hashable] = Counter()  # how many numbers of that batch each partition has used
-        #: The last batch that came again while trees of an earlier attempt at it were open; and how many times it did so.
+        self._taken: Counter[Hashable] = Counter()  # how many numbers each partition has used in that batch
+        #: The last batch that came again while trees of an earlier attempt at it were open, and how many times it did.
         self._again = (-1, 0)
 
     def of_rows(
@@ -30,7 +30,7 @@ class RowKeys:
     ) -> list[Hashable]:
         """Make the keys of the next ``count`` rows of a partition. ``ids`` are their message ids.
 
-        If ``ids`` is None, each message id is made of the row's batch, partition and number.
+        If ``ids`` is None, each message id is made from the row's batch, partition and number.
         """
         numbers = self._numbers(batch, partition, count)
         again, times = self._again
@@ -56,9 +56,10 @@ class RowKeys:
         return range(first, first + count)
 
     def batch_comes_again(self, batch: int, *, trees_live_on: bool) -> None:
-        """Number the rows of this batch from the start again.
+        """Number the rows of this batch anew, because the batch comes again.
 
-        If ``trees_live_on``, trees of the earlier attempt are still open, so the batch's rows get other keys this time.
+        If ``trees_live_on``, trees of the earlier attempt are still open. So the batch's rows get other keys than in that
+        attempt.
         """
         self._batch = -1
         if trees_live_on:
@@ -69,9 +70,9 @@ class RowKeys:
 def keyed_apart(
     rows: Iterable[tuple[Hashable, tuple[Any, ...]]], batch: int, is_open: Callable[[Hashable], bool]
 ) -> dict[Hashable, Row]:
-    """Give keys to the rows of a range, if a message id among them is that of an open row, or occurs twice.
+    """Give keys to the rows of a range in which a message id occurs twice, or is the message id of an open row.
 
-    That happens, for example, when a topic was deleted and made again.
+    Such ids occur, for example, if a topic was deleted and made again.
     """
     new: dict[Hashable, Row] = {}
     for id, values in rows:

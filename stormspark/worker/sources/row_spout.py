@@ -1,4 +1,4 @@
-"""The spout around a `SourceSpout`: it emits one row per call, handles the verdict, and emits failed rows again."""
+"""The spout around a `SourceSpout`. It emits one row per call, handles the verdict, and emits failed rows again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stormspark.worker.tuples.salvage import error_text
 
 __all__ = ["DeadLetters", "RowSpout"]
 
-#: The outcomes of a tree that are not the row's fault: the batch was rolled back, or a worker was lost.
+#: The outcomes of a tree that do not count as failures of its row: the batch was rolled back, or a worker was lost.
 _INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
 #: If the dead letter of a row can't be written, the row comes again after this many seconds.
 _LETTER_AGAIN_SECS = 5.0
@@ -32,9 +32,10 @@ _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspa
 
 
 class DeadLetters:
-    """The dead letters of one task: JSON lines in the task's own file in ``folder``; without a folder, lines in its log.
+    """The dead letters of one task. They are JSON lines in the task's own file in ``folder``, or lines in the task's log if
+    there is no folder.
 
-    A JSON line has component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
+    A JSON line has the component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
     """
 
     def __init__(self, folder: str | None, context: TopologyContext) -> None:
@@ -63,8 +64,7 @@ class RowSpout(Spout):
     """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task.
 
     ``gave_up`` is called with the reason of each dead letter. ``done`` is called with the id of a row that becomes no tuple, so
-    that the task acks the row. If ``done_by_commit``, a row is done when its batch is committed, even if the call of ``ack``
-    fails.
+    that the task acks the row. If ``done_by_commit``, a row is done when its batch is committed, even if ``ack`` raises.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class RowSpout(Spout):
         self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
         self._folder = dead_letters
         self._done_by_commit = done_by_commit
-        #: Dead letters of an attempt at a batch that may still be rolled back.
+        #: The dead letters of the current attempt at a batch, which may still be rolled back.
         self._unsettled: list[tuple[Row, str]] = []
 
     def open(
@@ -96,7 +96,7 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit one row. Rows before it that become no tuple are acked or given up."""
+        """Emit one row. Earlier rows that become no tuple are acked or given up."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 if self._give_up(row, row.unreadable or self._failed_too_often(row)):
@@ -123,7 +123,7 @@ class RowSpout(Spout):
     def ack(self, message_id: Hashable) -> None:
         """Mark the row as done, and call the source's ``ack``.
 
-        If the row was emitted in an earlier attempt at its batch, nothing happens: the row comes again, and is acked then.
+        Do nothing if the row was emitted in an earlier attempt at its batch, because the row comes again and is acked later.
         """
         if not self._done_by_commit:
             if not self._rows.knows(message_id):
@@ -132,7 +132,7 @@ class RowSpout(Spout):
         self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:
-        """Emit the row again, or give it up."""
+        """Emit the row again later, or give it up."""
         if not self._done_by_commit and not self._rows.knows(message_id):
             return
         verdict = self._collector.verdict
@@ -149,13 +149,15 @@ class RowSpout(Spout):
         self.source.close()
 
     def settle(self) -> None:
-        """Write the dead letters of a batch that the worker prepares now. If the commit fails, they may be written again."""
+        """Write the dead letters of a batch that the worker prepares now. If the commit fails, the same letters may be written
+        again.
+        """
         letters, self._unsettled = self._unsettled, []
         for row, reason in letters:
             self._write(row, reason)
 
     def take_back(self) -> None:
-        """Drop the dead letters of a batch that is rolled back: its rows come again."""
+        """Drop the dead letters of a batch that is rolled back, because its rows come again."""
         self._unsettled.clear()
 
     def _failed_too_often(self, row: Row) -> str:
@@ -173,9 +175,9 @@ class RowSpout(Spout):
         return self._write_or_wait(row, reason)
 
     def _write_or_wait(self, row: Row, reason: str) -> bool:
-        """Write a dead letter, and return true. If the write fails, return false: the row stays open and comes again.
+        """Write a dead letter, and return true. If the write fails, return false, so that the row stays open and comes again.
 
-        Such an error must not lose the row, because a disk may be full only for a while.
+        A failed write must not lose the row, because a disk may be full only for a while.
         """
         try:
             self._write(row, reason)

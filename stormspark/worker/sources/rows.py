@@ -1,4 +1,4 @@
-"""Rows of sources and their keys. Within a task, no two open rows have the same key."""
+"""Rows of sources, and the keys of rows. Within a task, no two open rows have the same key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["RangeKey", "Row", "RowKey", "comparable", "message_id_of"]
 class RowKey(NamedTuple):
     """The key of a row. It holds the row's message id and its origin, because several open rows may have the same message id.
 
-    For example, the message id is the customer. Then two orders of one customer are two rows with one message id, and each has a
+    For example, if the message id is the customer, two orders of one customer are two rows with the same message id. Each has a
     tree of its own.
 
-    If batches are transactions, keys are the same in every attempt at a batch. If not, trees of an earlier attempt live on, and
-    rows may come in another order. So in that case `RowKeys` gives a row another number in each attempt, and no tree can stand
-    for the wrong row.
+    If batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of an earlier attempt live on,
+    and rows may come in another order. So `RowKeys` gives a row another number in each attempt, and no tree can be taken for
+    the tree of another row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)
     ('customer', 7)
@@ -41,10 +41,10 @@ class RangeKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a source, with the batch that it came with; or a range of rows, with a `RangeKey` as its ``id``.
+    """One row of a source, with its batch. A `Row` may also stand for a range of rows. In that case its ``id`` is a `RangeKey`.
 
-    No two open rows have the same ``id``. ``unreadable`` is the reason why the row can't be emitted, such as a value that Python
-    can't hold; ``values`` has None in its place. Such a row becomes a dead letter.
+    No two open rows have the same ``id``. ``unreadable`` is the reason why the row can't be emitted, such as a value that
+    Python can't hold. ``values`` has None in place of such a value. A row with a reason becomes a dead letter.
     """
 
     id: Hashable
@@ -67,12 +67,13 @@ def message_id_of(key: Hashable) -> Hashable:
     return key.message_id if type(key) is RowKey else key
 
 
-#: The only NaN in keys. It equals nothing, but two tuples that hold this same object are equal.
+#: The only NaN object in keys. A NaN equals nothing, but two tuples that hold the same NaN object are equal.
 _NAN = float("nan")
 
 
 def comparable(key: Hashable) -> Hashable:
-    """Put the same NaN object in place of each NaN in a key. So a key that was unpickled equals the same key made here.
+    """Replace each NaN in a key by one NaN object of this module. So an unpickled key equals the same key that was made in this
+    process.
 
     >>> import pickle
     >>> other = pickle.loads(pickle.dumps(RowKey((float("nan"),), 4, 0, 12)))

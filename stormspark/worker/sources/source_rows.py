@@ -1,4 +1,4 @@
-"""The rows of a source spout's task: those that wait to be emitted, those that are open, and those to be emitted again.
+"""The rows of a source spout's task: rows that wait to be emitted, open rows, and rows to be emitted again.
 
 The rows belong to the task and not to the instance of the spout, because a new instance may take the place of a failed one. A
 batch that runs again brings its rows again, so the rows of the failed attempt are forgotten (`SourceRows.forget_batch`). Rows of
@@ -25,8 +25,8 @@ from stormspark.worker.sources.unread_ranges import UnreadRanges
 
 __all__ = ["SourceRows"]
 
-#: After this many partitions whose read brought no rows, the other partitions wait for the next call, because such a read may
-#: take a while.
+#: If reads of this many partitions brought no rows, the other partitions wait for the next call, because a read without rows
+#: may take a while.
 _DRY = 2
 _ALL_READABLE: Mapping[int, str] = {}
 
@@ -34,7 +34,7 @@ _ALL_READABLE: Mapping[int, str] = {}
 class SourceRows:
     """The rows of one task. Times are seconds of the worker's clock.
 
-    ``ranges`` is the spout that reads the rows, if the source's rows are ranges (`RangeSpout`).
+    If the source's rows are ranges (`RangeSpout`), ``ranges`` is the spout that reads their rows.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class SourceRows:
         self._waiting: deque[Row] = deque()
         self._ranges = UnreadRanges()
         self._fails: Counter[Hashable] = Counter()
-        self._later: list[tuple[float, int, Row]] = []  # a heap by time; the number keeps rows in order
+        self._later: list[tuple[float, int, Row]] = []  # a heap by time, and then by number
         self._numbered = 0
         #: The ids of rows that have failed too often and are not emitted any more.
         self.skipped: frozenset[Hashable] = frozenset()
-        #: By id: why rows of this batch have failed, as far as this worker knows.
+        #: For each id, why the row of this batch has failed, as far as this worker knows.
         self.why: dict[Hashable, str] = {}
-        #: How many rows, or ranges, have come since a caller last set this to 0.
+        #: How many rows or ranges have come since a caller last set this attribute to 0.
         self.came = 0
 
     def read_with(self, spout: RangeSpout) -> None:
@@ -65,14 +65,14 @@ class SourceRows:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait to be emitted; an unread range counts as the rows that it stands for."""
+        """How many rows wait to be emitted. The rows of unread ranges count, too."""
         unread = 0
         if self._spout is not None:
             unread = sum(self._spout.size(range.values) for range in self._ranges)
         return len(self._waiting) + unread
 
     def waiting_but(self, held: Container[Hashable]) -> int:
-        """Return the same number as `len`, without rows whose ids are in ``held``."""
+        """Return how many rows wait to be emitted, or to be emitted again, without those whose ids are in ``held``."""
         some = [*self._waiting, *(row for _, _, row in self._later)]
         return len(self) - sum(row.id in held for row in some)
 
@@ -88,7 +88,7 @@ class SourceRows:
         ]
         rows = list(zip(*columns, strict=True))
         if self._spout is not None:
-            assert not unreadable, unreadable  # ranges are made of numbers and names
+            assert not unreadable, unreadable  # ranges consist of numbers and names, which Python can hold
             self.add(batch, partition, rows)
             return
         ids: Iterable[Hashable] | None = None
@@ -122,9 +122,9 @@ class SourceRows:
         self._ranges.add(range)
 
     def adopt(self, records: Iterable[tuple[Record | None, Row]]) -> int:
-        """Take over rows that an earlier life of this task left open, each with its record if there is one.
+        """Take over rows that an earlier incarnation of the worker left open, each with its record if there is one.
 
-        These rows are emitted before all others. Returns how many of them were not known here.
+        These rows are emitted before all others. Returns how many of them the task did not know yet.
         """
         new = self._open.adopt(records)
         self._waiting.extendleft(reversed([row for row in new if not isinstance(row.id, RangeKey)]))
@@ -136,7 +136,9 @@ class SourceRows:
     # -- rows are emitted, and are done ----------------------------------------------------------------------
 
     def next(self, now: float) -> Row | None:
-        """Return the row to emit next: a failed row that is due again, else a row that waits; None if there is no such row."""
+        """Return the row to emit next: a failed row that is due again, or else a row that waits. Return None if there is no
+        such row.
+        """
         if self._later and self._later[0][0] <= now:
             return heapq.heappop(self._later)[2]
         if self._waiting or (self._ranges and self._read()):
@@ -144,7 +146,7 @@ class SourceRows:
         return None
 
     def _read(self) -> bool:
-        """Read rows of a range, and queue them. Partitions without rows are passed over. Return false if no rows were read."""
+        """Read rows of a range, and queue them. Skip partitions whose read brings no rows. Return false if no rows were read."""
         assert self._spout is not None
         fresh = self._open.fresh
         dry = 0
@@ -167,17 +169,17 @@ class SourceRows:
         return False
 
     def done(self, id: Hashable) -> None:
-        """Remove a row that is done: acked, or given up."""
+        """Remove a row that is done, because it was acked or given up."""
         if self._open.fresh.pop(id, None) is None:
             self._open.close_kept(id)
         if self._fails:
             self._fails.pop(id, None)
 
     def failed(self, id: Hashable, now: float, *, innocent: bool = False) -> Row | None:
-        """Emit the row again later, and return None; return the row if it has to be given up instead (K4).
+        """Emit the row again later, and return None. If the row has to be given up instead, return the row (K4).
 
-        A row that was forgotten is ignored. An ``innocent`` row comes again at once, and the fail is not counted: the row's
-        batch was rolled back, or a worker was lost.
+        A row that was forgotten is ignored. An ``innocent`` row failed because its batch was rolled back or a worker was lost.
+        It is emitted again at once, and the fail is not counted.
         """
         row = self._open.get(id)
         if row is None:
@@ -197,9 +199,9 @@ class SourceRows:
         heapq.heappush(self._later, (when, self._numbered, row))
 
     def reopen(self) -> None:
-        """Emit all open rows again, before all others, because a new instance of the spout knows of no open tree.
+        """Emit all open rows again, before all other rows, because a new instance of the spout knows of no open tree.
 
-        A row that is done by the commit of its batch is not open, even if the spout's ``ack`` was not called yet.
+        A row whose batch is committed is not open, even if the spout's ``ack`` was not called yet.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         was_open = [row for row in self._open.rows() if row.id not in queued]
@@ -208,7 +210,7 @@ class SourceRows:
     # -- batches ---------------------------------------------------------------------------------------------
 
     def commit(self, ids: Iterable[Hashable]) -> None:
-        """Remove these rows, which are done with the commit of their batch."""
+        """Remove these rows, which are done because their batch is committed."""
         self.why.clear()
         for id in ids:
             self.done(id)
@@ -216,7 +218,8 @@ class SourceRows:
     def forget_batch(self, batch: int, *, trees_live_on: bool = False) -> None:
         """Forget the rows of a batch, because the batch runs again and brings them again.
 
-        If ``trees_live_on``, trees of the earlier attempt are still open, so the batch's rows get other keys this time.
+        If ``trees_live_on``, trees of the earlier attempt are still open. So the batch's rows get other keys than in that
+        attempt.
         """
         self._keys.batch_comes_again(batch, trees_live_on=trees_live_on)
         self._open.forget_batch(batch)
@@ -226,7 +229,7 @@ class SourceRows:
         self._ranges.forget_batch(batch)
 
     def changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """Return the changes for the durable acker since the last call; see `OpenRows.changes`."""
+        """Return what has changed for the durable acker since the last call; see `OpenRows.changes`."""
         return self._open.changes(self._ranges, time, draw)
 
     # -- open rows -------------------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ class SourceRows:
 
     @property
     def open(self) -> int:
-        """How many rows, and ranges, are open."""
+        """How many rows and ranges are open."""
         return len(self._open)
 
     def open_rows(self, but: Collection[Hashable]) -> dict[Hashable, Row]:

@@ -1,4 +1,5 @@
-"""The rows that have come for a spout's task, and what happens to them when their batch is committed, or runs again."""
+"""The rows that have come for a spout's task. This module keeps them up to date when their batch is committed, or runs again.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +19,23 @@ from stormspark.worker.sources.source_rows import SourceRows
 
 __all__ = ["SpoutSource"]
 
-#: How many failed rows are reported per attempt at a batch, at most.
+#: At most this many failed rows are reported per attempt at a batch.
 _MOST_FAILED_ROWS = 1000
 
 
 class SpoutSource:
     """The source of one spout's task. The task of a spout that reads no source has such an object, too, but gets no rows.
 
-    Rows may come before the spout is opened. Then ``make`` makes an instance, whose settings say how to treat the rows.
+    Rows may come before the spout is opened. In that case ``make`` makes an instance, whose settings say how to treat the rows.
     """
 
     def __init__(self, component: ComponentPlan, index: int, make: Callable[[], SourceSpout]) -> None:
         self._make = make
         self._is_known = False
         self._reliable = True
-        #: The rows, which outlive the instances of the spout. Until the first instance is known, an empty object stands here.
+        #: The rows, which outlive the instances of the spout. The object stays empty until the first instance is known.
         self.rows = SourceRows(ExponentialBackoff(), ())
-        #: Rows that stay open over the end of their batch, if batches are transactions.
+        #: Rows that stay open beyond the end of their batch, if batches are transactions.
         self.held = HeldRows(component.id, index)
         self._failed: list[Hashable] = []
 
@@ -51,17 +52,19 @@ class SpoutSource:
             self.rows.read_with(ranges)
 
     def rows_to_come(self) -> SourceRows:
-        """Return the object to which new rows are added. Makes an instance of the spout if there was none yet."""
+        """Return the object to which new rows are added. Make an instance of the spout if there was none yet."""
         if not self._is_known:
             self.follow(self._make())
         return self.rows
 
     def skip(self, rows: Iterable[Hashable]) -> None:
-        """Let these rows become dead letters when it is their turn, because they failed in too many attempts at their batch."""
+        """Let these rows become dead letters when they would be emitted, because they failed in too many attempts at their
+        batch.
+        """
         self.rows.skipped = frozenset(map(comparable, rows))
 
     def progress(self, spout: RowSpout | None, batch: int) -> SourceProgress:
-        """Return how far ``spout``, the opened instance if there is one, has come with its source."""
+        """Return how far ``spout`` has come with its source. ``spout`` is the opened instance, or None if no instance is open."""
         rows = self.rows
         if spout is None:
             return SourceProgress(len(rows))
@@ -74,21 +77,21 @@ class SpoutSource:
     # -- what becomes of the rows ----------------------------------------------------------------------------
 
     def waiting(self, *, held_too: bool) -> int:
-        """Return how many rows wait to be emitted, or to be emitted again. If ``held_too``, count the held rows, too."""
+        """Return how many rows wait to be emitted, or to be emitted again. Held rows count only if ``held_too``."""
         return len(self.rows) if held_too else self.rows.waiting_but(self.held)
 
     def acker_changes(self, time: AckerTime, draw: Callable[[int], Sequence[int]]) -> list[Change]:
-        """Return what the durable acker has to know of these rows; see `OpenRows.changes`.
+        """Return the changes of these rows that the durable acker has to learn; see `OpenRows.changes`.
 
-        There is nothing to know for an unreliable spout: it must not emit a row twice, so no row may come back (K2).
+        An unreliable spout has no such changes. It must not emit a row twice, so no row may come back (K2).
         """
         return self.rows.changes(time, draw) if self._is_known and self._reliable else []
 
     def held_rows(self, ended: Sequence[Tree]) -> list[TaskChanges]:
         """Return the changes to the held rows in the state table, for the batch that is being prepared.
 
-        ``ended`` are the trees of the batch that have ended. Raises `SerializationError` for a row that could not be read from
-        the table again.
+        ``ended`` are the trees of the batch that have ended. Raises `SerializationError` if a row could not be read back from
+        the table.
         """
         all_done = len(ended) == self.rows.open or not self._reliable
         if not self._is_known or (all_done and not self.held):
@@ -108,13 +111,15 @@ class SpoutSource:
         return failed
 
     def commit(self, acked: Iterable[Hashable]) -> None:
-        """Remove the rows ``acked``, which are done, because the batch is committed; take over the held rows, too."""
+        """Remove the ``acked`` rows, which are done because the batch is committed. Also take over the changes of held rows."""
         if self._is_known:
             self.rows.commit(acked)
             self.held.commit()
 
     def forget_batch(self, batch: int) -> None:
-        """Forget the rows of the batch, because the batch runs again and brings them again. Trees of its tuples stay open."""
+        """Forget the rows of the batch, because the batch runs again and brings them again. Trees of the earlier attempt stay
+        open.
+        """
         self.rows.forget_batch(batch, trees_live_on=True)
 
     def roll_back(self, batch: int) -> None:

@@ -1,4 +1,4 @@
-"""Ranges of a source that have come, and whose rows the spout itself has yet to read (`RangeSpout`)."""
+"""Ranges of a source that have come, but whose rows the spout has not read yet (`RangeSpout`)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from stormspark.worker.sources.rows import RangeKey, Row
 
 __all__ = ["PartOfRange", "UnreadRanges"]
 
-#: How many rows of a range are read at once: enough that the cost per row is small, and so few that no long queue builds up.
+#: How many rows of a range are read at once. This is so many that the cost per row is small, and so few that no long queue
+#: builds up.
 _READ = 512
 
 
 class PartOfRange(NamedTuple):
-    """The result of one read: the range, the rows that were read, with their ids, and the unread rest (None: all is read)."""
+    """The result of one read: the range, the rows that were read, with their ids, and the unread rest, or None if all is read."""
 
     range: Row
     rows: list[tuple[Hashable, tuple[Any, ...]]]
@@ -37,15 +38,15 @@ class UnreadRanges:
         return (range for ranges in self._by_partition.values() for range in ranges)
 
     def partitions(self) -> list[Hashable]:
-        """Return the partitions with unread ranges; the one that is to be read next comes first."""
+        """Return the partitions with unread ranges. The partition that is to be read next comes first."""
         return list(self._by_partition)
 
     def add(self, range: Row) -> None:
-        """Add a range after the others of its partition."""
+        """Add a range behind the other ranges of its partition."""
         self._of(range).append(range)
 
     def add_first(self, range: Row) -> None:
-        """Add a range before the others of its partition."""
+        """Add a range before the other ranges of its partition."""
         self._of(range).appendleft(range)
 
     def _of(self, range: Row) -> deque[Row]:
@@ -53,7 +54,7 @@ class UnreadRanges:
         return self._by_partition.setdefault(range.id.partition, deque())
 
     def read(self, partition: Hashable, spout: RangeSpout) -> PartOfRange:
-        """Read some rows of the partition's first range, and let the other partitions come first the next time.
+        """Read some rows of the partition's first range. The next time, the other partitions come first.
 
         If the spout raises, the range stays.
         """
@@ -70,7 +71,7 @@ class UnreadRanges:
         return PartOfRange(range, rows, rest)
 
     def forget_batch(self, batch: int) -> None:
-        """Remove the ranges of this batch and of later ones, because they come again."""
+        """Remove the ranges of this batch and of later batches, because these ranges come again."""
         left = [range for range in self if range.batch < batch]
         self._by_partition = {}
         for range in left:

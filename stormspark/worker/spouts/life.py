@@ -1,4 +1,4 @@
-"""The life of a spout: it is opened before its first activation (B2); then it is activated and deactivated (B13)."""
+"""The life of a spout. The spout is opened before its first activation (B2), and later activated and deactivated (B13)."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ class SpoutState(Enum):
     """The state of a spout, across its instances."""
 
     NOT_OPENED = "not opened"
-    #: It is open, and is not asked for tuples. Rows of its source wait until it is active.
+    #: The spout is open, and is not asked for tuples. Rows of its source wait until it is active.
     INACTIVE = "inactive"
-    #: It is asked for tuples.
+    #: The spout is asked for tuples.
     ACTIVE = "active"
-    #: It was deactivated within the current batch. It still emits the rows of this batch, if batches are transactions.
+    #: The spout was deactivated within the current batch. It still emits the rows of this batch, if batches are transactions.
     FINISHING = "finishing"
 
 
 _NOT_OPENED, _INACTIVE = SpoutState.NOT_OPENED, SpoutState.INACTIVE
 _ACTIVE, _FINISHING = SpoutState.ACTIVE, SpoutState.FINISHING
 
-#: Which states may follow a state.
+#: For each state, the states that may follow it.
 TRANSITIONS: Mapping[SpoutState, frozenset[SpoutState]] = {
     _NOT_OPENED: frozenset({_INACTIVE}),
     _INACTIVE: frozenset({_ACTIVE}),
     # An active spout can't become INACTIVE at once, because the current batch may have rows of this spout.
     _ACTIVE: frozenset({_FINISHING}),
-    # It becomes INACTIVE when the next batch begins.
+    # A finishing spout becomes INACTIVE when the next batch begins.
     _FINISHING: frozenset({_ACTIVE, _INACTIVE}),
 }
 
 
 class SpoutTransitionError(RuntimeError):
-    """A spout was about to enter a state that may not follow its present state. Such an error is a defect of stormspark."""
+    """Raised if a spout is about to enter a state that may not follow its present state. Such an error is a defect of
+    stormspark.
+    """
 
     def __init__(self, start: SpoutState, end: SpoutState) -> None:
         super().__init__(f"a spout can't go from {start.value} to {end.value}")
@@ -66,7 +68,7 @@ class SpoutLife:
 
     @property
     def was_active_in_batch(self) -> bool:
-        """Whether the spout was active at some time in the current batch. If so, it emits the rows of this batch."""
+        """Whether the spout was active at any time in the current batch. If so, it emits the rows of this batch."""
         return self.state is _ACTIVE or self.state is _FINISHING
 
     def opened(self) -> None:
@@ -83,7 +85,7 @@ class SpoutLife:
         self._enter(_FINISHING)
 
     def batch_begins(self) -> None:
-        """Begin a new batch: a spout that was deactivated in the previous batch enters INACTIVE."""
+        """Begin a new batch. A spout that was deactivated in the previous batch enters INACTIVE."""
         if self.state is _FINISHING:
             self._enter(_INACTIVE)
 

@@ -1,4 +1,6 @@
-"""The allowance of a spout's task: how many tuples it may still emit in this round, and why it stops before the round ends."""
+"""The allowance of a spout's task. It says how many tuples the task may still emit in this round, and why the task stops before
+the round ends.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,16 @@ from stormspark.metrics import TaskCounters
 
 __all__ = ["UNLIMITED", "RoundAllowance", "StopReason"]
 
-#: The limit of a spout that has no limit: a number that it never reaches.
+#: The limit of a spout that has no limit. No spout ever reaches this number.
 UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """The reason why a spout is not called again for a while. The value is the name of the counter for this time (F6)."""
+    """The reason why a spout is not called for a while. The value is the name of the counter for the time of the pause (F6)."""
 
-    #: It is not active.
+    #: The spout is not active.
     INACTIVE = "skipped_inactive_ms"
-    #: It has emitted as many tuples as it may in this round.
+    #: The spout has emitted as many tuples as it may in this round.
     LIMIT = "skipped_backpressure_ms"
     #: As many trees are open as max spout pending allows.
     MAX_PENDING = "skipped_max_spout_ms"
@@ -38,22 +40,23 @@ class RoundAllowance:
         self._counters = counters
         #: How many tuples the spout may still emit in this round.
         self.left = UNLIMITED
-        #: How many tuples it has emitted since the last `take_emitted`.
+        #: How many tuples the spout has emitted since the last `take_emitted`.
         self.emitted = 0
-        #: `hungry`: the spout had more to emit when it was stopped in this round. `limited`: its limit has stopped it.
+        #: `hungry`: whether the spout had more to emit when it was stopped in this round. `limited`: whether its limit has
+        #: stopped it.
         self.hungry = self.limited = False
-        #: Whether max spout pending stopped it in this round.
+        #: Whether max spout pending stopped the spout in this round.
         self.held = False
-        #: Why the spout is not called now, and since when; None while it is called.
+        #: Why the spout is not called now, and the time when that began; None while the spout is called.
         self._stopped: tuple[StopReason, float] | None = None
 
     def begin(self, limit: int | None) -> None:
-        """Begin a round, in which the spout may emit ``limit`` tuples; None: as many as it likes."""
+        """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""
         self.left = UNLIMITED if limit is None else limit
         self.hungry = self.limited = self.held = False
 
     def use(self, emitted: int) -> None:
-        """Count tuples that the spout has emitted. A call that emits several may exceed the limit (B4)."""
+        """Count tuples that the spout has emitted. A call that emits several tuples may exceed the limit (B4)."""
         self.emitted += emitted
         self.left -= emitted
 
@@ -62,7 +65,7 @@ class RoundAllowance:
         if reason is StopReason.LIMIT:
             self.hungry = self.limited = True
         elif reason is StopReason.MAX_PENDING:
-            self.hungry = False  # a higher limit would not let it emit more
+            self.hungry = False  # a higher limit would not let the spout emit more
             self.held = True
         self._stopped = reason, now
 
@@ -80,6 +83,6 @@ class RoundAllowance:
             self._stopped = None
 
     def take_emitted(self) -> int:
-        """Return how many tuples were emitted since the last call."""
+        """Return how many tuples were emitted since the last call of this method."""
         emitted, self.emitted = self.emitted, 0
         return emitted

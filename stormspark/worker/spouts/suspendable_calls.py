@@ -1,8 +1,9 @@
-"""The calls of a spout's ``next_tuple``, which run in a greenlet of their own, so that an emit can suspend them.
+"""The calls of a spout's ``next_tuple``. They run in a greenlet of their own, so that an emit can suspend them.
 
-Storm requires that ``next_tuple`` returns soon and without blocking (B1), and a spout that does so never notices the greenlet.
-But a spout may emit a whole file in a single call, or emit for ever. Such a call is suspended inside ``emit`` when its turn is
-used up, and resumed at the next turn. So no call grows without bounds (B4, E27), and the superstep ends.
+Storm requires that ``next_tuple`` returns soon and does not block (B1). A spout that meets this requirement never notices the
+greenlet. But a spout may emit a whole file in a single call, or emit for ever. Such a call is suspended inside ``emit`` when
+its turn is used up, and resumed at the next turn. So no call emits without bounds in one superstep (B4, E27), and the superstep
+ends.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ __all__ = ["SuspendableCalls"]
 
 
 class SuspendableCalls:
-    """The calls of one spout's task; at most one of them is suspended.
+    """The calls of one spout's task. At most one call is suspended.
 
     No call is made while ``most_pending`` trees are open. ``stories`` chooses which emits are traced. `turn`, `most` and
-    `deadline` bound the current turn; `ask_for_tuples` reads them.
+    `deadline` bound the current turn. `ask_for_tuples` reads them.
     """
 
     def __init__(self, clock: Callable[[], float], stories: SpoutStories, most_pending: int) -> None:
@@ -42,20 +43,21 @@ class SuspendableCalls:
         self.suspended = False
         #: How many tuples the suspended call has emitted so far, counted in whole turns; 0 once the call has returned.
         self.emits_in_call = 0
-        #: How many emits a call may make before it is suspended, how many calls may be made, and until when.
+        #: `turn`: how many emits a call may make before it is suspended. `most`: how many calls may be made. `deadline`: until
+        #: when calls may begin.
         self.turn = 0
         self.most = 0
         self.deadline = 0.0
 
     def begin(self, spout: Spout, collector: SpoutCollector) -> None:
-        """From now on, call this instance of the spout. It emits through ``collector``."""
+        """From now on, call this instance of the spout, which emits through ``collector``."""
         self._spout, self._collector = spout, collector
 
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | BaseException:
         """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
 
-        Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside
-        a call, which is suspended then, the result is true.
+        Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside a call, the call
+        is suspended, and the result is true.
         """
         collector = self._collector
         self.turn, self.most, self.deadline = turn, most, deadline
@@ -106,8 +108,8 @@ class SuspendableCalls:
         runner, self._runner, suspended, self.suspended = self._runner, None, self.suspended, False
         if runner is not None and suspended:
             self._collector.pause_at = -1
-            # GreenletExit runs the call's `finally` blocks; errors in them no longer matter. Only a greenlet's own thread can
-            # unwind it; in another thread this fails, and the greenlet ends with its thread.
+            # GreenletExit makes the call run its `finally` blocks. Errors in these blocks no longer matter. Only its own thread
+            # can unwind a greenlet. In another thread this fails, and the greenlet ends with its thread.
             with contextlib.suppress(Exception):
                 runner.throw(GreenletExit)
 

@@ -1,4 +1,4 @@
-"""The delivery of verdicts: a spout's ``ack`` or ``fail`` is called for every tree that has ended, and the call is counted."""
+"""The delivery of verdicts. It calls a spout's ``ack`` or ``fail`` for every tree that has ended, and counts the call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_LATENCIES = 4096
 
 
 class VerdictDelivery:
-    """The delivery of verdicts to one task's spout, through all instances of the spout. ``clock`` is the worker's clock."""
+    """The delivery of verdicts to one task's spout. It outlives the instances of the spout. ``clock`` is the worker's clock."""
 
     def __init__(self, task: SpoutTask, stories: SpoutStories, clock: Callable[[], float]) -> None:
         self._task, self._stories, self._clock = task, stories, clock
-        #: The seconds that acked trees took and that are not counted yet. Counting many at once is cheaper.
+        #: The latencies of acked trees that are not counted yet, in seconds. It is cheaper to count many latencies at once.
         self._latencies: list[float] = []
-        self._seen = 0  # how many verdicts were delivered, as of the last `has_moved`
+        self._seen = 0  # how many verdicts had been delivered at the last call of `has_moved`
 
     def deliver(self, ended: list[Tree], collector: SpoutCollector) -> None:
         """Call ``ack`` or ``fail`` for each of these trees. If a call raises, the task restarts, and the
@@ -70,7 +70,9 @@ class VerdictDelivery:
         collector.verdict = None
 
     def count(self, ended: list[Tree]) -> Iterator[tuple[Hashable, Verdict, float]]:
-        """Count verdicts that another thread delivers; yield the message id, the verdict and the milliseconds of each tree."""
+        """Count verdicts that another thread delivers. Yield, for each tree, the message id, the verdict and how many
+        milliseconds the tree took.
+        """
         now = self._clock()
         for tree in ended:
             verdict = tree.verdict
@@ -86,7 +88,7 @@ class VerdictDelivery:
             self.count_latencies()
 
     def ack_inside_emit(self, message_id: Hashable) -> None:
-        """Ack a message at once, inside its emit, because acking is off (B8, E29)."""
+        """Ack a message at once, inside its emit, because there are no ackers (B8, E29)."""
         task = self._task
         task.counters.acked += 1
         task.spout.ack(message_id)
@@ -94,9 +96,9 @@ class VerdictDelivery:
             hook.spout_ack(SpoutAckInfo(message_id_of(message_id), task.id, 0.0))
 
     def has_moved(self) -> bool:
-        """Return whether a verdict was delivered since the last call. Another thread may call this.
+        """Return whether a verdict was delivered since the last call of this method. Another thread may call this method.
 
-        Each ack appends a latency and each fail is counted, so the sum grows with every verdict.
+        Each ack adds a latency and each fail is counted, so the sum of both grows with every verdict.
         """
         before, self._seen = self._seen, len(self._latencies) + self._task.counters.failed
         return before != self._seen

@@ -1,7 +1,7 @@
 """The trees of a spout's task that have ended, but whose verdicts the spout has not got yet.
 
 The ledger appends a tree to `SpoutAccount.ended` when the tree ends. Usually the spout may get the verdict at once. If batches
-are transactions, the verdict waits until its batch is committed or rolled back.
+are transactions, the verdict waits until the batch of the tree is committed or rolled back.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ __all__ = ["TransactionVerdicts", "VerdictQueue"]
 
 
 class VerdictQueue:
-    """The verdicts of one task if batches are no transactions: they can be delivered at once, whatever becomes of a batch."""
+    """The verdicts of one task if batches are no transactions. They can be delivered at once, whether or not their batch
+    succeeds.
+    """
 
     def __init__(self, account: SpoutAccount) -> None:
         self._account = account
-        #: The trees whose verdicts can be delivered now, in the order in which they ended. This list is never
-        #: replaced, only filled and cleared, so it can be a plain attribute. The worker looks at it several times per burst.
+        #: The trees whose verdicts can be delivered now, in the order in which they ended. The list is filled and cleared, but
+        #: never replaced. So it can be a plain attribute, which is fast. The worker looks at it several times per burst.
         self.ready: list[Tree] = account.ended
 
     def __len__(self) -> int:
@@ -27,7 +29,7 @@ class VerdictQueue:
         return len(self._account.ended)
 
     def take(self) -> list[Tree]:
-        """Take the trees out of `ready`."""
+        """Take the trees out of `ready`, and return them."""
         taken = self.ready[:]
         self.ready.clear()
         return taken
@@ -44,11 +46,13 @@ class VerdictQueue:
         """End the attempt at the batch. Trees of later emits belong to the next batch."""
 
     def commit(self) -> list[Hashable]:
-        """Make the verdicts of the committed batch final, and return the message ids of those that were acked."""
+        """Make the verdicts of the committed batch final. Return the message ids of the trees that were acked."""
         return []
 
     def roll_back(self, reason: str) -> None:
-        """Fail all trees of the batch, even if they were acked, because it runs again. Verdicts of earlier batches stay."""
+        """Fail all trees of the batch, even if they were acked, because the batch runs again. Verdicts of earlier batches
+        stay.
+        """
 
 
 class TransactionVerdicts(VerdictQueue):
@@ -60,7 +64,7 @@ class TransactionVerdicts(VerdictQueue):
     def __init__(self, account: SpoutAccount) -> None:
         super().__init__(account)
         self.ready = []  # the decided trees
-        #: The number of the oldest attempt (`SpoutAccount.attempt`) that is neither committed nor rolled back.
+        #: The oldest attempt (`SpoutAccount.attempt`) that is neither committed nor rolled back.
         self._undecided = 0
 
     def __len__(self) -> int:
@@ -73,8 +77,8 @@ class TransactionVerdicts(VerdictQueue):
 
     def failed(self) -> Iterator[Tree]:
         """See `VerdictQueue.failed`."""
-        # This compares `Tree.attempt`, not `Tree.emitted_at`, because an emit outside of `next_tuple` has the time of an earlier
-        # call.
+        # This compares `Tree.attempt` and not `Tree.emitted_at`, because an emit outside of `next_tuple` is stamped with the
+        # time of an earlier call.
         return (
             tree
             for tree in self._account.ended

@@ -1,8 +1,8 @@
-"""The state of a worker's tasks, batch by batch: how it is restored, prepared, committed and rolled back.
+"""The state of a worker's tasks, batch by batch. This module restores, prepares, commits and rolls back the state.
 
-A worker only prepares: it writes its tasks' changes to a file, and names the file in its report. The driver decides whether the
-batch is committed, and writes the decision as one entry in the log of the state table. The worker learns the decision with the
-next batch, or with the next attempt.
+A worker only prepares a batch: it writes its tasks' changes to a file, and names the file in its report. The driver decides
+whether to commit the batch. A commit is one entry in the log of the state table. The worker learns the decision with the next
+batch, or with the next attempt.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ __all__ = ["BatchState", "StateAccess"]
 
 
 class StateAccess(NamedTuple):
-    """The location of a topology's state, the generation that may write to it, and the last committed batch (-1: none)."""
+    """The location of a topology's state, the generation that may write to it, and the last committed batch (-1 if there is
+    none).
+    """
 
     location: str
     generation: int
     committed: int = -1
     storage_options: Mapping[str, str] | None = None
-    #: Whether only the driver can reach the table. Then changes go to the driver in reports, and ``handed`` is the path of the
-    #: file with the state that the driver has sent.
+    #: Whether only the driver can reach the table. If so, changes go to the driver in reports, and ``handed`` is the path of
+    #: the file with the state that the driver has sent.
     by_driver: bool = False
     handed: str = ""
 
@@ -42,8 +44,8 @@ class StateAccess(NamedTuple):
 class BatchState:
     """The state of the ``tasks`` of one worker, and the open rows of its source ``spouts``.
 
-    Without ``access`` state is kept in memory only, and ends with the process. ``enter`` is called with the task whose code
-    runs next, and with None after that, so that a call that does not return can be named (B1).
+    Without ``access`` state is only in memory, and ends with the process. ``enter`` is called with the task whose code runs
+    next, and with None afterwards. So a message can name a call that does not return (B1).
     """
 
     def __init__(
@@ -58,19 +60,19 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: The state of components whose number of tasks has changed, dealt out anew to the tasks in this worker. An entry is kept
-        #: until a commit has made the state durable under these tasks.
+        #: The state that has moved to tasks of this worker, because their components' numbers of tasks have changed. An entry
+        #: is kept until a commit has stored the state under its new task.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.
         self.generation = 0 if access is None else access.generation
-        #: Records the inputs of bolts; None unless that is configured.
+        #: Records the inputs of bolts; None if inputs are not recorded.
         self.recording: InputRecording | None = None
         #: The batch that was committed last, as far as this worker knows.
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Restore the tasks' state and the spouts' open rows before the tasks begin; raises `CheckpointError`."""
+        """Restore the tasks' state and the spouts' open rows before the tasks begin. Raises `CheckpointError`."""
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -110,8 +112,8 @@ class BatchState:
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Iterate over the open rows for this spout's task, each as (task, key, value).
 
-        ``task`` is the index of the task that had the row before. If there are fewer tasks now, the rows of the tasks that are
-        gone are shared out among the others.
+        ``task`` is the index of the task that had the row before. If there are fewer tasks now, the rows of the removed tasks
+        are shared out among the others.
         """
         tasks = len(self._plan.components[spout.component.id].tasks)
         for rows in table.plan_restore(spout.component.id, None, committed, ROWS).rows():
@@ -123,9 +125,8 @@ class BatchState:
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
         """Write the changes of batch ``txid`` to a file, and return its description.
 
-        If only the driver reaches the table, nothing is written, and the changed rows are returned. Returns None if nothing has
-        changed, if state is kept in memory only, or if the batch can't be prepared. In the last case one task has the reason
-        (`Task.aborts`).
+        If only the driver can reach the table, write no file, and return the changed rows. Returns None if nothing has changed,
+        if state is only in memory, or if the batch can't be prepared. In the last case one task has the reason (`Task.aborts`).
         """
         reached("worker.before_prepare")
         changes: list[TaskChanges] = []
@@ -158,14 +159,14 @@ class BatchState:
                     storage_options=access.storage_options,
                 )
             except (CheckpointError, OSError) as error:
-                # This is no reason to stop the topology: the batch runs again, and by then the storage may be back.
+                # This is no reason to stop the topology. The batch runs again, and by then the storage may work again.
                 [*self._tasks, *self._sources][0].abort(f"{type(error).__name__}: {error}", outside=True)
                 return None
         reached("worker.written")
         return file
 
     def _with_moves(self, changes: list[TaskChanges]) -> Iterator[TaskChanges]:
-        """Iterate over the changes, together with all state that has moved from one task to another."""
+        """Iterate over the changes, and over all state that has moved from one task to another."""
         for name, dealt in self._dealt.items():
             own = {one.task: one.items for one in changes if one.component == name}
             for index, items in moves(dealt, own):
@@ -180,7 +181,7 @@ class BatchState:
         self._enter(None)
 
     def committed(self, txid: int) -> None:
-        """Let all tasks take over the state of batch ``txid``, which is committed. It must be later than `last`."""
+        """Let all tasks take over the state of batch ``txid``, which is committed. This batch must be later than `last`."""
         reached("worker.before_commit")
         for task in self._entered():
             task.commit_state(txid)
@@ -189,7 +190,7 @@ class BatchState:
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """Take all tasks back to the state of batch ``txid``, because the batch after it runs again.
+        """Take all tasks back to the state of batch ``txid``, because the next batch runs again.
 
         `committed` must have been called for batch ``txid`` before.
         """

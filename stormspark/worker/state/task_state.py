@@ -1,7 +1,7 @@
 """The state of one task, and the calls by which its component restores, saves and rolls back this state (C35, C42).
 
 Three kinds of components use the same store. `StatefulBolt` is Storm's kind, and `StatefulComponent` is Heron's. The third kind
-knows nothing of state, and its attributes are stored (``topology.state.pickle``). These calls are made, in this order:
+knows nothing of state, so its attributes are stored (``topology.state.pickle``). A task makes these calls, in this order:
 
     storm     prepare, init_state, execute ...; per batch: pre_prepare, pre_commit; before a batch runs again: pre_rollback
     heron     init_state, open or prepare, execute ...; per batch: pre_save, and post_save once it is committed;
@@ -10,9 +10,10 @@ knows nothing of state, and its attributes are stored (``topology.state.pickle``
 
 Only a `TwoPhaseStatefulComponent` gets ``post_save`` and ``pre_restore``.
 
-The windows of a windowed bolt are kept in a second store, which is committed together with the first one (C41).
+The windows of a windowed bolt are kept in a second store, which is committed together with the first store (C41).
 
-Before a batch runs again, a component of any kind gets a new instance, so that no attribute keeps anything of the failed batch.
+Before a batch runs again, a task makes a new instance of its component, so that no attribute keeps anything of the failed
+batch.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ATTRIBUTES = "attributes"
 
 
 class TaskState:
-    """The state of ``task``. ``name`` is what error messages call the task. The state outlives the task's instances."""
+    """The state of ``task``. Error messages call the task ``name``. The state outlives the task's instances."""
 
     def __init__(self, component: ComponentPlan, task: TaskPlan, name: str, cache_bytes: int) -> None:
         self._component, self._task, self._name = component, task.id, name
@@ -54,14 +55,15 @@ class TaskState:
         self.store = KeyValueStore(owner, cache_bytes=cache_bytes)
         #: The store for the windows of a windowed bolt. It has no cache, because the windows keep in memory what they need.
         self.windows = KeyValueStore(owner, cache_bytes=0) if component.windowed else None
-        #: Objects that belong to the process and not to the state, by name: collector, context, configuration.
+        #: Objects that belong to the process and not to the state, by name, such as the collector, the context and the
+        #: configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # the pickled attributes that are in the store
-        #: The batch that is prepared and not known to be committed; None if there is no such batch.
+        #: The batch that is prepared, as long as the task does not know whether it is committed; else None.
         self.prepared: int | None = None
 
     def load(self, rows: Iterable[pa.RecordBatch], windows: Iterable[pa.RecordBatch] = ()) -> None:
-        """Fill the stores with rows of the state table: the state, and the windows."""
+        """Fill the stores with rows of the state table. ``rows`` are the state, and ``windows`` are the windows."""
         self.store.load(rows)
         self._saved = self.store.get(_ATTRIBUTES) if self._kind == "pickle" else None
         if self.windows is not None:
@@ -87,7 +89,7 @@ class TaskState:
                 _Unpickler(self._saved, surroundings).load_into(_of_user(instance))
 
     def prepare(self, instance: Any, txid: int) -> list[TaskChanges]:
-        """Prepare the batch, whose tuples are all done, and return the changes that the task has made in it.
+        """Prepare the batch, and return the changes that the task has made in the batch. All tuples of the batch must be done.
 
         Raises any error of the component's own methods, and `SerializationError` for a value or an attribute that can't be
         pickled.
@@ -97,7 +99,7 @@ class TaskState:
             user.pre_prepare(txid)
         elif isinstance(user, StatefulComponent):
             user.pre_save(txid)
-        # A spout that was never active is not open yet (B2), so ``user`` is None.
+        # If ``user`` is None, the instance is a spout that was never active, and so is not open yet (B2).
         elif user is not None and self._kind == "pickle":
             attributes = self._pickled(user)
             if attributes != self._saved:
@@ -117,7 +119,7 @@ class TaskState:
     def take_over(self, txid: int) -> bool:
         """Make the prepared changes of batch ``txid`` final, because the batch is committed.
 
-        Returns false, and changes nothing, if the batch was not prepared here.
+        Returns false, and changes nothing, if this object has not prepared the batch.
         """
         if self.prepared != txid:
             return False
@@ -130,17 +132,17 @@ class TaskState:
         return True
 
     def call_post_save(self, instance: Any, txid: int) -> None:
-        """Call ``post_save``, if the component has it; raises any error of that call."""
+        """Call ``post_save``, if the component has this method. Raises any error of the call."""
         user = _of_user(instance)
         if isinstance(user, TwoPhaseStatefulComponent):
             user.post_save(txid)
 
     def tries_again(self, instance: Any) -> bool:
-        """Return whether the component is a sink. A sink repeats by itself what failed in its ``post_save``."""
+        """Return whether the component is a sink. If a delivery has failed in ``post_save``, a sink repeats it by itself."""
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """Take the stores back to batch ``txid``, because the batch after it runs again.
+        """Take the stores back to batch ``txid``, because the next batch runs again.
 
         Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
         """
@@ -203,7 +205,7 @@ class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
         self._names = {id(thing): name for name, thing in surroundings.items()}
 
     def persistent_id(self, thing: object) -> str | None:
-        """Return the name of an object that is left out; None for any other."""
+        """Return the name of an object that is stored by name only; None for any other object."""
         return self._names.get(id(thing))
 
 
@@ -213,7 +215,7 @@ class _Unpickler(pickle.Unpickler):
         self._surroundings = surroundings
 
     def persistent_load(self, name: str) -> Any:
-        """Return the object that has that name now."""
+        """Return the object that has this name now."""
         return self._surroundings[name]
 
     def load_into(self, instance: Any) -> None:

@@ -1,1 +1,1 @@
-"""Stories: the recordings of trees, and the search for the tasks that have not acked a tree that failed."""
+"""Stories of trees. This package records what happens to trees, and finds the tasks that have not acked a failed tree."""

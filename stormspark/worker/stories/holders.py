@@ -1,7 +1,7 @@
-"""The search for the holders of failed trees. It looks for the trees' tuples in all places of one worker where tuples can be.
+"""The search for the holders of failed trees. It looks for the trees' tuples in all places of a worker where tuples can be.
 
-The search runs after a tree has failed, and needs no earlier recording. Waiting tuples are in an inbox or a lane, and a
-bolt's task knows which tuples the bolt holds and since when (`BoltTask.held`). If an edge is open and its tuple is in none of
+The search runs after a tree has failed, and needs no earlier recording. Tuples that wait are in an inbox or a lane. A bolt's
+task knows the tuples that the bolt holds, and for how long (`BoltTask.held`). If an edge is open and its tuple is in none of
 these places, a bolt has dropped the tuple without ack or fail. The search looks once at each tuple that waits or is held in the
 worker.
 """
@@ -35,8 +35,8 @@ def find_holders(
 ) -> dict[Hashable, list[Holder]]:
     """Find the holders of tuples of some trees.
 
-    The keys of ``wanted`` are the trees themselves, or the root ids of parts. Its values are names for the trees, and are the
-    keys of the result. ``names`` has the name of each task, by id.
+    The keys of ``wanted`` are the trees themselves, or the root ids of parts. The values of ``wanted`` are names for the trees,
+    and are the keys of the result. ``names`` has the name of each task, by id.
     """
     found: dict[Hashable, list[Holder]] = defaultdict(list)
     for bolt in bolts:

@@ -1,9 +1,10 @@
-"""The recording of a traced tree: the events of the tree in one worker, recorded while they happen.
+"""The recording of a traced tree. It holds the events of the tree in one worker, and records them while they happen.
 
-A branch is a tree at its home, which is the worker of its spout, or a tree's part in another worker. A traced branch calls its
-`Recording` whenever the branch's count changes, and passes only the difference. The tuple path passes nothing more, because
-that would slow down the trees that are not traced. The recording finds the rest by itself. The actor is the task whose code the
-worker runs. The receiver of a tuple is the task in whose inbox the tuple is the last, among the tasks that the actor can send to.
+A *branch* is a tree in its home, or a tree's part in another worker. A traced branch calls its `Recording` whenever the
+branch's count changes, and passes only the difference. The tuple path passes nothing more, because more would slow down the
+trees that are not traced. The recording finds out by itself which task has acted, and which task receives a tuple. The task
+that has acted is the one whose code the worker runs. The recording looks at the inboxes that this task can send to. The
+receiver is the task whose inbox ends with the tuple.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _MOST_EVENTS = 200
 
 
 class Inbox(NamedTuple):
-    """An inbox that a task can send to: the task that the inbox belongs to, and whether that task lives in this worker."""
+    """An inbox that a task can send to. ``task`` is the task that the inbox belongs to, and ``here`` says whether it is in this
+    worker.
+    """
 
     task: str
     deliveries: list[Delivery]
@@ -30,7 +33,7 @@ class Inbox(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The last delivery of an inbox, with the branches for which it is recorded already."""
+    """The last delivery of an inbox, with the branches whose recordings have this delivery already."""
 
     deliveries: list[Delivery]
     last: Delivery
@@ -41,7 +44,8 @@ class _Seen(NamedTuple):
 class Scene:
     """The part of a worker that its recordings look at. All recordings of a worker share one such object.
 
-    ``at`` returns the task whose code runs, and since when. ``inboxes`` finds the inboxes that a task can send to.
+    ``at`` returns the task whose code runs, and the time when the code began. ``inboxes`` returns the inboxes that a task can
+    send to.
     """
 
     def __init__(
@@ -54,16 +58,16 @@ class Scene:
     ) -> None:
         self.worker, self.clock, self.at, self.names = f"worker {worker}", clock, at, names
         self.ledger: Ledger
-        #: The other worker, while a frame goes to it or comes from it.
+        #: The other worker, while a frame leaves for that worker or arrives from it.
         self.peer = -1
         #: The traced branches of the frame that is being unpacked.
         self.arriving: list[Branch] = []
-        #: Recordings that are to be written.
+        #: Recordings that will be written at the end of the superstep.
         self.done: dict[Recording, None] = {}
         self._find_inboxes = inboxes
         self._inboxes: dict[str, Sequence[Inbox]] = {}
         self._seen: dict[int, _Seen] = {}  # by the inbox's identity
-        #: The receiver of the rows of a record batch that are being sent now.
+        #: The receiver of the rows of a record batch, while they are being sent.
         self.sending: Inbox | None = None
 
     def newest_inbox(self, task: str, branch: Branch) -> Inbox | None:
@@ -100,18 +104,20 @@ class Scene:
 
 
 class Recording:
-    """The recording of one tree in this worker. It is the trace (`stormspark.acker.Trace`) of the tree or of its part here."""
+    """The recording of one tree in this worker. It is the trace (`stormspark.acker.Trace`) of the tree, or of its part in this
+    worker.
+    """
 
     __slots__ = ("_failing", "_scene", "ended_at", "events", "home", "omitted", "open", "root_id")
 
     def __init__(self, scene: Scene, root_id: int, home: dict[str, Any] | None = None) -> None:
         self._scene = scene
         self.root_id = root_id
-        #: The facts that only the tree's home knows, like its spout; None for a part.
+        #: The facts that only the tree's home knows, such as its spout; None for a part.
         self.home = home
         self.events: list[list[Any]] = []
         self.omitted = 0
-        #: For each task here, how many tuples it was given and has neither acked nor failed.
+        #: For each task of this worker, the number of tuples that it has got and has neither acked nor failed.
         self.open: Counter[str] = Counter()
         self.ended_at: float | None = None
         self._failing: str | None = None
@@ -129,7 +135,7 @@ class Recording:
             if by > 0:
                 inbox = scene.newest_inbox(task, branch)
                 if inbox is None:
-                    self.open[task] += by  # no tuple: a group of emits holds this edge
+                    self.open[task] += by  # the edge of a group of emits, which belongs to no tuple
                 else:
                     if inbox.here:
                         self.open[inbox.task] += by
@@ -144,13 +150,13 @@ class Recording:
             scene.done[self] = None
 
     def arrived(self, task: int, tuples: int) -> None:
-        """Record that a frame has brought tuples for a task here."""
+        """Record that a frame has brought tuples for a task of this worker."""
         name = self._scene.names[task]
         self.open[name] += tuples
         self._note("received", f"worker {self._scene.peer}", name, tuples)
 
     def ended(self, branch: Branch, verdict: Verdict) -> None:
-        """Record that the tree has ended at its home, or that a bolt here has failed its part."""
+        """Record that the tree has ended at its home, or that a bolt of this worker has failed its part."""
         scene = self._scene
         at = scene.at()
         if (

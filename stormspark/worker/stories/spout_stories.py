@@ -1,4 +1,4 @@
-"""Chooses which trees of one spout's task are traced: samples, and replays of messages that failed."""
+"""The choice of the trees of one spout's task that are traced. They are samples, and replays of messages that failed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SpoutStories"]
 
-#: How many failed message ids each task keeps, to trace the next emit of each, and for how many seconds. If that many ids expire
-#: without another emit, the spout seems to replay nothing, and no more ids are kept.
+#: Each task keeps at most this many ids of failed messages, for at most this many seconds, to trace the next emit of each id.
+#: If as many ids expire without another emit, the spout seems to replay nothing, and the task keeps no more ids.
 _KEPT_IDS = 100
 _ID_SECS = 600.0
-#: If samples should be at most this many trees apart, their distance is exact. If they should be further apart, only the first
-#: tree of a turn of `next_tuple` calls can be a sample, so that the other turns cost nothing extra.
+#: If samples should be at most this many trees apart, their distance is exact. If samples should be rarer, only the first tree
+#: of a turn can be a sample. Then a turn without a sample costs nothing extra.
 _EXACT = 64
 
 MakeTree = Callable[[SpoutAccount, Hashable, float], Tree]
@@ -37,13 +37,15 @@ class SpoutStories:
         self._collector: SpoutCollector
 
     def begin(self, collector: SpoutCollector) -> None:
-        """Begin with a new instance of the spout, and its collector."""
+        """Begin to choose trees of a new instance of the spout. ``collector`` is the collector of this instance."""
         self._collector = collector
         self._in_vain = 0
         self._next_sample = self._stories.sample
 
     def maker(self, now: float) -> MakeTree:
-        """Return the function that makes the trees of the next turn: `Tree` itself, which costs nothing, if none is traced."""
+        """Return the function that makes the trees of the next turn. It is `Tree` itself, at no extra cost, if no tree is to be
+        traced.
+        """
         failed = self._failed
         while failed and next(iter(failed.values()))[0] < now - _ID_SECS:
             del failed[next(iter(failed))]
@@ -58,7 +60,7 @@ class SpoutStories:
         if self._failed:
             try:
                 failed = self._failed.pop(message_id, None)
-            except Exception:  # an id without a usable hash is allowed, and must do no harm here either
+            except Exception:  # an id without a usable hash is allowed
                 failed = None
             if failed is not None:
                 self._in_vain = 0
@@ -71,7 +73,9 @@ class SpoutStories:
         return Tree(account, message_id, now)
 
     def failed(self, tree: Tree, verdict: Verdict, now: float) -> Verdict:
-        """Write the story of a failed tree, and have the next emit of its message id traced."""
+        """Note the story of a failed tree, and have the next emit of its message id traced. Return the verdict together with
+        the root that the story is filed under.
+        """
         traced = False
         if len(self._failed) < _KEPT_IDS and self._in_vain < _KEPT_IDS:
             try:

@@ -1,13 +1,14 @@
-"""The stories of a worker: which trees get a story, and where stories are written.
+"""The stories of a worker. This module decides which trees get a story, and writes the stories.
 
-*Every tree that fails* gets a story, up to a number per second; further failures are only counted. If the tree was not traced,
-its story names the task that failed it, or the places where its tuples were when it timed out. That needs no earlier recording.
-The next emit of the same message id is traced. *Of all other trees* one in ``stormspark.story.sample`` is traced.
+*Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was
+not traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs
+no earlier recording. The next emit of the same message id is traced. *Of all other trees*, one in ``stormspark.story.sample``
+is traced.
 
 A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
-``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``; both are rotated. Without a
-log folder stories are kept in memory. If a failed tree had tuples in other workers, the worker of its spout (the tree's home)
-asks these workers. Each of them writes what it knows.
+``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``. Both files are rotated.
+Without a log folder stories are kept in memory. If a failed tree had tuples in other workers, the worker of its spout (the
+tree's home) asks these workers. Each of them writes what it knows.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _KEPT_PARTS = 1000
 
 
 class _PerSecond:
-    """A limiter of stories: at most ``most`` may be written per second of the worker's clock."""
+    """A limiter of stories. At most ``most`` stories may be written per second of the worker's clock."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -55,7 +56,9 @@ class _PerSecond:
 
 
 class Stories:
-    """The stories of one worker. They are written to ``folder``; ``at`` returns which task's code runs, and since when."""
+    """The stories of one worker. They are written to ``folder``. ``at`` returns the task whose code runs, and the time when the
+    code began.
+    """
 
     def __init__(
         self,
@@ -78,8 +81,8 @@ class Stories:
         self._most_failures = settings.story_failures_per_sec
         self._without_story = 0
         self._parts: OrderedDict[int, Recording] = OrderedDict()
-        self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not got the fail yet
-        self._lines: list[tuple[bool, dict[str, Any]]] = []  # True for a line of a failure, and the line
+        self._timed_out: dict[Tree, list[Holder]] = {}  # trees whose spouts have not heard of the fail yet
+        self._lines: list[tuple[bool, dict[str, Any]]] = []  # each is (whether the tree failed, line)
         self._place = {"worker": worker, "life": incarnation, "host": platform.node(), "epoch": epoch}
         stem = None if folder is None else folder / f"stories-{worker}"
         size = (settings.log_max_bytes, settings.log_backup_count)
@@ -93,7 +96,7 @@ class Stories:
         bolts: Sequence[BoltTask],
         lanes: Collection[Lanes | BatchLanes],
     ) -> None:
-        """Take over the worker's ledger, tasks and lanes. Call it before the first tuple."""
+        """Take over the worker's ledger, tasks and lanes. Call this before the first tuple."""
         self._ledger = self.scene.ledger = ledger
         self._spouts = {spout.id: spout for spout in spouts}
         self._bolts, self._lanes = bolts, lanes
@@ -111,7 +114,7 @@ class Stories:
         return recording
 
     def may_sample(self, now: float) -> bool:
-        """Return whether one more tree may be traced in this second."""
+        """Return whether one more sample may be traced in this second."""
         return self._samples.take(now)
 
     def traced(
@@ -150,7 +153,9 @@ class Stories:
     # -- failures --------------------------------------------------------------------------------------------
 
     def explain(self, expired: Sequence[Tree]) -> Mapping[Tree, str]:
-        """Find the holders of trees that are about to time out. Also report which setting would help their spouts (W3)."""
+        """Find the holders of trees that are about to time out, and describe them. Also report the setting that would help
+        their spouts (W3).
+        """
         now = self._clock()
         counts = Counter(tree.account.task for tree in expired)
         for spout in self._spouts.values():
@@ -174,7 +179,9 @@ class Stories:
     def _missing(
         self, holders: Sequence[Holder], count: int, recording: object, spout: SpoutTask | None = None
     ) -> list[Holder]:
-        """Explain open edges whose tuples were not found: a bolt has dropped them, or a group of emits is open (X68)."""
+        """Return holders for open edges whose tuples were not found. A bolt has dropped the tuples, or a group of emits is open
+        (X68).
+        """
         missing = count - sum(holder.tuples for holder in holders)
         if missing <= 0:
             return []
@@ -193,7 +200,7 @@ class Stories:
         ]
 
     def _advice(self, spout: SpoutTask, expired: int, acked: int, seconds: float) -> str:
-        """Describe how many of the pending trees timed out, and which setting would help (W3)."""
+        """Return a sentence that says how many of the pending trees timed out, and which setting would help (W3)."""
         pending, timeout = spout.account.pending, self._plan.settings.message_timeout_secs
         text = (
             f"{expired:,} of {pending:,} pending trees timed out (topology.message.timeout.secs is {timeout:g}); "
@@ -211,7 +218,7 @@ class Stories:
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
-        """Note the story of a failed tree before the spout hears of it. Return the verdict with the story's root in it."""
+        """Note the story of a failed tree before the spout hears of the fail. Return the verdict with the story's root in it."""
         now = self._clock()
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None
@@ -265,7 +272,7 @@ class Stories:
             self._lines.clear()
 
     def _answer(self) -> None:
-        """Write what this worker knows of other workers' trees that have failed."""
+        """Note what this worker knows of other workers' trees that have failed."""
         asked = {root: root for root in self._ledger.wanted_stories[: self._most_failures]}
         self._ledger.wanted_stories.clear()
         found = find_holders(asked, self._bolts, self._lanes, self._names, self._clock())
@@ -310,7 +317,7 @@ def _home(spout: SpoutTask, message_id: Hashable, emitted_at: float) -> dict[str
 
 
 def _text(message_id: Hashable) -> str:
-    """Return a message id as people see it. The repr of users' classes may raise."""
+    """Return the text of a message id for people. The repr of users' classes may raise."""
     try:
         return repr(message_id)[:200]
     except Exception as error:

@@ -1,8 +1,9 @@
-"""The story of a tree: the task that emitted it, the way of its tuples, the tasks that acked them, and those that did not.
+"""The story of a tree. It names the task that emitted the tree, the way of its tuples, the tasks that acked them, and the tasks
+that did not.
 
 Each worker writes what it knows, one JSON object per line (`stormspark.worker.stories.stories`). This module merges the lines
-of all workers into one `Story` per tree. It compares times of workers on one host by that host's monotonic clock, and times
-of other hosts by their wall clocks. The story lists its hosts.
+of all workers into one `Story` per tree. It compares times of workers on the same host by that host's monotonic clock, and
+times of different hosts by their wall clocks. A story lists the hosts that its lines come from.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class StoryEvent:
     """An event of some tuples of the tree, ``at`` seconds after the emit.
 
     ``what`` is ``emitted`` (``by`` a task ``to`` another), ``emitted_away`` (to a task of another worker), ``acked`` or
-    ``failed`` (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (``by`` the worker that sent them,
-    for the task ``to``). ``since`` is when the task began the chunk in which it acked.
+    ``failed`` (``by`` a task), ``sent`` (``by`` a worker ``to`` another) or ``received`` (for the task ``to``, where ``by`` is
+    the worker that sent them). ``since`` is the time when the task began the chunk in which it acked.
     """
 
     at: float
@@ -45,7 +46,7 @@ class StoryEvent:
 
 @dataclass(frozen=True)
 class Holder:
-    """A place where tuples of the tree were when the tree had failed.
+    """A place where tuples of the tree were when the tree failed.
 
     ``state`` is ``held`` (executed, neither acked nor failed), ``waiting`` (in an inbox), ``leaving`` (in a lane to another
     worker), ``dropped`` (executed, neither acked nor failed, and the bolt does not hold it any more), ``emitting`` (the spout's
@@ -75,7 +76,7 @@ class Holder:
 
 
 def sentences(holders: Sequence[Holder], most: int = 3) -> str:
-    """Describe holders in words. Those that point to an error in a bolt come first.
+    """Describe holders in words. Holders that point to an error in a bolt come first.
 
     >>> sentences([Holder("split[3]", "waiting", 2), Holder("count[7]", "held", 1, 29.21)])
     'count[7] has held 1 tuple for 29.2 s without ack or fail; 2 tuples wait in split[3]'
@@ -88,12 +89,13 @@ def sentences(holders: Sequence[Holder], most: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Story:
-    """Everything that is known of one tree. Times are in seconds after its emit, or after the first event if the emit is unknown.
+    """Everything that is known of one tree. Times are in seconds after the tree's emit, or after the first event if the emit is
+    unknown.
 
-    ``outcome`` is None if the tree's home has written nothing: the tree is open, or its lines there were rotated away.
-    ``traced``: whether events were recorded while they happened; otherwise there are only the end and ``holders``. ``replay_of``
-    is the root of an earlier, failed tree of the same message. ``untold`` is how many earlier failures have no story, because
-    there were too many.
+    ``outcome`` is None if the tree's home has left no line, because the tree is still open, or because the line was rotated
+    away. ``traced`` says whether events were recorded while they happened. If not, the story has only the tree's end and
+    ``holders``. ``replay_of`` is the root of an earlier, failed tree of the same message. ``untold`` is the number of earlier
+    failures that have no story, because there were too many failures.
     """
 
     root: str
@@ -102,7 +104,8 @@ class Story:
     spout: str | None = None
     message_id: str | None = None
     seconds: float | None = None
-    ended: float = 0.0  # when the tree ended, or the last time that is known of it, in seconds since 1970
+    #: The time of the tree's end or, if that is unknown, of its last event, in seconds since 1970.
+    ended: float = 0.0
     traced: bool = False
     replay_of: str | None = None
     events: tuple[StoryEvent, ...] = ()
@@ -113,7 +116,7 @@ class Story:
 
     @property
     def why(self) -> str:
-        """The reason, and for a tree that timed out also the holders of its tuples, in all workers."""
+        """The reason why the tree failed. If the tree timed out, the text also names the holders of its tuples in all workers."""
         known = [holder for holder in self.holders if holder.state != "elsewhere"]
         holders = sentences(known or self.holders) if self.outcome == "timed out" else ""
         return ": ".join(part for part in (self.reason, holders) if part)
@@ -124,7 +127,7 @@ class Story:
         return self.outcome not in (None, "acked")
 
     def __str__(self) -> str:
-        """Return one line, as in the spout's log."""
+        """Return one line, like that in the spout's log."""
         took = "" if self.seconds is None else f" after {self.seconds:,.3g} s"
         ending = (self.outcome or "no end is known") + took
         return f"message {self.message_id or '?'} of {self.spout or '?'} {ending}" + (
@@ -175,8 +178,8 @@ def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
     by_root: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
     for line in sorted(lines, key=lambda line: line["epoch"] + line["at"]):
         place = by_root[line["root"]].setdefault((line["host"], line["worker"]), {})
-        # A worker's later lines replace its earlier ones: it writes when its part of a tree is done, and again when the tree's
-        # home asks for more.
+        # A worker's later lines replace its earlier lines. A worker writes a line when its part of a tree is done, and another
+        # one when the tree's home asks for more.
         keep = {key: place[key] for key in ("events", "holders") if place.get(key) and not line.get(key)}
         place.update(line)
         place.update(keep)

@@ -12,12 +12,12 @@ from stormspark.private_files import PrivateLogFile
 
 __all__ = ["StoryLines"]
 
-#: How many lines are kept in memory if there is no log folder: this number of lines of failures, and as many of samples.
+#: If there is no log folder, this many lines of failures are kept in memory, and as many lines of samples.
 _KEPT = 1000
 
 
 class StoryLines:
-    """A rotated file of JSON objects, one per line. Without a path it keeps the last objects in memory."""
+    """A rotated file of JSON objects, one per line. Without a path the last objects are kept in memory."""
 
     def __init__(self, path: Path | None, max_bytes: int, backup_count: int) -> None:
         self.kept: deque[dict[str, Any]] = deque(maxlen=_KEPT)
@@ -35,7 +35,7 @@ class StoryLines:
     def add(self, line: dict[str, Any]) -> None:
         """Write a line, or keep it."""
         if self._file is None:
-            # The line is copied, because events are still added to it after it was kept.
+            # The line is copied, because later events are added to the original.
             self.kept.append(json.loads(json.dumps(line)))
         else:
             self._file.emit(logging.makeLogRecord({"msg": json.dumps(line)}))

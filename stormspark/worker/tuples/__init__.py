@@ -1,1 +1,3 @@
-"""The path of a tuple: collectors, outlets, lanes, and loops that execute. Most of it is compiled (`stormspark.tuple_path`)."""
+"""The path of a tuple: collectors, outlets, lanes, and the loops that execute tuples. Most of it is compiled
+(`stormspark.tuple_path`).
+"""

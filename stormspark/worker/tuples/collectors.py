@@ -1,10 +1,9 @@
-"""The collectors that bolts emit, ack and fail through; see `stormspark.api.collector` for what they promise."""
+"""The collectors of bolts' tasks. Bolts emit, ack and fail through them. `stormspark.api.collector` says what they promise."""
 
-# collectors.pxd beside this module gives C types for the attributes and methods of the two collectors, and for some
-# variables. Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a
-# variable, change both files and check with `make compiled`.
-# `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` and
-# `tuple_state` are modules whose .pxd gives compiled code a C function and C constants.
+# collectors.pxd beside this module gives C types for the attributes and methods of the two collectors, and for some variables.
+# Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both
+# files and check with `make compiled`. `_outlets` and `_ledger` are the same objects that the task has. These second references
+# save each emit a look-up. `edges` and `tuple_state` are modules whose .pxd gives compiled code a C function and C constants.
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ __all__ = ["BasicCollector", "BoltCollector"]
 
 
 class BoltCollector:
-    """The collector of one task of a `Bolt`, which anchors, acks and fails by itself (C2)."""
+    """The collector of one task of a `Bolt`. Such a bolt calls the collector for every anchor, ack and fail (C2)."""
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
 
@@ -42,7 +41,7 @@ class BoltCollector:
         self._ledger = ledger
         self._outlets = task.outlets
         self._counters = task.counters
-        self._held = held  # tuples whose ``execute`` has returned without ack or fail
+        self._held = held  # the tuples that were neither acked nor failed when their ``execute`` returned
         #: Whether user code has threads, which may call the collector (see `stormspark.worker.foreign_calls`).
         self.guarded = False
 
@@ -59,7 +58,7 @@ class BoltCollector:
         if type(values) is not tuple or len(values) != outlet.width:
             values = outlet.checked(values)
         roots: Roots = None
-        # The usual case, without another call. `anchor` has a C type, so its state is a number in C.
+        # This is the usual case, which needs no other call. `anchor` has a C type, so its state is a number in C.
         anchor = anchors if type(anchors) is Tuple else None
         if anchor is not None and anchor.state != tuple_state.SETTLED:
             roots = anchor.roots
@@ -87,13 +86,14 @@ class BoltCollector:
             outlet.send_direct(task, values, roots)
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def roots_of(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
-        """Return the trees of the anchors: None, the only tree, or a tuple of distinct trees (E4).
+        """Return the trees of the anchors: None if there is none, the tree if there is one, else a tuple of distinct trees
+        (E4).
 
-        Raises `EmitError` if an emit can't be anchored to these.
+        Raises `EmitError` if an emit can't be anchored to ``anchors``.
         """
         if type(anchors) is Tuple and anchors.state != tuple_state.SETTLED:
             return anchors.roots  # type: ignore[no-any-return]
@@ -125,7 +125,7 @@ class BoltCollector:
         """Close the tuple's edge (E5)."""
         if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
-        # The usual case, without another call. `plain` has a C type, so its state is a number in C.
+        # This is the usual case, which needs no other call. `plain` has a C type, so its state is a number in C.
         plain = tup if type(tup) is Tuple else None
         if plain is not None and plain.state == tuple_state.OPEN:
             plain.state = tuple_state.SETTLED
@@ -154,7 +154,9 @@ class BoltCollector:
             task.call_fail_hooks(tup)
 
     def _settled(self, tup: Tuple, what: str) -> bool:
-        """Return whether the call must have no effect, and report why: the tuple is settled already, or another task has it."""
+        """Return true if the call must have no effect, and report why: the tuple is settled already, or belongs to another
+        task.
+        """
         state = self.state_of(tup, what)
         if state == tuple_state.SETTLED:
             self._task.report_error(
@@ -172,8 +174,8 @@ class BoltCollector:
         return False
 
     def state_of(self, tup: Tuple, what: str) -> int:
-        """Return the state of ``tup``; raises `TypeError` if it is no tuple. ``what`` names the call that got it, for the
-        message.
+        """Return the state of ``tup``. Raises `TypeError` if ``tup`` is no tuple. ``what`` is the name of the user's call, for
+        the message.
         """
         try:
             return tup.state
@@ -186,14 +188,14 @@ class BoltCollector:
             raise TypeError(msg) from None
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the tuple's trees anew (C11)."""
         if self.guarded and get_ident() != self._task.thread:
             post(self, partial(self.reset_timeout, tup))
         else:
             reset_timeouts(self._ledger, tup.roots)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
@@ -214,17 +216,17 @@ class BasicCollector:
         self.connect(guarded=False)
 
     def connect(self, *, guarded: bool) -> None:
-        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and their emits are
-        rejected.
+        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and emits of these threads
+        are rejected.
         """
         self._guarded = guarded
-        # The default stream's outlet is kept, to save a look-up. A width of -1 turns this shortcut off: there is no such stream,
-        # or the calling thread must be checked first.
+        # The default stream's outlet has an attribute of its own, to save a look-up. A width of -1 turns this shortcut off,
+        # because there is no such stream, or because the calling thread must be checked first.
         self._usual = self._outlets.get(DEFAULT_STREAM)
         self._width = -1 if self._usual is None or guarded else self._usual.width
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> list[int]:
-        """Emit a tuple anchored to the current one."""
+        """Emit a tuple that is anchored to the current tuple."""
         if stream is DEFAULT_STREAM and type(values) is tuple and len(values) == self._width:
             return self._usual.send(values, self.roots)  # type: ignore[union-attr]
         if self._guarded:
@@ -244,7 +246,7 @@ class BasicCollector:
         outlet.send_direct(task, outlet.checked(values), self.roots)
 
     def reset_timeout(self) -> None:
-        """Give the current tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the current tuple's trees anew (C11)."""
         reset_timeouts(self._ledger, self.roots)
 
     def report_error(self, error: BaseException | str) -> None:

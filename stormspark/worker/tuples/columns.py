@@ -1,9 +1,9 @@
 """The encoding of one column of a frame's tuples.
 
 A column of strings travels as one joined string, and a column of ints or floats as an array. Pickle writes and reads such an
-object in less time than a tuple of the values. A column is encoded like that only if every value comes back unchanged: all values
-are of exactly one of these types, no string contains the separator, and no int needs more than 64 bits. Any other column is
-pickled as a tuple.
+object in less time than a tuple of the values. A column is encoded in this way only if every value comes back unchanged. So all
+values have to be of exactly one of these types, no string may contain the separator, and no int may need more than 64 bits. Any
+other column is pickled as a tuple.
 """
 
 # columns.pxd beside this module gives a C signature for `packed`, and Cython compiles this module with that signature. When
@@ -20,7 +20,7 @@ __all__ = ["Column", "packed", "unpacked"]
 #: An encoded column: strings joined into one, ints and floats as an array of 64 bits each, anything else as a tuple.
 Column: TypeAlias = "str | array[Any] | tuple[Any, ...]"
 
-#: The separator between two strings, the "unit separator" of ASCII: hardly any string contains it.
+#: The separator between two strings. It is the "unit separator" of ASCII, which hardly any string contains.
 _BETWEEN = "\x1f"
 
 

@@ -1,7 +1,7 @@
-"""Operations on all trees of a delivery: close its edges, fail the trees, reset their timeouts.
+"""Operations on all trees of a delivery: close the delivery's edges, fail the trees, reset the trees' timeouts.
 
-Compiled modules use the C function of edges.pxd in place of `close_edges`; this module itself is never compiled. When you change
-one of these two functions, change the other, too.
+Compiled modules use the C function of edges.pxd in place of `close_edges`. This module itself is never compiled. When you
+change one of these two functions, change the other, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ __all__ = ["close_edges", "fail_roots", "reset_timeouts"]
 
 
 def close_edges(ledger: Ledger, roots: Any) -> None:
-    """Close one edge of every tree in ``roots``: subtract it from the tree's count, and tell the ledger if none is left."""
+    """Close one edge of every tree in ``roots``. Subtract the edge from the tree's count, and tell the ledger if no edge is
+    left.
+    """
     if type(roots) is tuple:  # plain Python does this faster than isinstance
         for branch in roots:
             branch.count -= 1

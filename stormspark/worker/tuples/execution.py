@@ -1,21 +1,20 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the loop that calls a spout for tuples.
 
-This is the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many it executed.
-Another thread may remove the rest of the chunk meanwhile (`BoltTask.look`), so after the first item a loop reads its chunk
-only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
-``current``) and lets the error out. If the reference count of a tuple object shows that the user did not keep it, the loop reuses
-the object for the next tuple. That costs half as much as a new object per tuple.
+These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many
+deliveries it executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the
+first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
+``current``), and the error leaves the loop. If the reference count of a tuple object shows that the user did not keep the
+object, the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
 """
 
-# execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with
-# these types. When you add, rename or retype a function or a variable, change both files and check with `make compiled`.
-# Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because
-# those are read fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
-# and C constants.
-# The two loops that ack after each tuple close its edge themselves in the usual case: calling `close_edges` there would cost
-# plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code
-# changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a
-# property.
+# execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
+# types. When you add, rename or retype a function or a variable, change both files and check with `make compiled`. Globals and
+# methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because Python reads local
+# variables fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions and C
+# constants. Two loops ack after each tuple. In the usual case they close the tuple's edge themselves, because a call of
+# `close_edges` would cost plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as
+# `Branch`, so compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the
+# ``count`` of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def ask_for_tuples(
     most_pending: int,
     calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing; return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing. Return whether the last call emitted.
 
     Each emit is stamped with the time at which its call began.
     """
@@ -73,7 +72,7 @@ def ask_for_tuples(
     now = collector.now
     emitted = False
     for call in range(calls.most):
-        # The first call is made even after the deadline: the calls of other spouts may have blocked that long.
+        # The first call is made even after the deadline, because the calls of other spouts may have blocked until then.
         if account.pending >= most_pending or (call and now >= deadline):
             break
         before = collector.emitted
@@ -81,7 +80,7 @@ def ask_for_tuples(
         collector.pause_at = pause_at
         next_tuple()
         emitted = collector.emitted != before
-        # If `pause_at` has changed, the call was suspended. Now that it has returned, the spout may get its verdicts.
+        # If `pause_at` has changed, the call was suspended. The call has returned now, so the spout may get its verdicts.
         if collector.pause_at != pause_at and calls.emits_in_call:
             calls.emits_in_call = 0
             break
@@ -99,7 +98,7 @@ def execute_basic(
     ledger: Ledger,
     runner: Runner,
 ) -> int:
-    """Execute a chunk with a `BasicBolt`: emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
+    """Execute a chunk with a `BasicBolt`. Its emits are anchored to the tuple, which is acked when ``execute`` returns (C5)."""
     unshared = _UNSHARED
     values, source, roots = batch[0]
     tup = Tuple(values, source)
@@ -109,7 +108,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked, so no later ack or anchor may use it.
+                # The user has kept the tuple. The tuple is acked, so no later ack or anchor may use it.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
@@ -131,7 +130,7 @@ def execute_basic(
         return position + 1
     except BaseException:
         runner.position, runner.current = position, tup
-        runner.task.counters.acked += position  # all tuples before this one
+        runner.task.counters.acked += position  # all tuples before the one that raised
         raise
     finally:
         collector.roots = None
@@ -146,7 +145,7 @@ def execute_plain(
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
-    A tuple that ``execute`` neither acks nor fails goes into ``held``, with ``begun``, the time when its chunk began.
+    A tuple that ``execute`` neither acks nor fails is put into ``held``, with the time ``begun``, at which its chunk began.
     """
     unshared = _UNSHARED
     values, source, roots = batch[0]
@@ -180,7 +179,7 @@ def execute_outside(
     begun: float,
     runner: Runner,
 ) -> int:
-    """Execute a chunk as `execute_plain` does, for a bolt that keeps every tuple, so that no object can be reused."""
+    """Execute a chunk as `execute_plain` does, for a bolt that keeps every tuple. So no tuple object can be reused."""
     position = -1
     tup: Tuple | None = None
     try:
@@ -199,7 +198,7 @@ def execute_outside(
 
 
 def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner: Runner) -> int:
-    """Execute a chunk with a `KeepsOutside`, which takes deliveries without `Tuple` objects. ``batch`` must not change."""
+    """Execute a chunk with a `KeepsOutside`, which takes deliveries and needs no `Tuple` objects. ``batch`` must not change."""
     taken = 0
     try:
         while taken < len(batch):
@@ -211,7 +210,7 @@ def execute_kept(batch: list[Delivery], bolt: KeepsOutside, begun: float, runner
 
 
 def ack_kept(given: Sequence[Given], ledger: Ledger, task: BoltTask) -> None:
-    """Ack deliveries that a `KeepsOutside` was given (E5)."""
+    """Ack deliveries that a `KeepsOutside` has got (E5)."""
     ticks = 0
     for one in given:
         _, source, roots = one

@@ -1,6 +1,8 @@
-"""The layout of a frame of tuples, which `lanes` packs and `unpacking` reads: a table of trees, and blocks of columns.
+"""The layout of a frame of tuples. A frame has a table of trees, and blocks of columns. `lanes` packs frames, and `unpacking`
+reads them.
 
-A frame's bytes are three parts: the length of the second part, the pickled `Trees`, and a pickle of the blocks and `Orders`.
+A frame's bytes have three parts: the length of the second part, the pickled `Trees`, and a pickle of the blocks and the
+`Orders`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class Block(NamedTuple):
-    """Tuples of one stream of task ``sender`` for task ``target``, in order, by column."""
+    """Tuples of one stream from task ``sender`` to task ``target``, in order. ``columns`` has their values by column."""
 
     target: int
     sender: int
@@ -31,9 +33,10 @@ class Block(NamedTuple):
 class Trees(NamedTuple):
     """The trees of a frame, and which of them each tuple belongs to.
 
-    ``keys`` are the distinct values that a tuple's roots have in this frame: None, the number of a tree, or several numbers.
-    ``references`` has one array per block, with each tuple's position in ``keys``; all are None if the frame has no trees. If
-    every tuple has exactly one tree, ``keys`` is None, and ``references`` has the numbers of the trees themselves.
+    Tuples that belong to the same trees share one *key*: None, the index of their tree in ``edges``, or several such indices.
+    ``references`` has one array per block. An array holds, for each tuple of the block, the index of its key in ``keys``. All
+    arrays are None if the frame has no trees. If every tuple has exactly one tree, ``keys`` is None, and the arrays hold the
+    indices of the trees themselves.
     """
 
     edges: RemoteEdges
@@ -41,6 +44,6 @@ class Trees(NamedTuple):
     references: list[array[int] | None]
 
 
-#: The order of tuples in lanes with several streams. The key is the number of the lane's first block. The value says how many
-#: blocks the lane has and, for each tuple in order, in which of these blocks the tuple is.
+#: The order of tuples in lanes with several streams. The key is the index of the lane's first block. The value is the number of
+#: the lane's blocks and, for each tuple in order, the index of its block among these.
 Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"

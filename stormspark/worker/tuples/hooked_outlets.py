@@ -13,7 +13,7 @@ __all__ = ["add_hooks", "remove_hooks"]
 
 
 def add_hooks(outlets: dict[str, Outlet], task: int, hooks: Sequence[TaskHook]) -> None:
-    """Let all outlets of a task call ``hooks``. More hooks may be added to the list later."""
+    """Let all outlets of a task call ``hooks``. Callers may add more hooks to the list later."""
     for stream, outlet in outlets.items():
         outlets[stream] = _HookedOutlet(outlet, task, hooks)
 

@@ -1,18 +1,17 @@
-"""Lanes to other workers: tuples wait here until they leave as frames.
+"""Lanes to other workers. Tuples wait in lanes until they leave as frames.
 
-A lane holds the tuples from one task to one task of another worker, in order. So emitting to another worker costs the same as
-emitting within this worker. `seal` packs all lanes to one worker into a frame: columns of values, and a table of trees in which
-each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order. So an emit to another worker costs the same as an
+emit within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns of values, and a table of trees.
+In the table each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
 
-Frames are bounded in bytes. The bytes that wait are estimated from the weight of some tuples and from the weight of the last
-frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
+Frames are bounded in bytes. The module estimates the bytes that wait from the weight of some tuples and from the weight of the
+last frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
 """
 
-# lanes.pxd beside this module gives C types for the attributes of `Lanes` and for some variables. Cython compiles this
-# module with these types. When you add, rename or retype an attribute or a variable, change both files and check with
-# `make compiled`.
-# `branch` is a second name for `roots`, and `numbers` one for `places`. The .pxd declares them as a `Branch` and as a typed view
-# of the array, so compiled code reads and writes plain numbers.
+# lanes.pxd beside this module gives C types for the attributes of `Lanes` and for some variables. Cython compiles this module
+# with these types. When you add, rename or retype an attribute or a variable, change both files and check with `make compiled`.
+# `branch` is a second name for `roots`, and `numbers` is one for `places`. The .pxd declares `branch` as a `Branch` and
+# `numbers` as a typed view of the array, so compiled code reads and writes plain numbers.
 
 from __future__ import annotations
 
@@ -42,7 +41,8 @@ _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
 #: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: A frame of lighter tuples reduces the learned weight of a tuple by at most a quarter: by the weight divided by this number.
+#: A frame of lighter tuples reduces the learned weight of a tuple by at most the weight divided by this number, which is a
+#: quarter.
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 
@@ -50,7 +50,7 @@ _NO_LANES: list[list[Delivery]] = []
 class Lanes:
     """All lanes from this worker to one other worker.
 
-    After a task has emitted, only its own lanes are looked at (`is_full`), so that the cost per tuple does not grow with the
+    After a task has emitted, `is_full` looks only at the lanes of this task, so that the cost per tuple does not grow with the
     number of tasks.
     """
 
@@ -68,11 +68,11 @@ class Lanes:
         self._lanes: dict[tuple[int, int], list[Delivery]] = {}
         self._streams: Counter[tuple[int, int]] = Counter()
         self._of_sender: dict[int, list[list[Delivery]]] = {}
-        #: The tuples and bytes that waited at the last look: of each sender, and of all.
+        #: For each sender, the number of tuples and of bytes that waited when `is_full` last looked at its lanes.
         self._seen: dict[int, tuple[int, int]] = {}
         self.tuples = self.bytes = 0
         self._frame_bytes, self._most_bytes = frame_bytes, most_bytes
-        #: `_learned`: the bytes per tuple in the last frames. `_looks`: how often the lanes were looked at so far.
+        #: `_learned`: the bytes per tuple in the last frames. `_looks`: how often `is_full` has looked at lanes so far.
         self._learned = self._looks = 0
 
     def inbox(self, sender: int, target: int) -> list[Delivery]:
@@ -85,7 +85,7 @@ class Lanes:
         return lane
 
     def is_full(self, tuples: int, size: int, sender: int | None = None) -> bool:
-        """Return whether at least ``tuples`` tuples wait now, or about ``size`` bytes.
+        """Return whether at least ``tuples`` tuples wait now, or at least about ``size`` bytes.
 
         Only the lanes of task ``sender`` are counted anew, or all lanes if ``sender`` is None. The bytes are estimated from the
         shallow size of the newest tuple of each lane, from the full weight of one such tuple, and from the last frames.
@@ -99,7 +99,7 @@ class Lanes:
                     count += len(lane)
                     waiting += len(lane) * shallow(lane[-1][0])
             if count:
-                # Weigh a tuple of a different lane each time: weighing tuples of all lanes would cost more than sending them.
+                # Weigh a tuple of a different lane each time. Weighing tuples of all lanes would cost more than sending them.
                 lane = lanes[self._looks % len(lanes)]
                 if lane:
                     waiting = max(waiting, len(lane) * weight(lane[-1][0]))
@@ -140,14 +140,14 @@ class Lanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
-        There is one payload unless the tuples are heavy. Tuples fail if their values can't be pickled, or if they are too large
-        for Spark's rows. Each of them fails with a reason of its own. All others are sent.
+        There is a single payload unless the tuples are heavy. A tuple fails if its values can't be pickled, or if it is too
+        large for Spark's rows. Each such tuple fails with a reason of its own. All other tuples are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
         if not taken:
             return []
-        # Edges leave last: by then the edges of tuples that can't be sent are closed.
+        # Edges leave last, because by then the edges of tuples that can't be sent are closed.
         if not known_heavy:
             frame = self._pickled(taken)
             if frame is None:
@@ -165,13 +165,13 @@ class Lanes:
         return sealed
 
     def _pickled(self, taken: list[Taken]) -> tuple[list[Taken], bytes] | None:
-        """Arrange the taken tuples by stream, and pickle them; None if some value can't be pickled."""
+        """Arrange the taken tuples by stream, and pickle them. Return None if some value can't be pickled."""
         runs, orders = self._by_stream(taken)
         blocks = self._pickled_blocks(runs, orders)
         return None if blocks is None else (runs, blocks)
 
     def _with_trees(self, runs: list[Taken], blocks: bytes) -> tuple[int, bytes]:
-        """Make a payload, and let its edges leave with it."""
+        """Make a payload, and move the edges of its tuples to the other worker."""
         count = sum(len(run) for _, _, run in runs)
         self._learned = max(len(blocks) // count, self._learned - self._learned // _FORGOTTEN)
         trees = pickle.dumps(self._trees(runs), 5)
@@ -213,7 +213,7 @@ class Lanes:
         return exact(delivery[0] for _, _, lane in taken for delivery in lane)
 
     def _by_stream(self, taken: list[Taken]) -> tuple[list[Taken], Orders]:
-        """Split lanes with several streams into one run per stream; also return the order of the tuples in them (E31)."""
+        """Split lanes with several streams into one run per stream. Also return the order of the tuples in these lanes (E31)."""
         runs: list[Taken] = []
         orders: Orders = {}
         for sender, target, lane in taken:
@@ -248,14 +248,14 @@ class Lanes:
             return None
 
     def _trees(self, runs: list[Taken]) -> Trees:
-        """Give each tree of the frame its edge."""
+        """Give each tree of the frame its edge to the other worker."""
         return self._trees_of_ones(runs) or self._trees_of_any(runs)
 
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
-        """Make the table of trees if every tuple has exactly one tree, as nearly always. Else return None.
+        """Make the table of trees if every tuple has exactly one tree, which is the usual case. Otherwise return None.
 
-        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. That saves looking
-        up some 4,000 branches per frame.
+        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. This mark saves
+        some 4,000 look-ups per frame.
         """
         ledger = self._ledger
         ledger.frames += 1
@@ -306,8 +306,8 @@ def _columns(run: list[Delivery]) -> list[Column]:
 
 
 def _by_tree(by_key: Mapping[Roots, int]) -> tuple[Counter[Branch], list[int | tuple[int, ...] | None]]:
-    """Count tuples by tree, where some belong to no tree or to several. Also return the trees of each key of ``by_key``, as
-    numbers.
+    """Count tuples by tree, in a frame where some tuples belong to no tree or to several. Also return the indices of the trees
+    of each key of ``by_key``.
     """
     by_tree: Counter[Branch] = Counter()
     for key, count in by_key.items():

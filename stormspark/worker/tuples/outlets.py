@@ -1,20 +1,19 @@
-"""Outlets: the objects that emit, one per stream of a task. Each outlet has its subscribers' choosers and inboxes.
+"""Outlets, the objects that emit. A task has one outlet per stream. Each outlet has its subscribers' choosers and inboxes.
 
-This is the hottest code of the worker: it runs once per emit. So there are two classes: `_OneCopy` for a stream with one
-subscriber that gets one copy, and `_AllCopies` for all other streams. Neither looks up anything that does not change. An outlet
-sends a plain `Delivery`; the object that users see is made when the tuple is executed. An inbox is a plain list: the inbox of a
-task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts the edge in
-this worker until the lane's frame leaves.
+This is the hottest code of the worker, because it runs once per emit. So there are two classes: `_OneCopy` for a stream with
+one subscriber that gets one copy, and `_AllCopies` for all other streams. Neither class looks up anything that does not change.
+An outlet sends a plain `Delivery`. The object that users see is made when the tuple is executed. An inbox is a plain list: the
+inbox of a task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts
+the edge in this worker until the lane's frame leaves.
 """
 
-# outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables.
-# Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable,
-# change both files and check with `make compiled`.
-# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C
-# field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a
-# property. `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each
-# attribute once. `_OneCopy` has its own references to the tasks that its chooser remembers, so that an emit need not call the
-# chooser.
+# outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables. Cython
+# compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both files
+# and check with `make compiled`. `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so
+# compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a
+# traced tree is a property. `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up
+# each attribute once. `_OneCopy` has references of its own to the tasks that its chooser remembers, so that an emit need not
+# call the chooser.
 
 from __future__ import annotations
 
@@ -44,22 +43,23 @@ __all__ = [
     "outlet_of",
 ]
 
-#: A tuple on its way: values, source, and its trees. It is a plain tuple, because Python makes plain tuples fastest.
+#: A tuple on its way: its values, its source, and its trees. This is a plain tuple, because Python makes plain tuples fastest.
 Delivery: TypeAlias = tuple[tuple[Any, ...], TupleSource, Roots]
-#: A function that sends: it takes the values and the trees they belong to, and returns the task ids.
+#: A function that sends a tuple. It takes the values and the trees that the tuple belongs to, and returns the ids of the
+#: receiving tasks.
 Send = Callable[[tuple[Any, ...], Roots], list[int]]
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """One consumer of a stream: its chooser, prepared for the sending task, and its tasks' inboxes."""
+    """One consumer of a stream, with the chooser for the sending task, and with the inboxes of the consumer's tasks."""
 
     consumer: str
     choose: Callable[[Sequence[Any]], Any]
     single: bool
     direct: bool
     inboxes: Mapping[int, list[Delivery]]
-    #: The task that the grouping chooses for all values; None if its choice may change.
+    #: The task that the grouping chooses for all values; None if the choice may change.
     only: int | None = None
 
 
@@ -76,17 +76,20 @@ class Outlet:
         self._by_task = {task: (one, inbox) for one in subscriptions for task, inbox in one.inboxes.items()}
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
-        """Send to all tasks that the subscribers' groupings choose, as part of these trees; return their ids."""
+        """Send to all tasks that the subscribers' groupings choose, and return the ids of these tasks. The tuple belongs to
+        ``roots``.
+        """
         raise NotImplementedError
 
-    # `send` in two steps, for executors with threads of their own: the thread that emits chooses, the worker's thread delivers.
+    # The next methods are `send` in two steps, for executors with threads of their own: the thread that emits chooses the
+    # tasks, and the worker's thread delivers the tuple.
 
     def as_sent(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values that receivers get."""
         return values
 
     def choose(self, values: tuple[Any, ...]) -> list[int]:
-        """Return the tasks that the subscribers' groupings choose; raises what a grouping raises."""
+        """Return the tasks that the subscribers' groupings choose. Raises any error of a grouping."""
         raise NotImplementedError
 
     def deliver(self, values: tuple[Any, ...], roots: Roots, tasks: Sequence[int]) -> None:
@@ -99,12 +102,12 @@ class Outlet:
         self.copies += len(tasks)
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        """Send to one task (D11); return how many copies were sent, 1 or 0. Raises `EmitError`, before anything is sent."""
+        """Send to one task (D11). Return how many copies were sent, 1 or 0. Raises `EmitError` before anything is sent."""
         self.check_direct(task)
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
             self.emitted += 1
-            return 0  # a task that does not subscribe gets nothing, and that is no error (B9)
+            return 0  # it is no error that a task that does not subscribe gets nothing (B9)
         inbox.append((values, self.source, roots))
         add_edge(roots)
         self.emitted += 1
@@ -112,7 +115,9 @@ class Outlet:
         return 1
 
     def check_direct(self, task: int) -> bool:
-        """Return whether this one task gets a copy if a tuple is sent to it. Raises `EmitError` if none may be sent to it."""
+        """Return whether ``task`` gets a copy of a tuple that is sent to it. Raises `EmitError` if no tuple may be sent to
+        ``task``.
+        """
         if type(task) is not int:
             msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
             raise EmitError(msg)
@@ -127,7 +132,7 @@ class Outlet:
         return subscription is not None
 
     def checked(self, values: Any) -> tuple[Any, ...]:
-        """Return ``values`` as a tuple to send; raises `EmitError` if their number or type is wrong (A12)."""
+        """Return ``values`` as a tuple to send. Raises `EmitError` if their number or type is wrong (A12)."""
         source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
             msg = f"{place}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
@@ -181,8 +186,8 @@ class _OneCopy(Outlet):
             self._tasks = choose.tasks_of_texts
         self._by_text = COMPILED and bool(self._tasks)
         self._inboxes_by_index = [self._inboxes[task] for task in self._tasks]
-        #: The list that was returned last. It is reused if the user did not keep it. None in plain Python, where a new list
-        #: is faster.
+        #: The list that was returned last. It is reused if the user did not keep it. The attribute is None in plain Python,
+        #: where a new list is faster.
         self._returned: list[int] | None = [0] if COMPILED else None
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
@@ -224,7 +229,7 @@ class _OneCopy(Outlet):
             return [task]
         if (
             recycling.refcount(returned) == 2 and len(returned) == 1
-        ):  # the attribute's reference, and this variable's
+        ):  # one reference is the attribute, and one is this variable
             returned[0] = task
         else:
             returned = self._returned = [task]
@@ -288,7 +293,7 @@ class _AllCopies(Outlet):
 
 
 class WrappedOutlet(Outlet):
-    """An outlet around another outlet: it sends through the inner one, and returns the counts of the inner one."""
+    """An outlet around another outlet. It sends through the inner outlet, and returns the counts of the inner outlet."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
@@ -340,7 +345,7 @@ def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> O
 
 
 def outlet_of(task: Task, stream: str) -> Outlet:
-    """Return the outlet of a stream; raises `EmitError` for a stream that the component does not declare (B9)."""
+    """Return the outlet of a stream. Raises `EmitError` if the component does not declare the stream (B9)."""
     try:
         return task.outlets[stream]
     except KeyError:

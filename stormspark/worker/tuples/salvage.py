@@ -1,12 +1,13 @@
-"""A reader for pickles in which some values can't be unpickled: it reads all other values.
+"""A reader for pickles in which some values can't be unpickled. It reads all other values.
 
 A frame is one pickle of some 500 tuples, because one call for all of them is cheap. If one value raises while it is unpickled,
-no tuple of the frame would arrive. So this module reads the same bytes once more, with the standard library's unpickler that is
-written in Python. It catches the errors of each step that runs code of a value's class, and puts a `Damaged` in place of the
-object that the step would have made.
+no tuple of the frame would arrive. So this module reads the same bytes once more, with the unpickler of the standard library
+that is written in Python. Some steps of an unpickler run code of a value's class. The module catches the errors of these steps,
+and puts a `Damaged` in place of the object that a step would have made.
 
-Values share parts: a pickle has each object once. So this reader remembers which object contains which. An object that contains a
-damaged object is damaged itself. The order in which objects were made does not matter, and they may refer to each other.
+Values may share parts, because a pickle has each object once. So this reader remembers which object contains which. An object
+that contains a damaged object is damaged itself. The order in which objects were made does not matter, and objects may refer to
+each other.
 
 As long as all values can be read, this module is not used and costs nothing.
 """
@@ -21,7 +22,7 @@ from typing import Any, ClassVar
 
 __all__ = ["Damaged", "Salvage", "error_text", "salvage"]
 
-#: Types whose objects contain nothing, and whose objects many values may share.
+#: Types whose objects contain no other objects. Many values may share an object of such a type.
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST = 500
 
@@ -29,7 +30,7 @@ _MOST = 500
 class Damaged:
     """A stand-in for an object that could not be made. ``kind`` is its class, or the function that should have made it.
 
-    If the failed call should have filled another object, ``meant_for`` is that object.
+    If the failed call was to fill another object, ``meant_for`` is that object.
     """
 
     def __init__(self, kind: str, meant_for: Any = None) -> None:
@@ -37,15 +38,15 @@ class Damaged:
 
 
 class Salvage:
-    """The result of a read. ``whole`` is the object that was pickled, or None if not even its outline could be read."""
+    """The result of a read. ``whole`` is the object that was pickled; None if the reader could not read the pickle to its end."""
 
     def __init__(self, whole: Any, damage: dict[int, str], alive: list[Any]) -> None:
         self.whole = whole
         self._damage = damage
-        self._alive = alive  # keeps the objects alive, so that no other object gets the id of a damaged one
+        self._alive = alive  # keeps damaged objects alive, so that no other object gets the id of one of them
 
     def damage_of(self, value: Any) -> str | None:
-        """Return why this part of the result differs from the pickled object; None if it does not differ.
+        """Return why ``value``, a part of the result, differs from the pickled object; None if it does not differ.
 
         >>> read = salvage(pickle.dumps(["fine", range(2)]))
         >>> read.whole, read.damage_of(read.whole)
@@ -68,7 +69,8 @@ def error_text(error: object) -> str:
 
 
 def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
-    """Read a pickle, and leave out objects that can't be read. Classes in ``keep`` are made even if their parts are damaged.
+    """Read a pickle, and leave out objects that can't be read. Objects of classes in ``keep`` are made even if their parts are
+    damaged.
 
     Raises nothing but `KeyboardInterrupt`.
     """
@@ -77,7 +79,7 @@ def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
         whole = reader.load()
     except KeyboardInterrupt:
         raise
-    except BaseException:  # not a pickle, or cut off: nothing in it can be trusted
+    except BaseException:  # the data is no pickle, or it is cut off, so nothing in it can be trusted
         whole = None
     return Salvage(whole, reader.damage, reader.alive)
 
@@ -100,7 +102,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
         self.damage: dict[int, str] = {}
         self.alive: list[Any] = []
         self._keep = keep
-        self._containers: dict[int, list[int]] = {}  # ids of the containers, by the id of the part
+        self._containers: dict[int, list[int]] = {}  # for the id of each part, the ids of its containers
 
     # -- containers and parts --------------------------------------------------------------------------------
 
@@ -138,7 +140,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
             except BaseException as error:
                 reason = f"{_name_of(maker)}: {error_text(error)}"
         if reason is not None:
-            # To fill an object, pickle calls a function with the object and its state, and drops the result; see `load_pop`.
+            # To fill an object, pickle may call a function with the object and its state, and drop the result; see `load_pop`.
             fills = len(parts) == 2 and not isinstance(maker, type)
             made = Damaged(_kind(maker, parts), parts[0] if fills else None)
             self._is_damaged(made, reason)
@@ -149,7 +151,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
         return None if type(part) in _ATOMS else self.damage.get(id(part))
 
     def _filled(self, container: Any, parts: Iterable[Any], fill: Callable[[], Any]) -> None:
-        """Put ``parts`` into a container that exists already."""
+        """Let ``fill`` put ``parts`` into a container that exists already."""
         if not isinstance(container, Damaged):
             try:
                 fill()
@@ -278,8 +280,8 @@ class _Reader(_Unpickler):  # type: ignore[misc]
 
 
 def _kind(maker: Any, parts: tuple[Any, ...]) -> str:
-    """Name the object that should have been made: by its maker or, if the maker is one of pickle's own functions, by the class in
-    its first argument.
+    """Return a name for the object that could not be made: the name of its maker. If the maker is one of pickle's own
+    functions, return the name of the class in its first argument.
     """
     if getattr(maker, "__module__", None) == "copyreg" and parts:
         return _name_of(parts[0])

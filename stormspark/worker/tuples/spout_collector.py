@@ -1,10 +1,9 @@
-"""The collector that spouts emit through; see `stormspark.api.collector` for what it promises."""
+"""The collector of a spout's task. The spout emits through it. `stormspark.api.collector` says what the collector promises."""
 
-# spout_collector.pxd beside this module gives C types for the attributes and methods of the collector, and for some
-# variables. Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a
-# variable, change both files and check with `make compiled`.
-# `_outlets` and `_ledger` are the same objects that the task has; the second name saves each emit a look-up. `edges` is a
-# module whose .pxd gives compiled code a C function.
+# spout_collector.pxd beside this module gives C types for the attributes and methods of the collector, and for some variables.
+# Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both
+# files and check with `make compiled`. `_outlets` and `_ledger` are the same objects that the task has. These second references
+# save each emit a look-up. `edges` is a module whose .pxd gives compiled code a C function.
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ class SpoutCollector:
     """The collector of one spout task.
 
     ``now`` is the time that emits are stamped with. ``emitted`` counts emits. When the count has reached ``pause_at``, the next
-    emit lets the task suspend the spout's call.
+    emit makes the task suspend the spout's call.
     """
 
     __slots__ = (
@@ -62,7 +61,7 @@ class SpoutCollector:
         self._on_ack = on_ack  # the spout's ack, for topologies without ackers (B8)
         self._outlets = task.outlets
         self._warned = False
-        #: The function that makes the trees of emits: `Tree`, or another one while some trees are to be traced.
+        #: The function that makes the trees of emits. It is `Tree`, or another function while some trees are to be traced.
         self.new_tree: Callable[[SpoutAccount, Hashable, float], Tree] = Tree
         self.emitted = 0
         self.pause_at = -1
@@ -126,7 +125,7 @@ class SpoutCollector:
     def deliver(
         self, outlet: Outlet, values: tuple[Any, ...], tasks: Sequence[int], message_id: Hashable | None
     ) -> None:
-        """Emit to tasks that are chosen already, for an executor with a thread of its own; see `Outlet.choose`."""
+        """Emit to ``tasks``, which an executor with a thread of its own has chosen already; see `Outlet.choose`."""
         self.emitted += 1
         tree = None if message_id is None else self.new_tree(self._account, message_id, self.now)
         outlet.deliver(values, tree, tasks)
@@ -134,13 +133,13 @@ class SpoutCollector:
             self._begun(tree)
 
     def group(self, message_id: Hashable) -> SpoutGroup:
-        """Emit several tuples under one message id, with one verdict (X68); raises `EmitError` on any thread but the task's."""
+        """Emit several tuples under one message id, with one verdict (X68). Raises `EmitError` on any thread but the task's."""
         if self.guarded and get_ident() != self._task.thread:
             raise self.refused_group()
         return SpoutGroup(self, message_id)
 
     def refused_group(self) -> EmitError:
-        """Report that a thread of user code has asked for a group, and return the error to raise there."""
+        """Report that a thread of user code has asked for a group, and return the error to raise in that thread."""
         msg = (
             f"{self._task.name}: a thread of its own has asked for collector.group, which belongs to the thread that calls "
             f"next_tuple: let the thread put into a queue.Queue what is to be emitted, and emit it as a group in next_tuple"
@@ -149,7 +148,7 @@ class SpoutCollector:
         return EmitError(msg)
 
     def closed_group(self, message_id: Hashable) -> EmitError:
-        """Return the error of an emit in a group that is not open."""
+        """Return the error for an emit in a group that is not open."""
         task = self._task
         return EmitError(
             f"component {task.component.id!r}, task {task.id}: the group of message {message_id!r} is not open; emit inside "
@@ -157,14 +156,14 @@ class SpoutCollector:
         )
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (B5)."""
+        """Do nothing, because tuples leave with the superstep (B5)."""
 
     def outlet(self, stream: str) -> Outlet:
-        """Return the outlet of a stream; raises `EmitError` for a stream that is not declared."""
+        """Return the outlet of a stream. Raises `EmitError` if the stream is not declared."""
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def _post(self, call: Callable[[], object]) -> None:
-        """Pass another thread's call on to the task's thread; raises `EmitError` for a spout with state in transactions."""
+        """Pass another thread's call on to the task's thread. Raises `EmitError` if the spout has state in transactions."""
         task = self._task
         if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (
@@ -189,7 +188,7 @@ class SpoutCollector:
     def _begun(self, tree: Tree) -> None:
         self._ledger.begin(tree)
         if not tree.count:
-            self._ledger.drained(tree)  # no task got a copy: acked at once, but outside of emit (B7)
+            self._ledger.drained(tree)  # no task got a copy, so the ack follows, outside of the emit (B7)
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
@@ -202,7 +201,7 @@ class SpoutCollector:
 
 
 class SpoutGroup:
-    """One message of several tuples (X68). It is a single tree, which has one more open edge until the group ends."""
+    """One message of several tuples (X68). The message is a single tree, which has one more open edge until the group ends."""
 
     __slots__ = ("_collector", "_message_id", "_open", "_tree")
 
@@ -244,7 +243,7 @@ class SpoutGroup:
         return outlet.send(outlet.checked(values), self._tree)
 
     def deliver(self, outlet: Outlet, values: tuple[Any, ...], tasks: Sequence[int]) -> None:
-        """Emit to tasks that are chosen already."""
+        """Emit one tuple of the message to tasks that are chosen already."""
         self._collector.emitted += 1
         outlet.deliver(values, self._tree, tasks)
 

@@ -1,4 +1,4 @@
-"""The setting ``topology.testing.always.try.serialize``: every tuple is pickled, even if it stays in its worker (C8).
+"""The setting ``topology.testing.always.try.serialize``, which pickles every tuple, even if the tuple stays in its worker (C8).
 
 Inside a worker, tuples are not copied. So nobody notices that a value can't be pickled, or that pickle changes it, until a
 receiver happens to be in another worker. With this setting each emit sends a copy that was pickled and unpickled, as if it came

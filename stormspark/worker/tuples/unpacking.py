@@ -1,6 +1,6 @@
-"""The unpacking of a frame: its tuples go into the inboxes of their tasks, and its edges into the ledger.
+"""The unpacking of a frame. The frame's tuples go into the inboxes of their tasks, and its edges go into the ledger.
 
-If a value can't be unpickled, its tuple fails and the others arrive.
+If a value can't be unpickled, its tuple fails, and the other tuples arrive.
 """
 
 # unpacking.pxd beside this module gives C types for some variables, and Cython compiles this module with these types. When you
@@ -29,7 +29,7 @@ from stormspark.worker.tuples.salvage import Damaged, error_text, salvage
 __all__ = ["Refuse", "unpack"]
 
 #: A function that fails a tuple that can't be unpickled. It takes the task that should have received the tuple, the tuple's
-#: roots, and the reason. The task is None if it is unknown; then the trees have failed already.
+#: roots, and the reason. The task is None if nobody knows it. In that case the trees have failed already.
 Refuse = Callable[["int | None", Roots, str], None]
 
 
@@ -49,12 +49,12 @@ def unpack(
     traced: list[Branch] | None = None,
     refuse: Refuse | None = None,
 ) -> int:
-    """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger; return the number of tuples.
+    """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger. Return the number of tuples.
 
     While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
-    ``traced``. This function records in their traces which tasks the frame's tuples are for, and clears the list. If a tuple has
-    a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the value. By default ``refuse``
-    fails the tuple. The other tuples arrive.
+    ``traced``. This function records in the traces of these branches which tasks the frame's tuples are for, and clears the
+    list. If a tuple has a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the
+    value. By default ``refuse`` fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]
@@ -114,7 +114,8 @@ def unpack(
 
 
 def _salvaged(data: memoryview) -> tuple[list[Block], Orders, list[dict[int, _Damage]]] | None:
-    """Read a frame in which some value can't be unpickled: its blocks, and for each block its damaged tuples by position.
+    """Read a frame in which some value can't be unpickled. Return its blocks and `Orders`, and the damaged tuples of each block
+    by position.
 
     Returns None if the frame itself can't be read.
     """
@@ -139,7 +140,7 @@ def _salvaged(data: memoryview) -> tuple[list[Block], Orders, list[dict[int, _Da
 def _refused(
     deliveries: Iterable[Delivery], damage: Mapping[int, _Damage], target: int, refuse: Refuse
 ) -> Iterator[Any]:
-    """Iterate over the deliveries of a block. Call ``refuse`` for each damaged one, and yield None in its place."""
+    """Iterate over the deliveries of a block. Call ``refuse`` for each damaged delivery, and yield None in its place."""
     for position, delivery in enumerate(deliveries):
         found = damage.get(position)
         if found is None:
@@ -173,7 +174,7 @@ def _fail_all(
 def _arrive(
     inbox: list[Delivery], column: list[Any], source: TupleSource, trees: list[Any], reference: array[int]
 ) -> None:
-    """Put tuples of one value each into an inbox. Most tuples are like that."""
+    """Put tuples that have one value each into an inbox. Most tuples have one value."""
     numbers = reference
     for place in range(len(column)):
         inbox.append(((column[place],), source, trees[numbers[place]]))
@@ -182,7 +183,7 @@ def _arrive(
 def _trace_arrivals(
     branch: Any, trees: list[Any], keys: object, blocks: list[Block], references: list[array[int] | None]
 ) -> None:
-    """Record in the trace of a branch how many of a frame's tuples are for which task."""
+    """Record in the trace of a branch how many of a frame's tuples each task gets."""
     if keys is None:
         numbers = [trees.index(branch)]
     else:

@@ -1,4 +1,4 @@
-"""Tuples that can't be sent to another worker: they are taken out of their frame, and fail with a reason.
+"""How tuples that can't be sent to another worker are taken out of their frame, and fail with a reason.
 
 As long as all tuples can be sent, this module is not used.
 """
@@ -23,7 +23,7 @@ FailUnsent = Callable[[int, Iterable[Roots], str], None]
 
 
 def without(taken: list[Taken], problem: Callable[[Delivery], str | None], fail: FailUnsent) -> list[Taken]:
-    """Return the taken tuples without those for which ``problem`` returns a reason. These tuples fail with their reason."""
+    """Return the taken tuples without those for which ``problem`` returns a reason. Those tuples fail with this reason."""
     sendable = []
     for sender, target, lane in taken:
         kept = []
@@ -40,7 +40,7 @@ def without(taken: list[Taken], problem: Callable[[Delivery], str | None], fail:
 
 
 def unpicklable(delivery: Delivery) -> str | None:
-    """Return which value of a tuple can't be pickled and why; None if all can."""
+    """Return which value of a tuple can't be pickled and why; None if all values can."""
     values, source, _ = delivery
     error = _pickle_error(values)
     if error is None:
@@ -64,7 +64,7 @@ def too_large(delivery: Delivery, size: int, most_bytes: int) -> str | None:
 
 
 def _pickle_error(values: tuple[Any, ...]) -> tuple[str, str] | None:
-    """Return which of ``values`` can't be pickled and why; None if all can."""
+    """Return which of ``values`` can't be pickled and why; None if all of them can."""
     for position, value in enumerate(values):
         try:
             cloudpickle.dumps(value)

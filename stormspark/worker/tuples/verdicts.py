@@ -22,10 +22,10 @@ def deliver_acks(
     now: float,
     latencies: list[float],
 ) -> int:
-    """Call ``ack`` for up to ``most`` trees from position ``begin`` on, and stop at the first one that was not acked (B7).
+    """Call ``ack`` for up to ``most`` trees, from position ``begin`` on. Stop at the first tree that was not acked (B7).
 
-    Returns the position of the first tree that is left. For each tree before that one, ``latencies`` gets the seconds that the
-    tree took until ``now``, even if its ``ack`` raises.
+    Returns the position of the first tree that is left. For each tree before that position, ``latencies`` gets the seconds from
+    the tree's emit until ``now``, even if its ``ack`` raises.
     """
     place = begin
     end = min(len(ended), begin + most)

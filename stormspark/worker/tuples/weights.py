@@ -1,8 +1,8 @@
-"""The weight of a tuple: about how many bytes its values take, in memory and in a frame.
+"""The weight of a tuple, which is about how many bytes its values take, in memory and in a frame.
 
 `sys.getsizeof` of a dict is the size of the dict's table, without the objects in the table. So `sys.getsizeof` is correct for
-flat values only. For a container, `weight` looks at a few items and estimates the rest, because it is called while tuples are
-emitted and has to be fast. `exact` pickles tuples that are about to leave, and returns their real size.
+flat values only. For a container, `weight` looks at a few items and estimates the rest. It has to be fast, because it is called
+while tuples are emitted. `exact` pickles tuples that are about to leave, and returns their real size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["exact", "shallow", "weight"]
 
 #: Types whose objects hold no other objects, so that the shallow size is the whole size.
 _FLAT = frozenset({int, float, bool, complex, str, bytes, bytearray, type(None)})
-#: How many items of a container are weighed, by depth. The other items are assumed to have the same weight on average.
+#: How many items of a container are weighed, at each depth. The other items are assumed to have the same weight on average.
 _ITEMS = (8, 4, 2, 1, 1, 1)
 
 
@@ -52,7 +52,9 @@ def _walk(value: Any, depth: int) -> int:
 
 
 def _buffers(value: Any) -> int:
-    """Return how many bytes the value holds outside of Python's objects. NumPy, Arrow and others have them as ``nbytes``."""
+    """Return how many bytes the value holds outside of Python's objects. Values of NumPy, Arrow and others tell this number as
+    ``nbytes``.
+    """
     size = getattr(value, "nbytes", 0)
     return size if type(size) is int else 0
 
@@ -94,7 +96,8 @@ class _Counter:
 
 
 def exact(tuples: Iterable[Sequence[Any]]) -> list[int]:
-    """Return how many bytes each of these tuples adds to a pickle of all of them; an object that several share counts once.
+    """Return how many bytes each of these tuples adds to a pickle of all of them. An object that several tuples share counts
+    once.
 
     Raises any error of pickling.
 

@@ -1,1 +1,3 @@
-"""The path of record batches, for vectorised components, which work on many rows per call. It runs beside the path of a tuple."""
+"""The path of record batches through a worker. It exists beside the path of a tuple, for vectorised components, which work on
+many rows per call.
+"""

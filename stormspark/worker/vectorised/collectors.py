@@ -1,4 +1,4 @@
-"""The collectors of vectorised tasks; see `stormspark.api.arrow_components` for what they promise."""
+"""The collectors of vectorised tasks. `stormspark.api.arrow_components` says what they promise."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ArrowCollector:
         self._task = task
         self.source_component = self.source_stream = ""
         self._roots, self._count = UNTRACKED, 0
-        #: Which rows of the current record batch have failed, as one bool per row; None if none has failed.
+        #: One bool per row of the current record batch, which says whether the row has failed; None if no row has failed.
         self.failed: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     def begin(self, component: str, stream: str, roots: BatchRoots, count: int) -> None:
@@ -109,12 +109,13 @@ class ArrowCollector:
         positions = positions[~self.failed[positions]]
         self.failed[positions] = True
         failed = self._roots.take(positions)
-        if failed.any_in_no_tree(len(positions)):  # without a tree, nothing else would abort the batch
+        # Nothing else would abort the batch for a row without a tree.
+        if failed.any_in_no_tree(len(positions)):
             task.abort(f"failed {len(positions)} rows: {reason or 'no reason given'}")
         failed.fail(task.ledger, len(positions), Verdict(Outcome.FAILED, reason, task.component.id, task.id))
 
     def reset_timeout(self) -> None:
-        """Give the trees of the current record batch another timeout (C11)."""
+        """Begin the timeouts of the current record batch's trees anew (C11)."""
         reset_timeouts(self._task.ledger, tuple(self._roots.branches(self._count)))
 
     def schema(self, stream: str = DEFAULT_STREAM) -> pa.Schema:
@@ -140,7 +141,7 @@ class ArrowSpoutCollector(SpoutCollector):
         message_id: Hashable | None = None,
         message_ids: Any = None,
     ) -> None:
-        """Emit the rows of a record batch: as one tree, as one tree per row, or untracked (B6)."""
+        """Emit the rows of a record batch, as one tree, as one tree per row, or untracked (B6)."""
         task = self._task
         outlet = _outlet(task, stream)
         batch = outlet.checked(batch)
@@ -148,7 +149,8 @@ class ArrowSpoutCollector(SpoutCollector):
         ids = self._ids(count, message_id, message_ids, outlet.place)
         if -1 < self.pause_at <= self.emitted:
             task.pause()
-        before, self.emitted = self.emitted, self.emitted + max(count, 1)  # counts as 1 even without rows
+        # A record batch without rows counts as 1.
+        before, self.emitted = self.emitted, self.emitted + max(count, 1)
         trees: list[Tree] = []
         roots = UNTRACKED
         if ids and self._acking:
@@ -171,7 +173,8 @@ class ArrowSpoutCollector(SpoutCollector):
         account, now = self._account, self.now
         if self.new_tree is Tree:
             return [None if one is None else Tree(account, one, now) for one in ids]
-        # Trees are made one by one, as if each were an emit: while some trees are traced, ``new_tree`` may change after each.
+        # Trees are made one by one, as if each row were an emit. While some trees are to be traced, ``new_tree`` may change
+        # after each.
         after = self.emitted
         trees: list[Tree | None] = []
         for place, one in enumerate(ids, before + 1):
@@ -203,15 +206,15 @@ class ArrowSpoutCollector(SpoutCollector):
         return _outlet(self._task, stream).schema
 
     def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Any = None) -> list[int]:
-        """Raise `EmitError`: a vectorised spout emits only record batches."""
+        """Raise `EmitError`, because a vectorised spout emits only record batches."""
         self._refuse()
 
     def emit_direct(self, *_args: Any, **_named: Any) -> None:
-        """Raise `EmitError`: a vectorised spout emits only record batches."""
+        """Raise `EmitError`, because a vectorised spout emits only record batches."""
         self._refuse()
 
     def group(self, message_id: Hashable) -> Any:
-        """Raise `EmitError`: a vectorised spout emits only record batches."""
+        """Raise `EmitError`, because a vectorised spout emits only record batches."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -1,9 +1,9 @@
 """Lanes of record batches to other workers. They are like the lanes of `stormspark.worker.tuples.lanes`, but carry Arrow data.
 
-A sealed frame is a table of trees, in which each tree has one edge for all of its rows in the frame, followed by blocks. A block
-has the receiver and the sender of a record batch, one number per row for the trees that the row belongs to, and the columns as
-an Arrow IPC message. Both ends know the schema from the plan, so it does not travel. If a schema has dictionaries, the block is a
-whole IPC stream instead.
+A sealed frame is a table of trees, followed by blocks. In the table each tree has one edge for all of its rows in the frame. A
+block has the receiver and the sender of a record batch, one number per row that says which trees the row belongs to, and the
+columns as an Arrow IPC message. Both sides know the schema from the plan, so the message does not contain it. If a schema has
+dictionaries, the block is a whole IPC stream instead.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from stormspark.worker.vectorised.roots import BatchRoots
 __all__ = ["BatchLanes", "unpack_batches"]
 
 _LENGTH = struct.Struct("<Q")
-#: Blocks begin at multiples of this, so that the columns are aligned as Arrow needs them.
+#: Blocks begin at multiples of this many bytes, so that the columns are aligned as Arrow needs them.
 _ALIGNMENT = 64
 
 
 class _Block(NamedTuple):
-    """Rows of one stream of task ``sender`` for task ``target``.
+    """Rows of one stream from task ``sender`` to task ``target``.
 
-    ``keys`` is the number of each row's key (see `BatchRoots`), as packed 32-bit ints, or a single number if all rows have the
-    same key.
+    ``keys`` has the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys``
+    is a single index.
     """
 
     target: int
@@ -98,8 +98,8 @@ class BatchLanes:
     def by_target(self, sender: int | None = None) -> Iterator[tuple[int, list[Delivery]]]:
         """Iterate over the waiting rows as deliveries without values, by target task.
 
-        If a ``sender`` is given, the result is empty: the caller wants the lists that the sender itself appends to, and there are
-        no such lists here.
+        If a ``sender`` is given, the result is empty, because the caller wants the lists that the sender itself appends to, and
+        these lanes have no such lists.
         """
         for one in self._waiting if sender is None else ():
             roots = one.roots.each()
@@ -167,7 +167,7 @@ class BatchLanes:
         return rows, b"".join((_LENGTH.pack(len(head)), head, bytes(-start % _ALIGNMENT), *parts))
 
     def _trees(self, waiting: list[_Waiting]) -> tuple[RemoteEdges, list[Any], list[int | bytes]]:
-        """Give each tree of the frame its edge; also return which trees each key stands for, and which key each row has."""
+        """Give each tree of the frame its edge. Also return the trees of each key, and the index of each row's key."""
         places: dict[Roots, int] = {}
         by_tree: Counter[Branch] = Counter()
         numbers: list[int | bytes] = []
@@ -204,11 +204,11 @@ def unpack_batches(
     receive_of: Mapping[int, Receive],
     traced: list[Branch] | None = None,
 ) -> int:
-    """Give a frame's rows to their tasks, and their edges to the ledger; return the number of rows.
+    """Give a frame's rows to their tasks, and their edges to the ledger. Return the number of rows.
 
     While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
-    ``traced``. This function records in their traces which tasks the frame's rows are for, and clears the list. The columns stay
-    in ``payload``: nothing is copied.
+    ``traced``. This function records in the traces of these branches which tasks the frame's rows are for, and clears the list.
+    The columns stay in ``payload``, so nothing is copied.
     """
     view = memoryview(payload)
     split = _LENGTH.size + _LENGTH.unpack_from(view)[0]
@@ -239,7 +239,7 @@ def unpack_batches(
 
 
 def _tell_arrivals(traced: list[Any], target: int, roots: BatchRoots, count: int) -> None:
-    """Record in the traces of branches how many of a block's rows are for its task."""
+    """Record in the traces of branches how many rows a block has for its task."""
     for key, rows in roots.counted(count):
         branches: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         for branch in branches:

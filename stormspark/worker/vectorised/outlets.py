@@ -1,8 +1,8 @@
-"""Outlets of vectorised tasks: the objects that emit record batches, one per stream of a task.
+"""Outlets of vectorised tasks, the objects that emit record batches. A task has one outlet per stream.
 
-Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple: it chooses every receiver before the
-first row leaves, and a row that goes to a task has one edge there. The rows are given to a function of type `Receive`. It belongs
-to a vectorised task of this worker, to the inbox of any other task here, or to a lane to another worker.
+Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple. It chooses every receiver before the
+first row leaves, and each copy of a row has one edge. The outlet passes rows to a function of type `Receive`. This function
+belongs to a vectorised task of this worker, to the inbox of another task of this worker, or to a lane to another worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Receive = Callable[[pa.RecordBatch, TupleSource, BatchRoots], None]
 
 
 class BatchReceiver(NamedTuple):
-    """The receiver of rows for one task. ``name`` is the task's name; ``here`` says whether the task lives in this worker."""
+    """The receiver of rows for one task. ``name`` is the task's name, and ``here`` says whether the task is in this worker."""
 
     receive: Receive
     name: str
@@ -53,10 +53,10 @@ def as_tuples(task: int, inbox: list[Delivery], refuse: Refuse) -> Receive:
     def receive(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         try:
             rows = rows_of(batch)
-        except Exception:  # Arrow can hold times, maps and strings that Python can't
+        except Exception:  # Arrow can hold times, maps and strings that Python can't hold
             receive_readable(batch, source, roots)
         else:
-            inbox.extend(zip(rows, repeat(source), roots.each()))  # `rows` ends this: `each` may be endless
+            inbox.extend(zip(rows, repeat(source), roots.each()))  # `each` may be endless, but `rows` ends
 
     def receive_readable(batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
         for row, of_row in zip(readable_rows_of(batch), roots.each(), strict=False):
@@ -80,7 +80,7 @@ class BatchOutlet:
         scene: Scene,
     ) -> None:
         self.source, self.schema = source, schema
-        #: `emitted`: how many rows were emitted so far. `copies`: how many copies of them went to tasks.
+        #: `emitted`: how many rows were emitted so far. `copies`: how many copies of rows went to tasks.
         self.emitted = self.copies = 0
         self._subscriptions = subscriptions
         self._scene = scene
@@ -93,7 +93,7 @@ class BatchOutlet:
         return f"component {source.component!r}, task {source.task}, stream {source.stream!r}"
 
     def checked(self, batch: Any) -> pa.RecordBatch:
-        """Return ``batch`` as one record batch with the columns of the schema; raises `EmitError` if its columns differ (A12)."""
+        """Return ``batch`` as one record batch with the columns of the schema. Raises `EmitError` if its columns differ (A12)."""
         if isinstance(batch, pa.Table):
             batches = batch.combine_chunks().to_batches()
             batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=batch.schema)
@@ -113,7 +113,7 @@ class BatchOutlet:
         raise EmitError(msg)
 
     def send(self, batch: pa.RecordBatch, roots: BatchRoots) -> list[list[Share]]:
-        """Send each row to the tasks that each subscriber's grouping chooses; return the shares by subscriber (D15)."""
+        """Send each row to the tasks that each subscriber's grouping chooses. Return the shares by subscriber (D15)."""
         # All receivers are chosen before the first row leaves, so that an error can't leave half an emit behind.
         routed = [one.route(batch) for one in self._subscriptions]
         self.emitted += batch.num_rows
@@ -130,7 +130,7 @@ class BatchOutlet:
         self.emitted += batch.num_rows
         subscription, receiver = self._by_task.get(task, (None, None))
         if subscription is None or receiver is None:
-            return []  # a task that does not subscribe gets nothing, and that is no error (B9)
+            return []  # it is no error that a task that does not subscribe gets nothing (B9)
         if not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "

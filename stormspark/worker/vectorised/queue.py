@@ -1,8 +1,8 @@
 """The queue of a vectorised bolt's task.
 
-It consists of two queues. One is the inbox for tuples that every bolt has; its tuples become record batches when they are
-executed. The other is for record batches. All tuples or rows of one sender go into the same queue, in order. Small record batches
-of one stream are joined, because each call has a fixed cost, however many rows it gets.
+It consists of two queues. One is the inbox for tuples, which every bolt has. The tuples in it become record batches when they
+are executed. The other queue is for record batches. All tuples or rows of one sender go into the same queue, in order. Small
+record batches of one stream are joined, because each call has a fixed cost, even for few rows.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class RowQueue(TupleQueue):
 
     @property
     def waiting(self) -> int:
-        """How many tuples wait: rows, ticks, and tuples in the inbox."""
+        """How many rows, ticks, and tuples of the inbox wait."""
         return super().waiting + self.rows + self.ticks
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Iterate over the waiting tuples and rows; the deliveries of rows have no values."""
+        """Iterate over the waiting tuples and rows. The deliveries of rows have no values."""
         return chain(super().deliveries(), self._row_deliveries())
 
     def _row_deliveries(self) -> Iterator[Delivery]:
@@ -64,7 +64,9 @@ class RowQueue(TupleQueue):
                     yield (), one.source, next(each)
 
     def not_reached(self) -> Iterator[Delivery]:
-        """See `TupleQueue.not_reached`: tuples in the inbox come first, then one delivery per record batch, for all its trees."""
+        """See `TupleQueue.not_reached`. Tuples in the inbox come first. Then comes one delivery per record batch, which belongs
+        to all trees of the record batch.
+        """
         left = self._still_waiting()
         for delivery in islice(super().deliveries(), left):
             left -= 1
@@ -98,7 +100,7 @@ class RowQueue(TupleQueue):
     # -- out -------------------------------------------------------------------------------------------------
 
     def take_run(self) -> list[Delivery]:
-        """Take the oldest tuples out of the inbox, up to the first one of another stream, and at most `_MOST_TUPLES`."""
+        """Take the oldest tuples out of the inbox, up to the first tuple of another stream, but at most `_MOST_TUPLES`."""
         if self._next >= len(self._taken):
             self._taken, self._next = self.inbox[:], 0
             self.inbox.clear()  # not a new list, because senders hold this one
@@ -126,18 +128,18 @@ class RowQueue(TupleQueue):
         return bool(self._batches)
 
     def take_batch(self) -> RowBatch | None:
-        """Take the oldest record batch out, joined with small ones after it. None stands for a tick."""
+        """Take the oldest record batch out, joined with small record batches after it. None stands for a tick."""
         one = self._batches.popleft()
         if one is None:
             self.ticks -= 1
-            self.executed += 1  # a tick counts among those that wait
+            self.executed += 1  # `waiting` counts ticks, too
             return None
         self.rows -= one.rows.num_rows
         self.bytes -= one.rows.nbytes
         return self._together(one) if one.rows.num_rows < _SMALL and self._batches else one
 
     def _together(self, first: RowBatch) -> RowBatch:
-        """Join ``first`` with the record batches after it that are small, too, and of the same stream."""
+        """Join ``first`` with the record batches after it, as long as these are small, too, and of the same stream."""
         parts, rows = [first], first.rows.num_rows
         place = first.source.component, first.source.stream
         batches = self._batches
@@ -161,7 +163,7 @@ class RowQueue(TupleQueue):
         )
 
     def take_newest(self, most: int) -> list[Delivery]:
-        """See `TupleQueue.take_newest`: the newest rows go first, then tuples of the inbox; ticks stay."""
+        """See `TupleQueue.take_newest`. The newest rows are taken first, and then tuples of the inbox. Ticks stay."""
         newest: list[Delivery] = []
         kept: list[None] = []
         batches = self._batches

@@ -1,8 +1,8 @@
-"""The trees that the rows of a record batch belong to: one column of numbers instead of one `Roots` per row.
+"""The trees that the rows of a record batch belong to. They are kept as one column of numbers, instead of one `Roots` per row.
 
-Equal roots of many rows are one *key*, and ``rows`` has the number of each row's key. Edges are counted by key. If the whole
-record batch has one key, the count takes one addition, however many rows there are; else it takes one `np.bincount`. The counts
-are the same as on the tuple path: one edge per row and copy (see `stormspark.acker.ledger`).
+Rows with equal roots share one *key*. ``rows`` holds, for each row, the index of its key in ``keys``. Edges are counted by key.
+If all rows have the same key, the count takes one addition. Otherwise it takes one `np.bincount`. The counts are the same as on
+the tuple path, which has one edge for each copy of a row (see `stormspark.acker.ledger`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Positions = NDArray[np.intp]
 class BatchRoots:
     """The roots of the rows of a record batch.
 
-    ``keys`` are roots, in any order. ``rows`` has the position of each row's roots in ``keys``; it is None if all rows have the
-    same roots.
+    ``keys`` are roots, in any order. ``rows`` has the index of each row's roots in ``keys``. ``rows`` is None if all rows have
+    the same roots.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -52,7 +52,7 @@ class BatchRoots:
 
     @staticmethod
     def joined(parts: Sequence[tuple[BatchRoots, int]]) -> BatchRoots:
-        """Join the roots of several record batches in order; each comes with its number of rows."""
+        """Join the roots of several record batches, in order. Each part is a pair of roots and a number of rows."""
         first = parts[0][0]
         if all(roots.rows is None and roots.keys[0] is first.keys[0] for roots, _ in parts):
             return first
@@ -65,7 +65,7 @@ class BatchRoots:
         return BatchRoots(keys, np.concatenate(columns))
 
     def take(self, positions: Positions | None) -> BatchRoots:
-        """Return the roots of the rows at these positions; those of all rows if ``positions`` is None."""
+        """Return the roots of the rows at these positions, or of all rows if ``positions`` is None."""
         if positions is None or self.rows is None:
             return self
         return BatchRoots(self.keys, self.rows[positions])
@@ -77,7 +77,7 @@ class BatchRoots:
         return map(self.keys.__getitem__, self.rows.tolist())
 
     def counted(self, count: int) -> Iterable[tuple[Roots, int]]:
-        """Count the rows by their roots; ``count`` is the number of all rows."""
+        """Count the rows by their roots. ``count`` is the number of all rows."""
         if self.rows is None:
             return ((self.keys[0], count),) if count else ()
         counts = np.bincount(self.rows, minlength=len(self.keys))
@@ -131,9 +131,10 @@ class BatchRoots:
     # -- anchors ---------------------------------------------------------------------------------------------
 
     def anchored(self, anchors: Any, count: int, emitted: int, place: str) -> BatchRoots:
-        """Return the roots of ``emitted`` rows that are anchored to these ``count`` input rows.
+        """Return the roots of ``emitted`` rows that are anchored to rows of the current record batch, which has ``count`` rows.
 
-        ``anchors`` is as in `ArrowOutputCollector.emit_batch`. Raises `EmitError`, with a message that begins with ``place``.
+        ``anchors`` means the same as in `ArrowOutputCollector.emit_batch`. Raises `EmitError`, with a message that begins with
+        ``place``.
         """
         if anchors is None:
             trees = tuple(self.branches(count))
@@ -182,7 +183,7 @@ UNTRACKED = BatchRoots([None])
 
 
 def positions_of(rows: Any, count: int, place: str) -> Positions:
-    """Return the positions of some of ``count`` rows, which are given as positions or as one bool per row."""
+    """Return the positions of some of ``count`` rows. ``rows`` has these positions, or one bool per row."""
     array = _numbers(rows)
     if array.dtype == np.bool_:
         if len(array) != count:

@@ -1,8 +1,8 @@
-"""Routes: the groupings for whole record batches (D1-D13).
+"""Routes, which are groupings for whole record batches (D1-D13).
 
-Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes for whole columns,
-and a shuffle goes on with the task whose turn it is. Any other grouping's chooser is called row by row. It gets the row's values
-if its choice may depend on them.
+Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes as for tuples, but
+for whole columns. A shuffle goes on with the task whose turn it is. The chooser of any other grouping is called row by row. It
+gets the row's values if its choice may depend on them.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from stormspark.worker.vectorised.rows import rows_of
 
 __all__ = ["Route", "Share", "make_route"]
 
-#: A task, and the positions of the rows that it gets, ascending; None means all rows.
+#: A task, and the positions of the rows that it gets, in ascending order. None stands for all rows.
 Share: TypeAlias = tuple[int, NDArray[np.intp] | None]
-#: A function that takes a record batch and returns its shares. No task is in more than one of them.
+#: A function that takes a record batch and returns its shares. No task has more than one share.
 Route: TypeAlias = Callable[[pa.RecordBatch], list[Share]]
 
-#: Groupings that choose without a look at the values.
+#: Groupings whose choice does not depend on the values.
 _BLIND = (LoadAwareShuffleGrouping, LocalFirstGrouping, NoneGrouping)
 
 
 def make_route(grouping: Grouping, choose: Callable[[Sequence[Any]], Any], context: GroupingContext) -> Route:
-    """Make the route of one sender for one subscription; ``choose`` is the grouping's chooser for it."""
+    """Make the route of one sender for one subscription. ``choose`` is the chooser of the same sender and subscription."""
     targets = context.targets
     if type(grouping) is GlobalGrouping or (type(grouping) is FieldsGrouping and not grouping.fields):
         return lambda _batch: [(targets[0], None)]
@@ -87,7 +87,8 @@ def _always_has_hash(kind: pa.DataType) -> bool:
 
 
 def _in_turn(choose: Callable[[Sequence[Any]], int], number: int) -> Route:
-    turn = [choose(()) for _ in range(number)]  # one full turn, so the chooser's next task is the first again
+    # Choose each task once, so that the chooser's next task is the first again.
+    turn = [choose(()) for _ in range(number)]
     if number == 1:
         return lambda _batch: [(turn[0], None)]
     done = 0
@@ -134,7 +135,7 @@ def _row_by_row(
 
 
 def _shares(numbers: NDArray[np.int32], targets: tuple[int, ...]) -> list[Share]:
-    """Make the shares of the targets; ``numbers`` has the number of each row's target."""
+    """Make the shares of the targets. ``numbers`` has, for each row, the index of its target in ``targets``."""
     if not len(numbers):
         return []
     counts = np.bincount(numbers, minlength=len(targets))

@@ -1,6 +1,7 @@
-"""Conversions between tuples and record batches, for streams between vectorised components and others.
+"""Conversions between tuples and record batches, for streams between vectorised components and other components.
 
-Values keep their meaning and their hash: an int64 becomes an int, null becomes None, and a struct or map becomes a dict.
+Values keep their meaning and their hash. For example, an int64 becomes an int, null becomes None, and a struct or map becomes a
+dict.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
-    """Iterate over rows as `rows_of` does, but value by value. In place of a row that Python can't hold there is the reason.
+    """Iterate over rows as `rows_of` does, but convert value by value. Yield the reason in place of a row that Python can't
+    hold.
 
     >>> beyond = pa.array([0, 10**18]).cast(pa.timestamp("us"))
     >>> list(readable_rows_of(pa.record_batch({"n": [1, 2], "at": beyond})))  # doctest: +ELLIPSIS
@@ -47,7 +49,7 @@ def readable_rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...] | str]:
 
 
 def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Make a record batch of rows with these values; raises if a value does not have its column's type."""
+    """Make a record batch of rows with these values. Raises an error if a value does not have its column's type."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))
     columns = zip(*values, strict=True) if values else [()] * len(schema)
@@ -56,7 +58,7 @@ def batch_of(values: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordB
 
 
 def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
-    """Return why these values can't be a row; None if they can."""
+    """Return why these values can't be a row; None if they can be one."""
     for value, field in zip(values, schema, strict=True):
         try:
             _array([value], field.type)
@@ -70,7 +72,7 @@ def unfit(values: tuple[Any, ...], schema: pa.Schema) -> str | None:
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     array = pa.array(values, kind)
-    if isinstance(array, pa.ChunkedArray):  # more than 2 GB of strings
+    if isinstance(array, pa.ChunkedArray):  # the column has more than 2 GB of strings
         msg = f"{len(values)} values of type {kind} do not fit into one array; declare large_string or large_binary"
         raise ValueError(msg)
     return array

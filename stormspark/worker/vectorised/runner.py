@@ -17,8 +17,8 @@ __all__ = ["ArrowRunner"]
 class ArrowRunner(Runner):
     """The runner of a vectorised bolt. It only prepares the bolt, because the task itself executes the record batches.
 
-    The bolt holds no rows: all of them are acked or failed when ``execute_batch`` returns. The bolt's collector looks up outlets
-    when it needs them, and checks the thread at each emit, so there is nothing to connect or to guard.
+    The bolt holds no rows, because all rows are acked or failed when ``execute_batch`` returns. The bolt's collector looks up
+    outlets when it needs them, and checks the thread at each emit. So `connect` and `guard` have nothing to do.
     """
 
     def __init__(self, task: ArrowBoltTask, bolt: ArrowBolt) -> None:

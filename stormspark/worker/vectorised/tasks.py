@@ -32,7 +32,8 @@ from stormspark.worker.vectorised.runner import ArrowRunner
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: About how many rows a spout should emit per turn. The spout is called as often as that takes, and at least once.
+#: About how many rows a spout should emit per turn. The spout is called until it has emitted about this many rows, but at least
+#: once.
 _ROWS_A_TURN = 4096
 
 
@@ -44,13 +45,13 @@ class ArrowBoltTask(BoltTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The outlets by stream. The worker's wiring puts them in.
+        #: The outlets by stream, which the worker's wiring adds.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._collects = ArrowCollector(self)
         self._schemas: dict[tuple[str, str], pa.Schema] = {}
 
     def subscribe(self, component: str, stream: str, schema: pa.Schema) -> None:
-        """Remember the schema of a stream, by which tuples of the stream become rows."""
+        """Remember the schema of a stream. Tuples of the stream become rows with this schema."""
         self._schemas[component, stream] = schema
 
     def receive(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> None:
@@ -74,13 +75,15 @@ class ArrowBoltTask(BoltTask):
 
     @property
     def batch_bytes(self) -> int:
-        """The bytes of the rows that wait."""
+        """How many bytes the waiting rows have."""
         return self.queue.bytes
 
     # -- execution ---------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Execute tuples of one stream as a record batch, or one record batch, or one tick; return the number of tuples taken."""
+        """Execute tuples of one stream as a record batch, or execute one record batch or one tick. Return how many tuples or
+        rows were taken.
+        """
         tuples = self.queue.take_run()
         if tuples:
             return self._run_tuples(tuples)
@@ -115,7 +118,7 @@ class ArrowBoltTask(BoltTask):
         return count
 
     def _fitting(self, run: list[Delivery], schema: pa.Schema) -> list[Delivery]:
-        """Fail the tuples whose values are not of the declared types; return the others."""
+        """Fail the tuples whose values do not have the declared types. Return the other tuples."""
         kept = []
         for delivery in run:
             values, source, roots = delivery
@@ -148,7 +151,7 @@ class ArrowBoltTask(BoltTask):
             self._raised_in_row = 0
 
     def _run_batch(self, batch: pa.RecordBatch, source: TupleSource, roots: BatchRoots) -> int:
-        """Execute a record batch, and ack or fail all of its rows; return their number."""
+        """Execute a record batch, and ack or fail all of its rows. Return the number of rows."""
         collector, counters, count = self._collects, self.counters, int(batch.num_rows)
         began = self._clock()
         collector.begin(source.component, source.stream, roots, count)
@@ -177,7 +180,7 @@ class ArrowBoltTask(BoltTask):
         roots.close_edges(self._ledger, count)
         if self.hooks:
             self._call_hooks(batch, source, failed, took / count * 1000, raised is None)
-        # Let the collector forget the record batch, because it would keep the rows and their trees alive.
+        # Let the collector forget the record batch, because otherwise it would keep the rows and their trees alive.
         collector.begin("", "", UNTRACKED, 0)
         if raised is None:
             self._raised_in_row = 0
@@ -210,15 +213,15 @@ class ArrowSpoutTask(SpoutTask):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: The outlets by stream. The worker's wiring puts them in.
+        #: The outlets by stream, which the worker's wiring adds.
         self.batch_outlets: dict[str, BatchOutlet] = {}
         self._rows_a_call = float(_ROWS_A_TURN)
 
     def guard(self) -> None:
-        """Do nothing: the collector checks the thread at each emit."""
+        """Do nothing, because the collector checks the thread at each emit."""
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """See `SpoutTask.ask`. The number of calls is chosen so that they emit about one turn's rows."""
+        """See `SpoutTask.ask`. This method chooses the number of calls so that they emit about `_ROWS_A_TURN` rows."""
         calls = max(1, min(calls, int(_ROWS_A_TURN / max(self._rows_a_call, 1.0))))
         before = self.allowance.emitted
         went_on = super().ask(calls, deadline)

@@ -1,1 +1,1 @@
-"""Windowed bolts, and the windows that they keep as state."""
+"""Windowed bolts, and the windows that they store as state."""

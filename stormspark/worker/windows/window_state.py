@@ -1,12 +1,12 @@
-"""The windows of a windowed bolt's task, kept as state if batches are transactions (C41).
+"""The windows of a windowed bolt's task, as state. Windows are stored as state if batches are transactions (C41).
 
-The windows have a key-value store of their own, beside that of the bolt's own state. In the state table, the rows of this store
-have the kind ``window``. The keys of this store are:
+The windows have a key-value store of their own, in addition to the store of the bolt's own state. In the state table, the rows
+of this store have the kind ``window``. The keys of this store are:
 
     n            page n of the tuples, pickled whole: their origins, their times, their values
     "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, when the timer is due
 
-Each batch writes the page that is being filled and the pages that were begun in the batch. It deletes pages of which nothing is
+Each batch writes the page that is being filled and the pages that were begun in the batch. It deletes pages that have no tuple
 left, and writes the progress if that has changed. The store names a task by its index, because the ids of tasks change when
 other components are added or removed (A18).
 """
@@ -27,7 +27,8 @@ from stormspark.windowing import PagedItems, Rows
 __all__ = ["WindowState"]
 
 _PROGRESS: Final = "progress"
-#: Once a page has this many bytes, a new page is begun, because each batch writes the whole page that is being filled.
+#: Once a page has this many bytes, a new page begins. Pages are small, because each batch writes the whole page that is being
+#: filled.
 _PAGE_BYTES: Final = 32 << 10
 
 
@@ -43,7 +44,7 @@ class _Source(NamedTuple):
 class WindowState:
     """The stored windows of one task, for one instance of its bolt. They are kept in ``store``.
 
-    ``name`` is what error messages call the task. ``abort`` aborts the batch for the given reason.
+    Error messages call the task ``name``. ``abort`` aborts the batch for the given reason.
     """
 
     def __init__(self, store: KeyValueStore, name: str, abort: Callable[[str], None]) -> None:
@@ -54,12 +55,12 @@ class WindowState:
         self._progress: Mapping[str, Any] | None = store.get(_PROGRESS)
 
     def begin(self, context: TopologyContext) -> None:
-        """Take over the ``context``, which knows the tasks that tuples come from."""
+        """Set the ``context``, which knows the tasks that tuples come from."""
         self._context = context
 
     @property
     def progress(self) -> Mapping[str, Any] | None:
-        """How far the windows were when they were last saved; None if they never were."""
+        """How far the windows were when they were last saved; None if they were never saved."""
         return self._progress
 
     def load(self, number: int) -> Rows[Tuple]:
@@ -73,7 +74,7 @@ class WindowState:
                 items.hold(number, self._unpickled(page))
 
     def save(self, items: PagedItems[Tuple], progress: Mapping[str, Any]) -> None:
-        """Put the changes into the store; raises `SerializationError`, which names a tuple that can't be pickled."""
+        """Put the changes into the store. If a tuple can't be pickled, raises a `SerializationError` that names the tuple."""
         pages, gone = items.changes()
         for number, rows in pages:
             page = self._pickled(rows)

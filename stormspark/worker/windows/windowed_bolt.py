@@ -1,12 +1,12 @@
 """The bolt around a user's windowed bolt (A4). It holds tuples, executes windows of them, and acks tuples that have left.
 
 There is one verdict per tuple (W14). A tuple is acked when it leaves its last window. It fails when the execution of a window
-with the tuple fails. A late tuple is acked at once. Until the verdict this object keeps the tuple alive, so that a restart of the
-task finds the tuple and fails it.
+with the tuple fails. A late tuple is acked at once. Until the verdict, the bolt in this module keeps the tuple alive, so that a
+restart of the task finds the tuple and fails it.
 
-If batches are transactions, the windows are the task's state (C41, `WindowState`). Then a tuple is acked as soon as it is held,
-because the commit of its batch also commits the windows that hold it. Tuples that windows emit belong to the batch in which the
-windows are executed, and to no tree. A failure aborts the batch.
+If batches are transactions, the windows are the task's state (C41, `WindowState`). In that case a tuple is acked as soon as it
+is held, because the commit of its batch also commits the windows that hold the tuple. Tuples that windows emit belong to the
+batch in which the windows are executed, and to no tree. A failure aborts the batch.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ __all__ = ["WindowCollector", "WindowedBoltExecutor"]
 
 
 class WindowCollector:
-    """The collector of a windowed bolt. Emits are anchored to all tuples of the current window, or to given anchors (C27).
+    """The collector of a windowed bolt. Emits are anchored to all tuples of the current window, or to the anchors that the user
+    names (C27).
 
-    With a ``state``, the tuples of windows are acked already, and only the whole batch can fail.
+    If there is a ``state``, the tuples of windows are acked already, and only the whole batch can fail.
     """
 
     __slots__ = ("_anchor", "_collector", "_source", "_state", "_tuples")
@@ -61,7 +62,7 @@ class WindowCollector:
         self._anchor: Tuple | None = None
 
     def begin(self, tuples: Sequence[Tuple]) -> None:
-        """Begin a window with these tuples, whose trees are open. An empty sequence ends the window."""
+        """Begin a window with these tuples, to which emits are anchored. An empty sequence ends the window."""
         self._tuples = tuples
         self._anchor = None
 
@@ -85,7 +86,9 @@ class WindowCollector:
         self._collector.emit_direct(task, values, stream, self._window() if anchors is None else anchors)
 
     def _window(self) -> Tuple | tuple[()]:
-        """Return one anchor for all tuples of the window, so that their trees are collected once per window, not per emit."""
+        """Return one anchor for all tuples of the window, so that their trees are collected once per window and not once per
+        emit.
+        """
         if not self._tuples:
             return ()
         if self._anchor is None:
@@ -104,12 +107,14 @@ class WindowCollector:
         return self._anchor
 
     def ack(self, tup: Tuple) -> None:
-        """Ack a tuple early, before it leaves its last window. If windows are state, it is acked already: nothing happens."""
+        """Ack a tuple early, before it leaves its last window. If windows are state, do nothing, because the tuple is acked
+        already.
+        """
         if self._state is None:
             self._collector.ack(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail one tuple; it stays in its windows. If batches are transactions, abort the batch instead."""
+        """Fail one tuple, which stays in its windows. If batches are transactions, abort the batch instead."""
         if self._state is None:
             self._collector.fail(tup, reason)
         else:
@@ -120,7 +125,7 @@ class WindowCollector:
         self._collector.reset_timeout(tup)
 
     def flush(self) -> None:
-        """Do nothing: tuples leave with the superstep (C2)."""
+        """Do nothing, because tuples leave with the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Report an error of this task (C4)."""
@@ -128,7 +133,7 @@ class WindowCollector:
 
 
 class WindowedBoltExecutor(Bolt):
-    """An ordinary bolt that calls the user's ``bolt`` with windows. If batches are transactions, ``state`` keeps the windows."""
+    """An ordinary bolt that calls the user's ``bolt`` with windows. If batches are transactions, the windows are in ``state``."""
 
     def __init__(self, bolt: WindowedBolt, state: WindowState | None = None) -> None:
         self.bolt = bolt
@@ -143,8 +148,8 @@ class WindowedBoltExecutor(Bolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Prepare the user's bolt, then start or restore its windows.
 
-        Raises `InvalidTopologyError` for a bolt without a window (C26), and for stored windows in the other kind of time. Raises
-        `CheckpointError` if stored windows can't be read.
+        Raises `InvalidTopologyError` if the bolt has no window (C26), or if the stored windows were in the other kind of time.
+        Raises `CheckpointError` if stored windows can't be read.
         """
         settings = WindowSettings.read(conf)
         self._context = context
@@ -155,7 +160,7 @@ class WindowedBoltExecutor(Bolt):
         self._late_stream = settings.late_stream
         self._late = 0
         self._by_event: EventTimeWindows[Tuple] | None = None
-        self._due: int | None = None  # when the next window is due in processing time, if windows are state
+        self._due: int | None = None  # if windows are state, when the next window is due in processing time
         self._message_ids = _MessageIds(conf.get(MESSAGE_ID_FIELD))
         if self._state is not None:
             self._state.begin(context)
@@ -181,7 +186,7 @@ class WindowedBoltExecutor(Bolt):
     def execute(self, tup: Tuple) -> None:
         """Hold the tuple, unless it is late. Execute the window that the tuple completes, if there is one."""
         if tup.is_tick:
-            self._collector.ack(tup)  # in Storm, ticks get into windows, and are an error in event time
+            self._collector.ack(tup)  # in Storm, ticks enter windows, which is an error in event time
             return
         if self._state is not None and self._message_ids.has_been(tup):
             self._collector.ack(tup)
@@ -197,14 +202,16 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Ack the tuple before its window is executed: an error in the window is no more this tuple's fault than that of the
+            # Ack the tuple before its window is executed. An error in the window is no more the fault of this tuple than of the
             # window's other tuples.
             self._collector.ack(tup)
             if due:
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt. Tuples that windows still hold are state, or are not acked and can be replayed."""
+        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or not acked and so can be
+        replayed.
+        """
         self.bolt.cleanup()
 
     def save(self) -> None:
@@ -249,8 +256,8 @@ class WindowedBoltExecutor(Bolt):
             self._by_arrival.restore(progress["windows"])
 
     def _begin_trigger(self, period: int) -> None:
-        """Start the windows' timer. The timer's rhythm is state, too, so that a task that restarts often does not delay its
-        windows.
+        """Start the windows' timer. The timer's rhythm is stored as state, too, so that a task that restarts often does not
+        delay its windows.
         """
         first = period
         if self._state is not None:
@@ -261,8 +268,8 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """Return the time. If this host's clock is behind the previous host's clock, the time goes on from the previous host's
-        time.
+        """Return the time. If this host's clock is behind the clock of the previous host, the time goes on from the previous
+        host's time.
         """
         self._now = self._context.now_ms() + self._ahead
         return self._now
@@ -348,7 +355,7 @@ class WindowedBoltExecutor(Bolt):
             self._collector.emit((tup.detached(),), self._late_stream, tup)
         else:
             self._late += 1
-            # One timestamp far ahead makes all later tuples late, and the log must not overflow.
+            # One timestamp far in the future makes all later tuples late. The log must not overflow because of them.
             if not self._late & (self._late - 1):
                 self._context.logger.info(
                     "received a late tuple %r with timestamp %d, which will not be processed; there were %d so far, and "
@@ -363,8 +370,8 @@ class WindowedBoltExecutor(Bolt):
 class _MessageIds:
     """Recognises tuples that windows have held before, by a field whose values grow in each stream of each task (C41).
 
-    It looks for such tuples only after a restart, in each stream until the first tuple that is new. Without a field it
-    recognises none.
+    It looks for such tuples only after a restart, and in each stream only until the first new tuple. Without a field it
+    recognises no tuples.
     """
 
     def __init__(self, field: str | None) -> None:
@@ -388,7 +395,7 @@ class _MessageIds:
         return False
 
     def greatest(self, context: TopologyContext) -> dict[tuple[str, str, int], Any]:
-        """Return the greatest id of each stream, with the task's index in place of its id."""
+        """Return the greatest id of each stream. A stream's task is named by its index and not by its task id."""
         return {
             (component, stream, context.component_tasks(component).index(task)): number
             for (component, stream, task), number in self._greatest.items()
