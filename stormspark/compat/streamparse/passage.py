@@ -4,8 +4,9 @@ This code is a hot part of the tuple path. So it looks something up only once if
 rarely needed, such as a tuple's id, on demand.
 """
 
-# The file passage.pxd gives C types to the attributes and methods of both classes, and to some variables. Cython compiles this
-# module with these types. When you add, rename or retype one of them, change both files, and check with `make compiled`.
+# passage.pxd beside this module gives C types to the attributes and methods of both classes, and to some variables. Cython
+# compiles this module with these types. When you add, rename or retype one of them, change both files, and check with `make
+# compiled`.
 # `at` and `arrived` are second names for the current tuple. They make compiled code faster: the .pxd declares them as `Tuple`,
 # so compiled code reads C fields. If the collector is the engine's own, `_native` is a second name for it, also with a C type.
 
