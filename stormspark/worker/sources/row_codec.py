@@ -41,7 +41,7 @@ def encode(row: Row) -> bytes:
 
 
 def encode_or_give_up(row: Row) -> bytes:
-    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter in place of the row.
+    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter instead.
     """
     try:
         return encode(row)
