@@ -1,6 +1,6 @@
 """The messages between the processes of a topology. They are pickled, and sent over connections that `link` has authenticated.
 
-Each line names the sender and the receiver. After these, an arrow leads from a message to its answer.
+The messages are listed by sender and receiver. An arrow in the right column leads from a message to its answer.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then `Reply.batches` raw IPC messages

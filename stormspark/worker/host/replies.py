@@ -121,7 +121,7 @@ class Replies:
 
 
 def _read(path: Path) -> Iterator[bytes]:
-    file = path.open("rb")  # opened early, because `clear` may remove the file before its first message is read
+    file = path.open("rb")  # opened early, because `clear` may remove the file before it is read
 
     def messages() -> Iterator[bytes]:
         with file:

@@ -41,8 +41,7 @@ def encode(row: Row) -> bytes:
 
 
 def encode_or_give_up(row: Row) -> bytes:
-    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter instead.
-    """
+    """Encode a row as `encode` does. If a value of the row can't be encoded, encode a dead letter instead."""
     try:
         return encode(row)
     except Exception as error:

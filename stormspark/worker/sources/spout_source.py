@@ -1,5 +1,4 @@
-"""The rows that have come for a spout's task. This module updates them when their batch is committed, or runs again.
-"""
+"""The rows that have come for a spout's task. This module updates them when their batch is committed, or runs again."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Outlet:
         raise NotImplementedError
 
     def deliver(self, values: tuple[Any, ...], roots: Roots, tasks: Sequence[int]) -> None:
-        """Send to tasks that `choose` has returned."""
+        """Send to ``tasks``, which `choose` has returned."""
         delivery = (values, self.source, roots)
         for task in tasks:
             self._by_task[task][1].append(delivery)
@@ -148,7 +148,7 @@ class Outlet:
         return tuple(values)
 
     def counts(self) -> tuple[int, int]:
-        """Return how many emits and copies there were so far."""
+        """Return how many emits there were so far, and how many copies they sent."""
         return self.emitted, self.copies
 
     def _place(self) -> str:
