@@ -148,8 +148,8 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 
 
 def refuse_other_threads(task: Any) -> None:
-    """Raise `EmitError` on any thread but the task's. Emits of a `BasicBolt` are anchored to the current tuple, which other
-    threads do not know.
+    """Raise `EmitError` on any thread but the task's, because a `BasicBolt` anchors its emits to the tuple that it executes
+    now.
     """
     if get_ident() != task.thread:
         msg = (

@@ -1,8 +1,9 @@
 """The ordinary bolt around an `AsyncBolt`. It begins a coroutine for each tuple, and carries out the emits and acks of the
 coroutines.
 
-Two threads take part. The *loop* runs the coroutines. Their emits, acks, fails and ends go into a queue, as notes. The *task's
-thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A pipe wakes it up.
+Two threads take part. The *loop* runs the coroutines. The emits, acks, fails and ends of the coroutines go into a queue, as
+*notes*. The *task's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
+pipe wakes this thread up.
 
 A call is *over* when it has returned, raised, or taken too long. What it does after that has no effect. In an ordered bolt each
 call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once. The notes of later
@@ -44,7 +45,7 @@ class _Call:
         self.has_begun = self.is_over = False
         #: Whether the call has acked or failed its tuple itself.
         self.is_settled = False
-        #: The exception by which the call has ended.
+        #: The exception with which the call has ended.
         self.error: BaseException | None = None
         #: In an ordered bolt, the notes that the call has made while earlier calls were not over.
         self.notes: list[_Note] = []
@@ -143,7 +144,7 @@ class AsyncCollector:
         self._note(call, note, not own)
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give the tuple's trees another timeout (C11)."""
+        """Begin the timeouts of the tuple's trees anew (C11)."""
         self._note(_current.get(), partial(self._collector.reset_timeout, tup), True)
 
     def report_error(self, error: BaseException | str) -> None:
@@ -169,7 +170,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         #: The notes that the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
         self._notes: deque[_Note] = deque()
         self._signalled = False
-        #: Task's thread: whether the next note is an exception that restarts the task.
+        #: Task's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
         self._calls: dict[_Call, None] = {}

@@ -12,7 +12,7 @@ from stormspark.worker.foreign_calls import start_unwatched
 __all__ = ["END_SECS", "EventLoop", "contained"]
 
 _T = TypeVar("_T")
-#: How long `EventLoop.end` waits for cancelled coroutines, in seconds. If a coroutine blocks the loop, the loop's thread is
+#: For how many seconds `EventLoop.end` waits for cancelled coroutines. If a coroutine blocks the loop, the loop's thread is
 #: left running.
 END_SECS = 2.0
 
@@ -37,8 +37,8 @@ class EventLoop:
                 try:
                     self._loop.run_forever()
                 except (KeyboardInterrupt, SystemExit) as error:
-                    # asyncio raises the error from the loop if an asyncio task that a coroutine has started raises it. Whoever
-                    # awaits the asyncio task gets the error, too. The loop goes on, because it belongs to all components.
+                    # This error comes from an asyncio task or a callback that a coroutine has started. Whoever awaits the
+                    # asyncio task gets the error, too. The loop goes on, because it belongs to all components.
                     what = f"a task or a callback raised {type(error).__name__}"
                     self._loop.call_exception_handler({"message": what, "exception": error})
         finally:

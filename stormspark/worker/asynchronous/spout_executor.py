@@ -22,7 +22,7 @@ from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, conta
 
 __all__ = ["AsyncSpoutExecutor"]
 
-#: How long the caller waits after a call of ``next_tuple`` that has emitted nothing (B12).
+#: For how many seconds the caller waits after a call of ``next_tuple`` that has emitted nothing (B12).
 _PAUSE_SECS = 0.001
 #: After this many calls the caller lets other coroutines run, because a call may return without ever waiting.
 _TURN = 64
@@ -101,7 +101,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._prefetch = spout.prefetch
         #: From the loop to the task's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
-        #: From the loop to the task's thread: the exception by which a call of the spout has ended.
+        #: From the loop to the task's thread: the exception with which a call of the spout has ended.
         self._error: BaseException | None = None
         #: From the task's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()

@@ -1,1 +1,1 @@
-"""The process that hosts a worker: its requests and replies, its connections, and how it ends."""
+"""The process that hosts a worker: its requests and replies, its connections, its start and its end."""

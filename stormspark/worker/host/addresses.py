@@ -1,8 +1,8 @@
 """The TCP address where a process listens, and the address by which others reach the process. The two differ behind NAT and in
 containers.
 
-Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by these
-names, so the names are right in any cluster that works. `executor_hosts` finds both addresses on the command line of the
+Other processes reach a worker by the host name of the Spark executor beside it. Spark executors reach each other by their host
+names, so these names are right in any cluster that works. `executor_hosts` finds both addresses on the command line of the
 executor's JVM, or in its environment.
 """
 

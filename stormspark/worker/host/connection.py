@@ -5,11 +5,11 @@ the path between two hosts has gone silent. If a cable is pulled, or a firewall 
 told. Without a check, a call would then wait for 15 minutes, which is Linux's limit, or for ever.
 
 A silent path must not be confused with a slow process. While a connection is idle, the kernel's keep-alive probes find out
-whether the path is silent. While data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help,
+whether the path is silent. But while data is under way, the kernel sends no such probes. ``TCP_USER_TIMEOUT`` does not help,
 because it also ends a connection to a busy process, which reads nothing although its kernel answers. So a waiting call asks the
 kernel every few seconds (``TCP_INFO``) whether any data is unanswered, and when the last answer came.
 
-One thread may receive while another one sends. Only one thread may send at a time.
+One thread may receive while another thread sends. Only one thread may send at a time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Connection:
         self._sock, self._tls = sock, isinstance(sock, ssl.SSLSocket)
         #: The deadline of all later calls, as a time of `time.monotonic`; None if there is no deadline.
         self.deadline: float | None = None
-        # Held during calls of the socket, because OpenSSL allows only one call at a time. These calls never wait.
+        # This lock is held during calls of the socket, because OpenSSL allows only one call at a time. These calls never wait.
         self._lock = threading.RLock()
         self._ahead = b""  # the byte that `poll` had to read to know that a message comes
         self._silence = silence_secs
@@ -167,7 +167,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _read(self, view: memoryview, between: bool = False) -> None:
-        """Fill ``view`` with received bytes. If ``between``, no message has begun yet, so the other side may hang up here."""
+        """Fill ``view`` with received bytes. If ``between``, no message has begun yet, so the other side may hang up now."""
         whole = len(view)
         while view:
             if self._ahead:
@@ -257,8 +257,8 @@ class Connection:
 
 
 def has_hung_up(error: BaseException) -> bool:
-    """Return whether a call failed because the other side ended the connection. A side does so, for example, when its process
-    ends.
+    """Return whether a call failed because the other side ended the connection. For example, a connection ends with the process
+    of one side.
 
     Any other error means that the path between the two sides is broken.
 

@@ -9,7 +9,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 
 __all__ = ["make_room"]
 
-#: How many descriptors a process needs for files, pipes and libraries, in addition to those of connections.
+#: How many descriptors a process needs for files, pipes and libraries, in addition to the descriptors of connections.
 _OTHER_FILES = 64
 #: The soft limit is raised to this number if the hard limit allows it. A high limit costs nothing, and nobody can count most
 #: connections in advance.

@@ -8,14 +8,14 @@ The invariant holds for these reasons. The key of a request is (batch, superstep
 with its end mark, so a sender that died half-way leaves nothing behind. The first request with a key creates an `Errand`. Later
 requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The
 desk keeps a reply until a request of a later round arrives. The later round may belong to the next batch, which Spark starts
-only after it has committed the present batch. Or it belongs to the same batch. The driver starts such a round only after it has
-all reports of the previous round. From then on nobody needs the earlier replies.
+only after it has committed the present batch. Or the later round belongs to the same batch. The driver starts such a round only
+after it has all reports of the previous round. From then on nobody needs the earlier replies.
 
 If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so the frames in the
 other reply would be lost. So the desk never runs a request again, and refuses a request whose reply is gone. If the same key
 comes with a different number of rows, an earlier superstep was computed twice, with two results. The desk refuses such a
 request with an error. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the
-tasks of a failed job. So the desk refuses every request of an attempt that is lower than the present one.
+tasks of a failed job. So the desk refuses every request of an attempt before the present one.
 
 Storm has nothing of the kind, because its executors push messages to each other, and a message is lost with its connection. In
 stormspark, Spark decides when its tasks run, and may run a task several times.
@@ -35,7 +35,7 @@ from stormspark.worker.host.replies import Replies, RepliesStatistics
 
 __all__ = ["Desk", "Errand", "RefusedError"]
 
-#: A round is identified by its batch and its number in that batch. This value is lower than the identity of any round.
+#: A round is identified by its batch and its number in that batch. This value comes before all rounds.
 _BEFORE_ALL = (-1, 0)
 
 
@@ -128,7 +128,7 @@ class Desk:
             errand.done.set()
 
     def reply(self, errand: Errand) -> tuple[int, Iterator[pa.Buffer | bytes]]:
-        """Return the reply of an errand that is done: the number of its messages, and the messages.
+        """Return the reply of an errand that is done. The reply is the number of its messages, and the messages.
 
         Raises `RefusedError` if the errand failed, or if the reply has been dropped meanwhile.
         """
@@ -142,12 +142,12 @@ class Desk:
         raise RefusedError(errand.error or "the reply is not kept any more: a later round has begun")
 
     def statistics(self) -> RepliesStatistics:
-        """Return how many replies are kept for repeated requests, and where."""
+        """Return how many replies are kept for repeated requests, in memory and on disk."""
         with self._lock:
             return self._replies.statistics()
 
     def validate(self) -> None:
-        """Check every invariant; raises `AssertionError`."""
+        """Check every invariant. Raises `AssertionError` if one is broken."""
         with self._lock:
             self._replies.validate()
             rounds = {self._round_of(errand.request) for errand in self._errands.values()}

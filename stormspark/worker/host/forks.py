@@ -1,4 +1,4 @@
-"""Processes that user code forks. Such a process must not keep the connections and the executors' threads of its worker.
+"""The clean-up in processes that user code forks. Such a process must not keep its worker's connections and executors' threads.
 
 User code may fork, for example with the ``fork`` method of `multiprocessing`. The new process gets a copy of each descriptor.
 If the worker is killed, its connections would stay open as long as the new process lives, and nobody would notice that the

@@ -6,9 +6,9 @@ worker has replied, because then the driver does its part of the batch. So the c
 reply.
 
 *Young objects.* The interpreter counts, at no cost, the containers that were made and not freed since the last collection of
-young containers. If there are few, there is hardly any garbage, even if a bolt's state is large or many trees are open. Once
-there are many, one collection examines them, and the survivors count as old. If the collection found hardly any garbage, the
-next collection waits for more young containers.
+young containers. If there are few such containers, there is hardly any garbage, even if a bolt's state is large or many trees
+are open. Once there are many, one collection examines them. Those that it does not free count as old. If the collection found
+hardly any garbage, the next collection waits for more young containers.
 
 *Old objects.* Nothing shows how much garbage there is among old objects, so they are collected at intervals. The intervals are
 so long that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not grow.
@@ -23,7 +23,7 @@ from collections.abc import Callable
 __all__ = ["GarbageBetweenBatches"]
 
 #: If a full collection took t seconds, the next one follows after 100 t if the process has grown, and otherwise after 1000 t.
-#: The second number of each line is the least number of seconds between two such collections.
+#: The second number of each line is the shortest time between two such collections, in seconds.
 _SHARE, _LEAST_SECS = 0.01, 10.0
 _QUIET_SHARE, _QUIET_LEAST_SECS = 0.001, 60.0
 #: How many young containers cause a collection: `_FEW` at first, and at most `_MANY`.
@@ -34,7 +34,7 @@ _WORTH = 0.25
 
 
 class GarbageBetweenBatches:
-    """The collector's schedule. It turns the collector off for the whole process until `end`; `collect` does the work.
+    """The collector's schedule. It turns the collector off for the whole process until `end`. `collect` does the work instead.
 
     ``freeze`` excludes all objects that exist now from every later collection. It is meant for a process whose plan, modules
     and tasks live as long as the process. ``clock`` returns monotonic seconds.

@@ -1,7 +1,7 @@
 """The introduction of a new worker process to nimbus. The process says hello, and gets everything that it needs to open its
 tasks.
 
-The process that started the worker process waits meanwhile. It reads "up" once nimbus knows the worker.
+Meanwhile the process that started the worker process waits. It reads "up" once nimbus knows the worker.
 """
 
 from __future__ import annotations

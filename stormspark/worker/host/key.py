@@ -1,4 +1,4 @@
-"""The key that only the processes of one topology know: a secret and, if TCP is encrypted, a certificate.
+"""The key that only the processes of one topology know. It consists of a secret and, if TCP is encrypted, a certificate.
 
 With the secret, each side of a connection proves that it belongs to the topology. TCP is encrypted with the certificate and its
 private key (TLS 1.3). A certificate is made for one generation of one topology, and each side trusts no other certificate.

@@ -1,10 +1,10 @@
 """The start of a worker process, beside the Spark executor that needs it.
 
-The worker has the interpreter, the path and the working directory of the Spark Python process that starts it. So it finds the
-user's modules where Spark has put them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch` from
-its standard input and not from its command line, because the key must stay secret. Once all imports have worked, the process
-forks. Only the new process lives on, so the worker does not end with the process that started it. If the start fails before
-nimbus knows the worker, `start` raises an error, with the worker's message if there is one.
+The worker has the same interpreter, module path and working directory as the Spark Python process that starts it. So it finds
+the user's modules where Spark has put them (``--py-files``, archives, an unpacked environment). The worker reads its `Launch`
+from its standard input and not from its command line, because the key must stay secret. Once all imports have worked, the
+process forks. Only the new process lives on, so the worker does not end with the process that started it. If the start fails
+before nimbus knows the worker, `start` raises an error, with the worker's message if there is one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LaunchLostError(Exception):
 
 
 class Launch(NamedTuple):
-    """Everything that a worker process gets at its start. It fetches the plan from nimbus."""
+    """Everything that a worker process gets at its start. The process fetches the plan from nimbus later."""
 
     topology: str
     generation: int

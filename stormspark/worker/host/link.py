@@ -49,7 +49,8 @@ _PATIENCE_SECS = 1.0
 #: The first pause of a dialler before it tries again, and the longest pause.
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
 _ALIVE_SECS = 1.0
-#: The errors of `accept` that mean that this process or its host has no room for one more connection. Such errors pass.
+#: The errors of `accept` that mean that this process or its host has no room for one more connection. Such a lack of room
+#: passes.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 #: How long a `Door` waits for room for one more connection, and the least time between two warnings about this.
 _ROOM_SECS, _LOG_SECS = 0.2, 60.0
@@ -171,7 +172,7 @@ class Door:
 
 
 class _Strangers:
-    """The connections of one listening socket that have not proved yet that they know the key, oldest first."""
+    """The strangers of one listening socket, oldest first. Their connections have not proved yet that they know the key."""
 
     def __init__(self) -> None:
         self._came: dict[Connection, float] = {}
@@ -195,7 +196,7 @@ class _Strangers:
             self._came[connection] = time.monotonic()
 
     def remove(self, connection: Connection) -> bool:
-        """Remove a stranger. Return false if it was turned away meanwhile."""
+        """Remove a stranger. Return false if the stranger was turned away meanwhile."""
         with self._changed:
             self._changed.notify()
             return self._came.pop(connection, None) is not None

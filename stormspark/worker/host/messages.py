@@ -1,6 +1,6 @@
 """The messages between the processes of a topology. They are pickled, and sent over connections that `link` has authenticated.
 
-Each line names the sender and the receiver. After these, an arrow leads from a message to its answer.
+The messages are listed by sender and receiver. An arrow in the right column leads from a message to its answer.
 
     forwarder -> worker     Request, then its Arrow batches as raw IPC bytes, then an empty message, then End
     worker -> forwarder     Reply, then `Reply.batches` raw IPC messages
@@ -79,7 +79,7 @@ class Request(NamedTuple):
 
     @property
     def step(self) -> Step:
-        """The step that the worker's core runs for this request."""
+        """The step that the worker runs for this request."""
         return Step(self.batch, self.attempt, self.superstep, self.orders)
 
 
@@ -103,7 +103,7 @@ class Reply(NamedTuple):
 
 
 class Locate(NamedTuple):
-    """A forwarder's question where worker ``worker`` runs in attempt ``attempt``."""
+    """A forwarder's question. It asks where worker ``worker`` runs in attempt ``attempt``."""
 
     attempt: int
     worker: int
@@ -217,7 +217,7 @@ class Ready(NamedTuple):
 
 
 class StartFailed(NamedTuple):
-    """A report that the worker can't start. ``error`` is the pickled error, or empty if the error can't be pickled.
+    """A report that the worker can't start. ``error`` is the pickled error. It is empty if the error can't be pickled.
 
     ``outside`` says that the host lacks storage, memory or another resource, so that a later start may succeed.
     """
@@ -244,8 +244,8 @@ class Busy(NamedTuple):
     #: Whether the call is part of the start of an instance. Such calls are ``open``, ``prepare``, and reads of the instance's
     #: state.
     opens: bool = False
-    #: Whether the call holds up only its own executor, because this has a thread of its own (B1). In transactions, calls of
-    #: bolts and of spouts with state hold up their batch, and so all workers.
+    #: Whether the call holds up only its own executor, because the executor has a thread of its own (B1). In transactions,
+    #: calls of bolts and of spouts with state hold up their batch, and so all workers.
     alone: bool = False
     #: Whether the task is a spout's.
     of_spout: bool = False

@@ -18,7 +18,7 @@ The start has these steps:
 
 From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
 too. A worker whose process is killed during its start is a lost worker like any other. Before "up" the process that started it
-notices the loss. After "up" nimbus notices the loss by the broken connection.
+notices the loss. After "up" nimbus notices it by the broken connection.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _LOOK_SECS = 0.01
 
 
 def main() -> None:
-    """Read a `Launch` from standard input, detach, and run the worker until nimbus ends it."""
+    """Read a `Launch` from standard input, detach, and run the worker until nimbus ends the process."""
     sys.setswitchinterval(_SWITCH_SECS)
     launch: Launch = pickle.load(sys.stdin.buffer)
     try:
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _detach() -> None:
-    """Leave the process that started this one: fork, and enter a new session without a terminal."""
+    """Fork, and enter a new session without a terminal, so that this process does not depend on the process that started it."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -298,7 +298,7 @@ class WorkerProcess:
                 self._worker.set_active(orders.active)
 
     def _next(self) -> Orders | Adopt | None:
-        """Wait for the next orders or rows, and return them; return None if a request has come.
+        """Wait for the next orders or rows, and return them. Return None if a request has come.
 
         Until a request comes, a worker that had more work than time goes on with its work. If all workers are idle, the driver
         may send no batch for a while. In that case this method looks for work, and tells nimbus when it finds some.

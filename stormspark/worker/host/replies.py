@@ -86,9 +86,9 @@ class Replies:
         return len(self._memory[key]) if key in self._memory else self._files[key].messages
 
     def messages(self, key: Key) -> Iterator[pa.Buffer | bytes]:
-        """Return the messages of a reply, in order; raises `KeyError` if the reply is not kept.
+        """Return the messages of a reply, in order. Raises `KeyError` if the reply is not kept.
 
-        If the reply is in a file, the file is opened now.
+        If the reply is in a file, this call opens the file.
         """
         if key in self._memory:
             return iter(self._memory[key])
@@ -113,7 +113,7 @@ class Replies:
         )
 
     def validate(self) -> None:
-        """Check every invariant; raises `AssertionError`."""
+        """Check every invariant. Raises `AssertionError` if one is broken."""
         assert not self._memory.keys() & self._files.keys(), "a reply is kept twice"
         assert self._memory_bytes == sum(len(m) for messages in self._memory.values() for m in messages)
         assert self._memory_bytes <= self._limit, "more in memory than allowed"
@@ -121,7 +121,7 @@ class Replies:
 
 
 def _read(path: Path) -> Iterator[bytes]:
-    file = path.open("rb")  # opened now, because `clear` may remove the file before its first message is read
+    file = path.open("rb")  # opened early, because `clear` may remove the file before it is read
 
     def messages() -> Iterator[bytes]:
         with file:

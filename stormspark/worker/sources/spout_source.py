@@ -1,4 +1,4 @@
-"""The rows that have come for a spout's task, kept up to date when their batch is committed, or runs again."""
+"""The rows that have come for a spout's task. This module updates them when their batch is committed, or runs again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SpoutSource:
         self._make = make
         self._is_known = False
         self._reliable = True
-        #: The rows, which outlive the instances of the spout. The object stays empty until the first instance is known.
+        #: The rows, which outlive the instances of the spout. Until the first instance is known, this is an empty object.
         self.rows = SourceRows(ExponentialBackoff(), ())
         #: Rows that stay open beyond the end of their batch, if batches are transactions.
         self.held = HeldRows(component.id, index)

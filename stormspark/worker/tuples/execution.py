@@ -8,13 +8,14 @@ object, the loop reuses it for the next tuple. Reuse costs half as much as a new
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
-# types. When you add, rename or retype a function or a variable, change both files and check with `make compiled`. Globals and
-# methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because Python reads local
-# variables fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions and C
-# constants. Two loops ack after each tuple. In the usual case they close the tuple's edge themselves, because a call of
-# `close_edges` would cost plain Python 4 % (docs/decisions.md). `branch` is a second name for `roots`: the .pxd declares it as
-# `Branch`, so compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the
-# ``count`` of a traced tree is a property.
+# types. When you add, rename or retype a function or a variable, change both files and check with `make compiled`.
+# Globals and methods that a loop needs for each tuple (`unshared`, `execute`, `new_tuple`) are local variables, because Python
+# reads local variables fastest. `edges`, `recycling` and `tuple_state` are modules whose .pxd gives compiled code C functions
+# and C constants.
+# Two loops ack after each tuple. In the usual case they close the tuple's edge themselves, because a call of `close_edges`
+# would cost plain Python 4 % (docs/decisions.md).
+# `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code changes its C field. It is only
+# assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
 
 from __future__ import annotations
 

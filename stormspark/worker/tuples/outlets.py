@@ -9,11 +9,11 @@ the edge in this worker until the lane's frame leaves.
 
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables. Cython
 # compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both files
-# and check with `make compiled`. `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so
-# compiled code changes its C field. It is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a
-# traced tree is a property. `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up
-# each attribute once. `_OneCopy` has references of its own to the tasks that its chooser remembers, so that an emit need not
-# call the chooser.
+# and check with `make compiled`.
+# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C field. It
+# is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
+# `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each attribute once.
+# `_OneCopy` has references of its own to the tasks that its chooser remembers, so that an emit need not call the chooser.
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Outlet:
         raise NotImplementedError
 
     def deliver(self, values: tuple[Any, ...], roots: Roots, tasks: Sequence[int]) -> None:
-        """Send to tasks that `choose` has returned."""
+        """Send to ``tasks``, which `choose` has returned."""
         delivery = (values, self.source, roots)
         for task in tasks:
             self._by_task[task][1].append(delivery)
@@ -148,7 +148,7 @@ class Outlet:
         return tuple(values)
 
     def counts(self) -> tuple[int, int]:
-        """Return how many emits and copies there were so far."""
+        """Return how many emits there were so far, and how many copies they sent."""
         return self.emitted, self.copies
 
     def _place(self) -> str:

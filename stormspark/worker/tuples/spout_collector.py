@@ -2,8 +2,9 @@
 
 # spout_collector.pxd beside this module gives C types for the attributes and methods of the collector, and for some variables.
 # Cython compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both
-# files and check with `make compiled`. `_outlets` and `_ledger` are the same objects that the task has. These second references
-# save each emit a look-up. `edges` is a module whose .pxd gives compiled code a C function.
+# files and check with `make compiled`.
+# `_outlets` and `_ledger` are the same objects that the task has. These second references save each emit a look-up. `edges` is
+# a module whose .pxd gives compiled code a C function.
 
 from __future__ import annotations
 

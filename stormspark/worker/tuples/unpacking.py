@@ -4,8 +4,9 @@ If a value can't be unpickled, its tuple fails, and the other tuples arrive.
 """
 
 # unpacking.pxd beside this module gives C types for some variables, and Cython compiles this module with these types. When you
-# rename or retype one of these variables, change both files and check with `make compiled`. `numbers` in `_arrive` is a second
-# name, for speed: the .pxd declares it as a typed view of the array, so compiled code reads plain numbers.
+# rename or retype one of these variables, change both files and check with `make compiled`.
+# `numbers` in `_arrive` is a second name, for speed: the .pxd declares it as a typed view of the array, so compiled code reads
+# plain numbers.
 
 from __future__ import annotations
 

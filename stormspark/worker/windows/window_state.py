@@ -33,7 +33,7 @@ _PAGE_BYTES: Final = 32 << 10
 
 
 class _Source(NamedTuple):
-    """The origin of a tuple: a stream of a task. The task is named by its index."""
+    """The origin of a tuple, which is a stream of a task. The task is named by its index."""
 
     component: str
     stream: str
@@ -42,7 +42,7 @@ class _Source(NamedTuple):
 
 
 class WindowState:
-    """The stored windows of one task, for one instance of its bolt. They are kept in ``store``.
+    """The stored windows of one task, for one instance of its bolt. ``store`` is the store of the windows.
 
     Error messages call the task ``name``. ``abort`` aborts the batch for the given reason.
     """
@@ -64,11 +64,11 @@ class WindowState:
         return self._progress
 
     def load(self, number: int) -> Rows[Tuple]:
-        """Return the rows of a page; raises `CheckpointError` if they can't be read."""
+        """Return the rows of a page. Raises `CheckpointError` if they can't be read."""
         return self._unpickled(self._store[number])
 
     def restore(self, items: PagedItems[Tuple]) -> None:
-        """Give all pages to ``items``; raises `CheckpointError` if they can't be read."""
+        """Give all pages to ``items``. Raises `CheckpointError` if they can't be read."""
         for number, page in self._store.iterate():
             if number != _PROGRESS:
                 items.hold(number, self._unpickled(page))

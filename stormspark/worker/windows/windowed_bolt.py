@@ -1,8 +1,9 @@
-"""The bolt around a user's windowed bolt (A4). It holds tuples, executes windows of them, and acks tuples that have left.
+"""The bolt around a user's windowed bolt (A4). It holds tuples, executes windows of them, and acks tuples that have left their
+last window.
 
-There is one verdict per tuple (W14). A tuple is acked when it leaves its last window. It fails when the execution of a window
-with the tuple fails. A late tuple is acked at once. Until the verdict, the bolt in this module keeps the tuple alive, so that a
-restart of the task finds the tuple and fails it.
+There is one verdict per tuple (W14). A tuple is acked when it leaves its last window. A tuple fails when the execution of a
+window with the tuple fails. A late tuple is acked at once. Until the verdict, the bolt in this module keeps the tuple alive, so
+that a restart of the task finds the tuple and fails it.
 
 If batches are transactions, the windows are the task's state (C41, `WindowState`). In that case a tuple is acked as soon as it
 is held, because the commit of its batch also commits the windows that hold the tuple. Tuples that windows emit belong to the
@@ -72,7 +73,7 @@ class WindowCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> list[int]:
-        """Emit a tuple; return the target task ids. Raises `EmitError`."""
+        """Emit a tuple, and return the ids of the tasks that get it. Raises `EmitError`."""
         return self._collector.emit(values, stream, self._window() if anchors is None else anchors)
 
     def emit_direct(
@@ -121,7 +122,7 @@ class WindowCollector:
             self._state.abort(f"failed {tup!r:.300} of a window: {reason or 'no reason given'}")
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Give ``tup``'s trees another message timeout (C11)."""
+        """Begin the message timeouts of ``tup``'s trees anew (C11)."""
         self._collector.reset_timeout(tup)
 
     def flush(self) -> None:
@@ -202,8 +203,8 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Ack the tuple before its window is executed. An error in the window is no more the fault of this tuple than of the
-            # window's other tuples.
+            # Ack the tuple before its window is executed. If the window raises an error, this tuple is not to blame more than
+            # the window's other tuples.
             self._collector.ack(tup)
             if due:
                 self._window_due()
@@ -316,7 +317,7 @@ class WindowedBoltExecutor(Bolt):
             self._anchoring.begin(())
 
     def _execute_in_transaction(self, window: Window[Tuple]) -> None:
-        """Execute a window whose emits belong to the batch; a failure aborts the batch (C44)."""
+        """Execute a window whose emits belong to the batch. A failure aborts the batch (C44)."""
         assert self._state is not None
         given: TupleWindow
         if isinstance(window.items, tuple):
@@ -337,7 +338,9 @@ class WindowedBoltExecutor(Bolt):
                 ack(tup)
 
     def _timestamp(self, tup: Tuple) -> int:
-        """Return the tuple's timestamp. A tuple without one fails alone, because the windows and the task can go on."""
+        """Return the tuple's timestamp. If the tuple has none, only this tuple fails, because the windows and the task can go
+        on.
+        """
         value = self.bolt.timestamp_of(tup)
         try:
             if not isinstance(value, bool):
