@@ -3,7 +3,7 @@
 shell_bolt, shell_spout    the components, on top of `component`
 conversation, handshake    the protocol
 messages                   the protocol's encodings: JSON lines and msgpack
-answers                    sends the answers to emits before the child needs them
+answers                    finds out whether answers to emits may be sent before the child needs them
 child, reaper              the child process: its pipes, its signs of life, and its end
 """
 

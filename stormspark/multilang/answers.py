@@ -1,10 +1,10 @@
 """Decides whether a child may get the answers to its emits before it needs them (I8).
 
-Storm's ``storm.py`` waits for the task ids of each emit. So each emit costs a round trip between two processes, and meanwhile the
-child does nothing. But if all of a task's streams go to the same single task, all answers are the same. ``storm.py`` also keeps
-task ids that arrive before it asks for them. So the worker sends such a child some answers in advance. Each emit finds an answer
-at once, and the worker sends another answer when it handles the emit. The child reads the same answers as it would read without
-this, and never later.
+After each emit, Storm's ``storm.py`` waits for the answer: the ids of the tasks that get the tuple. So each emit costs a round
+trip between two processes, and meanwhile the child does nothing. But if all of a task's streams go to the same single task, all
+answers are the same. ``storm.py`` also keeps answers that arrive before it asks for them. So the worker sends such a child some
+answers in advance. Then each emit finds an answer at once. When the worker handles an emit, it sends one more answer. The child
+reads the same answers as it would read otherwise, and never later.
 
 The worker does this only for ``storm.py``, which is recognised by its source code. Other libraries may not accept a list of task
 ids before they ask for one.
@@ -21,9 +21,9 @@ from stormspark.api import TopologyContext
 
 __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
-#: How many answers are sent in advance. They must be enough for the child while the worker is busy with the end of a batch.
+#: How many answers are sent in advance. They must last while the worker is busy with the end of a batch and sends no more.
 AHEAD: Final = 2000
-#: The groupings that, if the consumer has only one task, always choose this task.
+#: The groupings that always choose the consumer's task if the consumer has only one.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )

@@ -4,13 +4,13 @@ The task's own thread writes to the child and reads from it. There is no thread 
 message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take
 stay in a buffer until the child reads more of its input. So the worker and the child can't block each other.
 
-Each child has one **attendant** thread. It does everything that must not wait for the task. The attendant reads the child's
-stderr, so that the child never blocks on its output. It asks for signs of life, and kills a child that gives none. It notices
-the child's end. Then it kills all processes that the child has forked, even if they hold the pipes open.
+Each child has one **attendant** thread, which does everything that must not wait for the task. The attendant reads the child's
+stderr, so that the child never blocks when it writes there. The attendant asks for signs of life, and kills a child that gives
+none. It notices the child's end. Then it kills all processes that the child has forked, even if they hold the pipes open.
 
 There are three signs of life (I13, W9): the worker has read a message of the child, a message waits to be read, or the child
 has read some of its input. So a child that works through a long queue counts as alive, and so does a child whose messages the
-worker has not read yet. Only a child that owes an answer can be stuck.
+worker has not read yet. Only a child that owes an answer can count as stuck.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = ["Child"]
 
 #: How many bytes are read or written at once.
 _CHUNK = 65536
-#: How many bytes a pipe holds. It holds so many that neither process has to stop while the other one is busy.
+#: How many bytes a pipe holds: enough that neither process has to stop while the other one is busy.
 _PIPE = 4 * _CHUNK
 #: Seconds between two requests for a sign of life.
 _BEAT_SECS = 1.0
 #: How many seconds a child may take to end after SIGTERM.
 _GRACE_SECS = 1.0
-#: How many seconds to wait until a killed process is gone. The kernel may need longer.
+#: How many seconds to wait at most for the end of a killed process. The kernel may need longer.
 _GONE_SECS = 10.0
 #: How many lines of stderr may wait to be logged, how many of the last lines an error shows, and how long a line may be.
 _MOST_LINES, _LAST_LINES, _LONGEST_LINE = 1000, 20, 2000
@@ -84,11 +84,11 @@ class Child:
         self._heard = False  # whether anything was read since the last `_beat`
         #: The bytes that wait to be sent.
         self.unsent = bytearray()
-        self._sent = self._consumed = 0  # how many bytes were sent, and how many of these the child has read
+        self._sent = self._consumed = 0  # how many bytes were sent; how many the child had read at the last `_beat`
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()
-        #: Whether the child has ended, so that nothing can be sent any more.
+        #: Whether the child has been killed or stopped, so that nothing can be sent any more.
         self.closed = False
         reaps = reaper()
         self.pid_folder = tempfile.mkdtemp(dir=reaps.folder)
@@ -119,7 +119,7 @@ class Child:
         self._epoll = select.epoll()
         self._epoll.register(self._output, select.EPOLLIN)
         self._wants_to_write = False
-        # Don't use threading.Thread: the worker would take it for a thread of user code, which may call collectors.
+        # Don't use threading.Thread, because the worker would take it for a thread of user code, which may call collectors.
         _thread.start_new_thread(self._attend, ())
 
     @property
@@ -149,11 +149,11 @@ class Child:
             self._epoll.poll(seconds)
 
     def send(self, message: Any) -> None:
-        """Send a message, as far as the pipe takes it. Raises the errors of `Messages.encode`."""
+        """Send a message. Bytes that the pipe does not take stay in `unsent`. Raises the errors of `Messages.encode`."""
         self.write(self.messages.encode(message))
 
     def write(self, data: bytes) -> None:
-        """Send bytes, as far as the pipe takes them."""
+        """Send bytes. Those that the pipe does not take stay in `unsent`."""
         with self.lock:
             if not self.unsent and not self.closed:  # this is the usual case
                 try:
@@ -168,7 +168,7 @@ class Child:
         self.flush()
 
     def flush(self) -> None:
-        """Write the unsent bytes, as far as the pipe takes them."""
+        """Write as many of the unsent bytes as the pipe takes."""
         if not self.unsent or self.closed:
             return
         with self.lock:
@@ -217,7 +217,7 @@ class Child:
     # -- its end ---------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Send SIGTERM, as Storm does. Wait a moment for the child to end, then `kill` it."""
+        """Send SIGTERM, as Storm does. Wait a moment, so that the child can end by itself. Then `kill` it."""
         if not self.closed:
             with self.lock, contextlib.suppress(OSError):
                 if not self._ended.is_set():
@@ -243,7 +243,7 @@ class Child:
         shutil.rmtree(self.pid_folder, ignore_errors=True)
 
     def died(self) -> MultilangError:
-        """Kill the child, which has closed its output, and all processes that it has forked. Return an error for this."""
+        """Kill the child after it has closed its output, with all processes that it has forked. Return an error that says why."""
         if not self._ended.wait(_GRACE_SECS):
             return self.failed("closed its output, but did not end")
         if self._killed_because is not None:
@@ -287,8 +287,8 @@ class Child:
                 next_beat = time.monotonic() + _BEAT_SECS
                 self._beat()
         with self.lock:
-            # Kill the processes that the child has forked. Do it before the wait below: afterwards another process could get the
-            # child's process id.
+            # Kill the processes that the child has forked. This comes before the wait below, because after the wait another
+            # process could get the child's process id.
             kill_session(self.pid)
             while self._stderr.read_from(stderr):
                 pass
@@ -299,8 +299,8 @@ class Child:
         reaper().remove(self.pid)
 
     def _beat(self) -> None:
-        """If the child owes no answer, send a heartbeat. If it owes one and gave no sign of life for too long, kill it."""
-        self.flush()  # an earlier request may still wait in `unsent` while the task is busy elsewhere
+        """If the child owes no answer, ask for a sign of life. If it owes one and gave no sign for too long, kill it."""
+        self.flush()  # an earlier request may still be in `unsent`, because the task is busy with something else
         now = time.monotonic()
         with self.lock:
             if self.closed:
@@ -322,7 +322,7 @@ class Child:
 
 
 class _Lines:
-    """The lines of stderr. Their number and length are limited. One thread reads the lines, and another thread takes them."""
+    """Lines of stderr, limited in number and length. One thread reads them from the pipe, and another thread logs them."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -374,7 +374,7 @@ def _unread(file: int) -> int:
 def _pidfd(pid: int) -> int | None:
     """Return a file descriptor that is readable once the process has ended.
 
-    Returns None if the kernel has no such descriptors. The attendant then notices the end within a second.
+    Returns None if the kernel has no such descriptors. Without one, the attendant notices the end within a second.
     """
     try:
         return os.pidfd_open(pid)
@@ -383,7 +383,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Return whether a child process has ended. A child that has ended is not reaped, so it stays a zombie."""
+    """Return whether a child process has ended. This does not reap the process, so it stays a zombie."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # this process ignores SIGCHLD, so the kernel has reaped the child

@@ -1,4 +1,4 @@
-"""The common base of `ShellBolt` and `ShellSpout`. It has the command, its environment, and the declared streams (I3, I18)."""
+"""The common base of `ShellBolt` and `ShellSpout`: the child's command and environment, and the declared streams (I3, I18)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stormspark.worker.host.launch import INHERITED_PATH
 
 __all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]
 
-#: The configuration key of the folder in which children start.
+#: The configuration key that names the folder in which children start.
 RESOURCES = "stormspark.multilang.resources"
 
 
@@ -28,8 +28,8 @@ class StreamLike(Protocol):
         """The names of the stream's fields."""
 
 
-#: The outputs of a component: the fields of its default stream, or a mapping with each stream by name. A stream is given by its
-#: fields, or by an object that has ``fields`` and may have ``direct``.
+#: The outputs of a component: the fields of its default stream, or a mapping from the names of streams to the streams. Each
+#: stream in the mapping is a list of fields, or an object that has ``fields`` and may have ``direct``.
 Outputs = Sequence[str] | Mapping[str, Sequence[str] | StreamLike]
 
 
@@ -118,7 +118,7 @@ class ShellComponent(Component, LivesOutside):
         return str(folder.resolve())
 
     def _environment(self) -> dict[str, str]:
-        """Return the child's environment: the worker's, without the settings for the worker's own Python, and with ``env``."""
+        """Return the child's environment: the worker's, with ``env``, but without the settings for the worker's own Python."""
         environment = dict(os.environ)
         inherited = environment.pop(INHERITED_PATH, None)
         if inherited is not None:

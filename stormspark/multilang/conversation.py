@@ -21,7 +21,7 @@ __all__ = ["Conversation", "Surroundings"]
 
 #: Storm's levels: trace, debug, info, warn, error (I10).
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
-#: The child's stderr is read once per this many seconds, and its lines are logged.
+#: The seconds between two times at which the lines of the child's stderr are logged.
 _LOOK_SECS = 1.0
 _DEFAULT_TIMEOUT_SECS = 30
 _QUOTED = 300
@@ -44,8 +44,9 @@ class Conversation:
     """A conversation with one child. It starts the child, and handles the messages that spouts and bolts have in common.
 
     There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed together with all
-    processes that it has forked. The component raises a `MultilangError` with the reason. The task then starts again with a new
-    child. All tuples in the old child fail. But an ``error`` message from a child is only shown (C4).
+    processes that it has forked. The component raises a `MultilangError` with the reason. All tuples that the child had not
+    settled fail, and the task starts again with a new child. But if a child sends an ``error`` message, the message is only shown
+    in logs and statistics (C4).
     """
 
     kind: str
@@ -120,7 +121,7 @@ class Conversation:
     # -- messages of both kinds of children --------------------------------------------------------------------
 
     def _handle_common(self, message: dict[str, Any]) -> bool:
-        """Handle a log, error or metrics message. Return false for any other message."""
+        """Handle a message that logs, reports an error, or updates a metric. Return false for any other message."""
         command = message.get("command")
         if command == "log":
             level = message.get("level", 2)
@@ -162,7 +163,7 @@ class Conversation:
     # -- failures ----------------------------------------------------------------------------------------------
 
     def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
-        """Kill the child, which has sent ``message``, and raise `MultilangError`."""
+        """Kill the child, because it has sent ``message``. Raise a `MultilangError` that says ``why`` the message is wrong."""
         if type(message) is Unreadable:
             what = f"sent {message.quoted!r}: {message.why}. Its stdout is only for messages (I1): print to stderr, or log"
         else:
@@ -197,7 +198,7 @@ class Conversation:
 
 
 def _update(metric: Metric, params: Any) -> None:
-    """Update a metric as Storm's shell metrics do (I11). Without parameters, a count increases by one."""
+    """Update a metric as Storm's shell metrics do (I11). If ``params`` is None, a count increases by one."""
     if isinstance(metric, CountMetric):
         metric.incr_by(1 if params is None else params)
     elif isinstance(metric, AssignableMetric):

@@ -10,7 +10,7 @@ from stormspark.grouping import Grouping
 
 __all__ = ["context_message", "setup_message"]
 
-#: For each grouping, its name in Storm. Storm calls a global grouping a fields grouping without fields (A7).
+#: For each grouping, its name in Storm. In Storm, a global grouping is a fields grouping without fields (A7).
 _TYPES = {
     "all": "ALL",
     "direct": "DIRECT",

@@ -1,10 +1,10 @@
 """The two encodings of messages between a worker and a child: JSON lines, and msgpack (I1, I15).
 
-Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, are
-written without it. msgspec reads the most frequent messages of a bolt's child. It makes an object of each message, and checks the
-types. Python's own JSON decoder, which has better errors, reads everything that msgspec rejects. So the result is always the
-result of Python's decoder, and tests check this. The library orjson is not used, because it silently turns integers beyond 64
-bits into floats, and NaN into null.
+Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, have
+faster encoders. msgspec reads the most frequent messages of a bolt's child. It makes an object of each message, and checks the
+types. Everything that msgspec rejects is read by Python's own JSON decoder, which has better errors. msgspec reads the same
+values as Python's decoder would read, and tests check this. The library orjson is not used, because it silently turns integers
+beyond 64 bits into floats, and NaN into null.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from stormspark.spi import Given
 
 __all__ = ["TICK", "Ack", "Emit", "Fail", "Json", "Messages", "Msgpack", "Sync", "Unreadable", "messages_for"]
 
-#: The prefix of the ids of ticks. Ticks belong to no tree, so nobody waits for the acks of ticks (I17).
+#: The prefix of the ids of ticks. A tick belongs to no tree, so nobody waits for its ack (I17).
 TICK = "-"
 
 _END = b"\nend\n"
 _END_TEXT = _END.decode()
 #: An error quotes this many characters of an unreadable message.
 _QUOTED = 300
-#: A line that is not JSON is rejected at once if it has fewer bytes than this.
+#: A line that does not begin like JSON is rejected at once if it has fewer bytes than this.
 _LONGEST_NOISE = 1000
 
 
 class Unreadable(NamedTuple):
-    """Output of a child that is not a message. The worker does not read what follows it."""
+    """Output of a child that is not a message. The worker reads no further output of the child."""
 
     quoted: str
     why: str
@@ -69,7 +69,7 @@ class Sync(msgspec.Struct, tag_field="command", tag="sync", forbid_unknown_field
 
 
 class Messages(Protocol):
-    """The encoding of one conversation. It turns messages into bytes, and received bytes into messages."""
+    """The encoding of the messages to and from one child. It turns messages into bytes, and received bytes into messages."""
 
     name: str
 
@@ -80,9 +80,9 @@ class Messages(Protocol):
         """
 
     def tuple_messages(self, number: int, given: Sequence[Given]) -> tuple[list[str], bytes]:
-        """Encode tuples. Returns their ids and the bytes. The ids are ``number`` + 1, ``number`` + 2 and so on.
+        """Encode tuples. Returns their ids and the bytes. The ids have the numbers ``number`` + 1, ``number`` + 2 and so on.
 
-        Stops before the first tuple that can't be encoded. If not even the first tuple can be encoded, raises the errors of
+        If a tuple can't be encoded, only the tuples before it are encoded. If it is the first tuple, raises the errors of
         `tuple_message`.
         """
 
@@ -93,7 +93,7 @@ class Messages(Protocol):
         """Encode any other message. Raises the errors of `tuple_message`."""
 
     def feed(self, data: bytes) -> list[Any]:
-        """Return the messages that are complete once ``data`` has arrived, in order. The last item may be an `Unreadable`."""
+        """Take in bytes. Return the messages that are complete now, in order. The last of them may be an `Unreadable`."""
 
     def hear(self, data: bytes) -> list[Any]:
         """Do the same as `feed`, for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
@@ -101,8 +101,8 @@ class Messages(Protocol):
     def acks(self, data: bytes) -> list[str] | None:
         """Return the acked ids if ``data`` looks like acks and nothing else; otherwise None.
 
-        The caller must check that each of them is a tuple's id. If one of them is not, the caller must pass it and all ids after
-        it to `acked`, and then pass the bytes that `acked` returns to `hear`.
+        The caller must check that each of these ids is the id of a tuple. If one is not, the caller must pass this id and all ids
+        after it to `acked`, and then pass the bytes that `acked` returns to `hear`.
         """
 
     def acked(self, ids: list[str]) -> bytes:
@@ -129,16 +129,17 @@ class Json:
 
     def __init__(self) -> None:
         self._encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-        #: Fast encoders for some types. Values of subclasses of these types go to the general encoder.
+        #: Fast encoders for values of exactly these types. All other values go to the general encoder.
         self._encoders: dict[type, Callable[[Any], str]] = {str: encode_basestring_ascii, int: int.__repr__}
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
-        # `raw_decode` would only add a call, and turn StopIteration into another error.
+        # The decoder's `raw_decode` does the same, but it costs one more call and turns StopIteration into another error.
         self._scan: Callable[[str, int], tuple[Any, int]] = self._decoder.scan_once  # type: ignore[attr-defined]
         self._typed = msgspec.json.Decoder(Emit | Ack | Fail | Sync).decode
-        #: The bytes before and after the id in the child's acks. None before the first ack; empty if that ack had another form.
+        #: The bytes before and after the id in each of the child's acks. None before the first ack. Empty if the first ack had
+        #: an unusual form.
         self._ack: tuple[bytes, bytes] | tuple[()] | None = None
         self._heads: dict[TupleSource, str] = {}
-        # For a task's id, the encoded answer to an emit that only this task received.
+        # For each task id: the encoded answer to an emit that only this task received.
         self._answers: dict[int, bytes] = {}
         self._rest = bytearray()
         self._looked = 0  # no message ends before this position
@@ -227,7 +228,7 @@ class Json:
         return begin + (end + begin).join([name.encode() for name in ids]) + end
 
     def _learn_ack(self, messages: list[Any], texts: list[bytes]) -> None:
-        """Find the id's place in the child's first ack. To check the place, put another id there and read the ack again."""
+        """Find where the id is in the child's first ack. To check this, put another id there, and read the ack again."""
         for message, text in zip(messages, texts, strict=False):
             if type(message) is Ack:
                 begin, id_, end = text.partition(b'"%s"' % message.id.encode())
@@ -240,7 +241,7 @@ class Json:
                 return
 
     def _framed(self, data: bytes, decode: Callable[[bytes], list[Any]]) -> list[Any]:
-        """Return the messages that are complete once ``data`` has arrived."""
+        """Add ``data`` to the bytes that wait, and return the messages that are complete now."""
         rest = self._rest
         rest += data
         if b"\r" in rest:  # a raw CR can only be part of a line end, because JSON strings escape it
@@ -268,8 +269,8 @@ class Json:
     def _decode_plain(self, data: bytes) -> list[Any] | None:
         """Return the messages in ``data``, which must end with an end line.
 
-        Returns None if something is wrong, or if a message has white space around it. No message has an end line inside,
-        because JSON strings have no raw line feeds.
+        Returns None if something is wrong, or if a message has white space around it. An end line can't be part of a message,
+        because JSON strings contain no raw line feeds.
         """
         messages: list[Any] = []
         try:
@@ -289,7 +290,7 @@ class Json:
         return self._decode_plain(data) or self._decode_each(data)
 
     def _decode_typed(self, data: bytes) -> list[Any]:
-        """Return the messages in ``data``, which must end with an end line. Messages that msgspec can read are typed objects."""
+        """Return the messages in ``data``, which must end with an end line. What msgspec can read becomes a typed object."""
         texts, typed = data[: -len(_END)].split(_END), self._typed
         messages: list[Any] = []
         try:
@@ -332,7 +333,8 @@ class Json:
 class Msgpack:
     """The msgpack encoding: one msgpack object after another, as with pystorm's option ``-s msgpack``.
 
-    Values may be bytes. Integers have 64 bits at most. The constructor raises `InvalidTopologyError` if msgpack is not installed.
+    Values may be bytes, too. Integers have at most 64 bits. The constructor raises `InvalidTopologyError` if msgpack is not
+    installed.
     """
 
     name = "msgpack"
@@ -394,7 +396,7 @@ class Msgpack:
     hear = feed
 
     def acks(self, data: bytes) -> list[str] | None:
-        """Return None, because msgpack has no bytes at which acks could be split."""
+        """Return None, because in msgpack no bytes mark the end of a message, so acks can't be found without decoding them."""
         return None
 
     def acked(self, ids: list[str]) -> bytes:
@@ -404,7 +406,7 @@ class Msgpack:
     @property
     def unfinished(self) -> str:
         """See `Messages`."""
-        return ""  # errors don't show msgpack, because people can't read it
+        return ""  # errors show no msgpack, because people can't read it
 
 
 def messages_for(serializer: str | None) -> Messages:

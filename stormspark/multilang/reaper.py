@@ -1,12 +1,12 @@
 """Kills the children of this process when the process ends, even by ``kill -9``.
 
-Each child has a session of its own, so that it can be killed together with all processes that it has forked. But a process that
-is killed can't kill others. The kernel's parent-death signal does not help. It reaches only the child, and not the processes that
-the child has forked. And the kernel sends it as soon as the *thread* that started the child ends.
+Each child has a session of its own, so that it can be killed together with all processes that it has forked. But if this process
+is killed, it can't kill its children any more. The kernel's parent-death signal does not help. It reaches only the child, and not
+the processes that the child has forked. Also, the kernel sends it as soon as the *thread* that started the child ends.
 
-So there is a watchman. It is a small shell process, whose standard input is a pipe that only this process holds. The reaper
-writes the id of each session to the pipe. When this process ends, the pipe ends too. Then the watchman kills all processes that
-still run in these sessions. A watchman needs a megabyte of memory.
+So there is a watchman: a small shell process, which reads its standard input from a pipe that only this process can write to. The
+reaper writes the id of each session to the pipe. When this process ends, the pipe ends, too. Then the watchman kills all
+processes that still run in these sessions. A watchman needs a megabyte of memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ rm -rf -- "$folder"
 def kill_session(leader: int) -> None:
     """Kill a process that leads a session, and all processes of the session.
 
-    Call this before you wait for the leader. Afterwards another process could get the leader's process id.
+    Call this before you wait for the leader, because after the wait another process could get the leader's process id.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
@@ -62,7 +62,7 @@ def kill_session(leader: int) -> None:
 
 
 class Reaper:
-    """The reaper of one process. It knows the sessions of the process's children, and tells the watchman of each session."""
+    """The reaper of one process. It knows the sessions of the process's children, and tells their ids to the watchman."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -80,7 +80,7 @@ class Reaper:
             self._notify("+", session)
 
     def remove(self, session: int) -> None:
-        """Forget a session that has ended."""
+        """Forget a session, because it has ended."""
         with self._lock:
             self._sessions.discard(session)
             self._notify("-", session)

@@ -1,13 +1,13 @@
 """A bolt in any language (I6-I9, I13, I14, I17).
 
-While the child works, the worker already sends it more tuples, many in one write. The child has at most
-``topology.shellbolt.max.pending`` tuples at a time. The task's own thread handles the child's messages, because the answer to an
-emit has task ids that only this thread gets. While the worker has nothing else to do, it waits for the child
-(`stormspark.spi.outside`).
+While the child works, the worker already sends it more tuples, many in one write. At most ``topology.shellbolt.max.pending``
+tuples are *before the child*: they were sent to the child, but the child may not have received them yet. The worker's thread
+handles the child's messages, because only this thread can emit, and the answer to an emit is the task ids that the emit returns.
+When the worker has nothing else to do, it waits for the child (`stormspark.spi.outside`).
 
 **When is a child done with its tuples?** The child may hold a tuple on purpose and ack it much later. A batch must not wait for
 such an ack. So the worker sends a heartbeat after the tuples. When the child answers the heartbeat, it has received all tuples
-that were sent before (I13). Tuples that it has not acked by then are *held*, and the batch does not wait for them.
+that were sent before the heartbeat (I13). Those that it has not settled by then are *held*, and the batch does not wait for them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["ShellBolt"]
 _DEFAULT_PENDING = 1000
 #: When this many bytes are unsent, `give` writes them at once, so that the child has work to do.
 _WRITE_BYTES = 16384
-#: A tuple that the child has. It has the form in which the engine passed it, or it is a `Tuple` that was passed to ``execute``.
+#: A tuple that was sent to the child: the parts that the engine passed to `execute_all`, or the `Tuple` that ``execute`` got.
 _Kept: TypeAlias = Given | Tuple
 
 
@@ -64,7 +64,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         self._talk = _BoltConversation(surroundings, conf, context, collector)
 
     def execute(self, tup: Tuple) -> None:
-        """Pass a tuple to the child. The next `send` writes it at the latest. If the child has too many tuples, wait first."""
+        """Pass a tuple to the child. It is written by the next `send` at the latest. Without `room`, wait for room first."""
         assert self._talk is not None, "execute comes after prepare"
         self._talk.give(tup)
 
@@ -85,7 +85,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     @property
     def keeps(self) -> bool:
-        """Whether the engine may call `execute_all`. False if a subclass overrides `execute`, because it must get each tuple."""
+        """Whether the engine may call `execute_all`. False if a subclass overrides `execute`, which must then get each tuple."""
         return type(self).execute is ShellBolt.execute
 
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
@@ -94,7 +94,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
             self._talk.connected(sender, ack)
 
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Send the child these tuples."""
+        """Send these tuples to the child, up to the first that can't be encoded. Returns how many were sent."""
         assert self._talk is not None, "execute comes after prepare"
         return self._talk.give_all(given, now)
 
@@ -119,7 +119,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         return self._talk.child.fileno() if self._talk is not None else -1
 
     def send(self) -> None:
-        """Write the unsent bytes."""
+        """Write as many of the unsent bytes as the pipe takes."""
         if self._talk is not None:
             self._talk.child.flush()
 
@@ -151,24 +151,25 @@ class _BoltConversation(Conversation):
         self.before_it: dict[str, _Kept] = {}
         #: The tuples that the child holds, by id.
         self._held: dict[str, _Kept] = {}
-        # The times at which tuples were sent: for each call of `give_all`, the id of its first tuple (a number), and the time.
+        # When the tuples were sent: for each call of `give_all`, the number in the id of its first tuple, and the time.
         self._lots: list[tuple[int, float]] = []
-        #: Whether the child waits for the task ids of its emits. A child that gets its answers in advance does not wait.
+        #: Whether the child may be waiting for the answer to an emit. A child that gets its answers in advance does not wait.
         self.waits_for_answer = False
         self._only_answer = (
             only_answer(context) if keeps_answers(surroundings.command, surroundings.folder) else None
         )
-        #: For each unanswered heartbeat, the id (a number) of the last tuple that was sent before it.
+        #: For each unanswered heartbeat, the number in the id of the last tuple that was sent before the heartbeat.
         self._asked: deque[int] = deque()
         self._answers_ahead = False
-        # `_streams` has how many fields each stream has. `_ways` has the same number and the engine's fast path for emits, for
-        # the streams that have such a path.
+        # `_streams`: the number of fields of each stream. `_ways`: for each stream that has one, the engine's fast path for
+        # emits, after the stream's number of fields.
         self._streams = {
             name: len(context.output_fields(context.this_component_id, name)) for name in context.this_streams
         }
         self._ways: dict[str | None, tuple[int, Send]] = {}
         self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
-        # A heartbeat may be due before the handshake is over, but then the child can't answer. So don't send one until then.
+        # The attendant may ask for a heartbeat before the handshake is over. The child can't answer it so early, so none is sent
+        # while this is None.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
         self._heartbeat = self.child.messages.encode(
@@ -179,7 +180,7 @@ class _BoltConversation(Conversation):
             context.set_timer(timeout / 4, self._spare)
 
     def connected(self, sender: Sender, ack: Callable[[Sequence[Given]], None]) -> None:
-        """Use the engine's fast path from now on, for the streams that have one."""
+        """Use the engine's fast path for acks, and for emits on the streams that have such a path, from now on."""
         self._ack_all = ack
         self._ways = {}
         for stream, width in self._streams.items():
@@ -217,7 +218,7 @@ class _BoltConversation(Conversation):
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
-        while len(self.before_it) >= self._most:  # the worker checks `room` before; others wait
+        while len(self.before_it) >= self._most:  # only if the caller has not checked `room`, as the worker does
             self.child.flush()
             self.child.wait(0.01)
             self.take_in()
@@ -236,7 +237,7 @@ class _BoltConversation(Conversation):
             child.flush()
 
     def kept(self) -> list[tuple[Given, float]]:
-        """Return the tuples that the child has, each with the time when it was sent."""
+        """Return the tuples that the child has neither acked nor failed, each with the time when it was sent."""
         kept = []
         for one in (self._held, self.before_it):
             for name, given in one.items():
@@ -259,7 +260,7 @@ class _BoltConversation(Conversation):
         )
 
     def send_heartbeat(self) -> None:
-        """Send a heartbeat, unless an earlier one is unanswered. The child first reads the tuples before the heartbeat (I13)."""
+        """Send a heartbeat, unless an earlier one is unanswered. The child reads it after the tuples sent before it (I13)."""
         child = self.child
         if self._heartbeat is None:
             return
@@ -272,7 +273,7 @@ class _BoltConversation(Conversation):
         child.flush()
 
     def take_in(self) -> int:
-        """Handle the child's messages. If there are none, and the child may not have all tuples yet, send a heartbeat.
+        """Handle the child's messages. If there are none, and the child may not have received all tuples yet, send a heartbeat.
 
         Returns how many tuples the child is done with.
         """
@@ -290,7 +291,7 @@ class _BoltConversation(Conversation):
         try:
             for message in self._hear(data, acked):
                 try:
-                    # For speed, the most frequent messages are handled without a further call, if they have their usual form.
+                    # For speed, the most frequent messages are handled right here, if they have their usual form.
                     kind = type(message)
                     if kind is Emit:
                         way, ids = ways.get(message.stream), message.anchors
@@ -312,7 +313,7 @@ class _BoltConversation(Conversation):
                 except Exception as error:
                     self.broken(message, str(error), error)
         finally:
-            # Ack all tuples at once. All tuples that are anchored to these have been emitted by now.
+            # Ack all tuples together. Emits that are anchored to them came earlier in the same data, so they are done by now.
             if acked:
                 self._done += len(acked)
                 self._ack_all(acked)
@@ -323,8 +324,8 @@ class _BoltConversation(Conversation):
     def _hear(self, data: bytes, acked: list[_Kept]) -> list[Any]:
         """Return the child's messages.
 
-        But if the data looks like acks only, add the acked tuples to ``acked`` directly. Then return only the messages from the
-        first unknown id on.
+        If the data seems to contain only acks, add the acked tuples to ``acked`` instead. If one of the ids is unknown, return
+        the messages from this id on.
         """
         messages, pop = self.child.messages, self.before_it.pop
         ids = messages.acks(data)
@@ -369,7 +370,7 @@ class _BoltConversation(Conversation):
     def _answer(self, tasks: list[int], need_task_ids: Any, answers: list[bytes]) -> None:
         """Add the answer to an emit to ``answers``, unless the child wants no answer (I8).
 
-        The caller handles all messages that were read, and then sends the answers at once, because the child waits for them.
+        The caller handles all messages that were read, and then sends all answers in one write.
         """
         if need_task_ids in (None, True):
             answer = self.child.messages.task_ids(tasks)
@@ -381,7 +382,7 @@ class _BoltConversation(Conversation):
                 answers.append(answer * AHEAD)
 
     def _anchors(self, ids: Any) -> Tuple | list[Tuple]:
-        """Return the tuples with these ids. Raises ValueError if a tuple was already acked or failed."""
+        """Return the tuples with these ids. Raises ValueError for an id that is unknown, or whose tuple was acked or failed."""
         if not ids:
             return []
         anchors = []
@@ -406,10 +407,10 @@ class _BoltConversation(Conversation):
         return kept
 
     def _got_through(self) -> None:
-        """Note that the child has answered a heartbeat. So it has received all tuples that were sent before the heartbeat."""
+        """Handle the answer to a heartbeat: the child has received all tuples that were sent before the heartbeat."""
         with self.child.lock:
             if not self._asked:
-                return  # children that use old libraries also send a sync that answers no heartbeat
+                return  # a child with an old library also sends a sync without a heartbeat
             last = self._asked.popleft()
             self.child.asked_at = None
         before_it = self.before_it
@@ -423,7 +424,7 @@ class _BoltConversation(Conversation):
                 self._held[name] = kept
 
     def _spare(self) -> None:
-        """Reset the timeouts of tuples that the child may not have received yet, because these only wait in the pipe (W2)."""
+        """Reset the timeouts of tuples that the child may not have received yet, because these may only wait in the pipe (W2)."""
         for kept in self.before_it.values():
             self._collector.reset_timeout(_as_tuple(kept))
 

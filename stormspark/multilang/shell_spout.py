@@ -19,7 +19,7 @@ __all__ = ["ShellSpout"]
 class ShellSpout(ShellComponent, Spout):
     """A spout that runs a child process, which speaks Storm's multilang protocol. Its arguments are those of `ShellBolt`.
 
-    The child carries out one command at a time. As in Storm, the thread of the spout's executor waits for it (I4).
+    The child carries out one command at a time. As in Storm, the executor's thread waits until the child is done (I4).
 
     >>> sentences = ShellSpout(["node", "sentences.js"], ["sentence"])
     """
@@ -74,7 +74,7 @@ class ShellSpout(ShellComponent, Spout):
 
 
 class _ComposedId(NamedTuple):
-    """A message id that is a JSON list or object. This class has the JSON as a string, because message ids must be hashable."""
+    """A message id that is a JSON list or object. It is kept as JSON text, because message ids must be hashable."""
 
     text: str
 
@@ -91,7 +91,7 @@ class _SpoutConversation(Conversation):
 
     def query(self, command: str, message_id: Hashable) -> None:
         """Send a command, and handle the child's messages until it answers ``sync`` (I4)."""
-        if self._busy:  # the topology is being deactivated while next_tuple waits in an emit
+        if self._busy:  # for example, the topology is deactivated while `next_tuple` waits in an emit
             self._later.append((command, message_id))
             return
         self._ask(command, message_id)
@@ -129,7 +129,7 @@ class _SpoutConversation(Conversation):
 
     def _do(self, message: dict[str, Any]) -> None:
         if message["command"] == "emit":
-            # While the worker handles the emit, which may take long, the child need not give a sign of life.
+            # The worker may take long to handle the emit. Meanwhile the child need not give a sign of life.
             self.child.asked_at = None
             try:
                 self._emit(message)
