@@ -84,7 +84,8 @@ class Child:
         self._heard = False  # whether anything was read since the last `_beat`
         #: The bytes that wait to be sent.
         self.unsent = bytearray()
-        self._sent = self._consumed = 0  # how many bytes were sent; how many the child had read at the last `_beat`
+        # How many bytes were sent, and how many of these the child had read at the last `_beat`.
+        self._sent = self._consumed = 0
         self._stderr = _Lines()
         self._killed_because: str | None = None
         self._ended = threading.Event()

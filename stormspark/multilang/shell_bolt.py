@@ -218,7 +218,7 @@ class _BoltConversation(Conversation):
 
     def give(self, tup: Tuple) -> None:
         """Send a tuple."""
-        while len(self.before_it) >= self._most:  # only if the caller has not checked `room`, as the worker does
+        while len(self.before_it) >= self._most:  # the worker checks `room` first; other callers wait here
             self.child.flush()
             self.child.wait(0.01)
             self.take_in()

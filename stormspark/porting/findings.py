@@ -1,7 +1,7 @@
-"""The findings of the readers as plain data: the topologies of a legacy project, and statements about them.
+"""What the modules that read a legacy project have found, as plain data: the project's topologies, and statements about them.
 
-The grade of a statement says how it was checked. ``parsed`` means that it follows from the source text. ``imported`` means that a
-front-end of stormspark has loaded and planned the topology. The third grade is ``not checked``.
+The grade of a statement says how it was checked. ``parsed`` means that the statement follows from the source text. ``imported``
+means that a front-end of stormspark has loaded and planned the topology. The third grade is ``not checked``.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class TopologyFound:
 
     @property
     def inputs(self) -> Iterator[tuple[ComponentFound, InputFound]]:
-        """All subscriptions. Each comes with the component that subscribes."""
+        """All subscriptions, each with the component that subscribes."""
         return ((component, one) for component in self.components for one in component.inputs)
 
     @property

@@ -36,7 +36,7 @@ def read_flux(project: PythonProject, path: Path, findings: Findings) -> None:
     shown = project.shown(path)
     logger = logging.getLogger("stormspark.flux")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # don't log warnings, because the report has them too, with their lines
+    logger.setLevel(logging.ERROR)  # the report has the warnings, with their lines, so don't log them
     try:
         definition = read_file(path, {}, None)
     except StormsparkError as error:

@@ -1,6 +1,6 @@
 """Reads heronpy's topologies: classes whose attributes are components, and scripts with builders (A40-A42, G24).
 
-For topologies of streamlets, it only lists the operations.
+For a topology of streamlets, this module only lists the operations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HERON = {"heronpy", "heron", "pyheron", "heron_py"}
 
 
 def read_heronpy(project: PythonProject, file: PythonFile) -> Iterator[TopologyFound]:
-    """Yield the topologies in ``file``: first those that are classes, then those that code with builders makes."""
+    """Yield the topologies in ``file``: first those that are classes, then those that the code makes with builders."""
     for node in file.tree.body:
         if isinstance(node, ast.ClassDef) and _extends(project, file, node, ".Topology"):
             found = TopologyFound(node.name, "heronpy", file.place(node))
@@ -173,7 +173,7 @@ def _streams(
 
 
 def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
-    """Yield lists of statements: the module's, then each function's. All code that uses one builder is in the same list."""
+    """Yield the statements of the module, then those of each function. A builder is followed only within one such list."""
     yield tree.body
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -320,7 +320,7 @@ def _end(topology: TopologyFound) -> None:
 
 
 def _streamlets(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:
-    """Yield one topology for each Builder of streamlets. It has a note for each operation, in order."""
+    """Yield one topology for each Builder of streamlets. The topology has a note for each operation, in order."""
     for statement, _ in _statements(body):
         target, call = _assigned_call(statement)
         dotted = project.dotted(call.func, file) if call is not None and target is not None else ""

@@ -280,7 +280,7 @@ def _configs(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _report_missing_modules(project: PythonProject, paths: list[Path], findings: Findings) -> None:
-    """Report the modules that the project imports and that are not installed, each with its requirements file (W12)."""
+    """Report the missing modules that the project imports, each with the requirements file that names it (W12)."""
     reported: set[str] = set()
     for path in paths:
         file = project.file(path)
@@ -363,7 +363,7 @@ def _read_java(
 
 
 def _without_storm(files: list[JavaFile], findings: Findings) -> list[JavaFile]:
-    """Return the files without those of Storm or Heron itself. The behaviour of Storm's and Heron's classes is known."""
+    """Leave out the files of Storm and Heron themselves, because the behaviour of their classes is known."""
     own = {
         one.package.removesuffix(".topology")
         for one in files

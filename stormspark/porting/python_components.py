@@ -1,4 +1,4 @@
-"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that behaves differently."""
+"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that behaves differently now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stormspark.porting.python_source import PythonClass, PythonFile, PythonProj
 
 __all__ = ["LIBRARIES", "report_behaviour", "streams_of"]
 
-#: Components that use one of these packages can be run by a front-end of stormspark.
+#: The Python packages whose components a front-end of stormspark can run.
 LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron"}
 
 _PIPES: Final = {
@@ -32,9 +32,9 @@ def streams_of(
     place: Place,
     names: dict[str, ast.expr] | None = None,
 ) -> tuple[StreamFound, ...] | None:
-    """Return the streams that ``outputs`` declares. Returns None unless it consists of literals.
+    """Return the streams that a component's ``outputs`` declare; None if they can't be made out without running code.
 
-    Its items are names of fields of the default stream, or calls of ``Stream``.
+    Each item of ``outputs`` is the name of a field of the default stream, or a call of ``Stream``.
     """
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return ()
@@ -73,7 +73,7 @@ def streams_of(
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
     """Report code in a component's class that behaves differently in stormspark, with its place.
 
-    If no known change is needed, report this too.
+    If no change is known to be needed, report that.
     """
     different = False
     for kind, text, place, todo in _differences(project, cls):

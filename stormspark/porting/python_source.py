@@ -1,7 +1,7 @@
 """Parses Python sources with ``ast``. Finds a project's classes, the meaning of names, and the values of plain expressions.
 
-It imports nothing. If a name is imported from a module of the project, it is followed to its definition. If it is imported from
-another module, only its dotted path is known.
+Nothing is imported. If a file imports a name from a module of the project, the name is followed to its definition. If the file
+imports the name from elsewhere, only the name's dotted path is known.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PythonClass:
         return [base for one in self.chain() for base in one.library_bases]
 
     def attribute(self, name: str) -> tuple[ast.expr, PythonFile] | None:
-        """Return the value of a class attribute, with the value's file. The attribute may be inherited in the project."""
+        """Return the value of a class attribute, and the file that has the value. The class may inherit it within the project."""
         for one in self.chain():
             for statement in one.node.body:
                 targets, value = assignment(statement)
@@ -231,7 +231,7 @@ class PythonProject:
     # -- values ----------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr | None, file: PythonFile, names: dict[str, ast.expr] | None = None) -> Any:
-        """Return the value of an expression of literals and names of literals. For others, return an `Unresolved`."""
+        """Return the value of an expression of literals, and of names that stand for literals; otherwise an `Unresolved`."""
         if node is None:
             return None
         try:
@@ -280,7 +280,7 @@ class PythonProject:
         return key
 
     def _inner(self, node: ast.expr, file: PythonFile, names: dict[str, ast.expr], depth: int) -> Any:
-        """Return a value inside of a dict. For an unknown value, return an `Unresolved`, so that the others stay known."""
+        """Return a value inside of a dict. If it is not known, return an `Unresolved`, so that the dict's other values count."""
         try:
             return self._value(node, file, names, depth + 1)
         except _NotPlainError:
@@ -301,7 +301,7 @@ class PythonProject:
         raise _NotPlainError
 
 
-#: Constants of heronpy's window bolts whose values are configuration keys, and the ends of these keys (C22).
+#: heronpy's window bolts have these constants. The value of a constant is a configuration key, which ends as given here (C22).
 _WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_SECS": "slideinterval_secs"}
 
 
@@ -314,7 +314,7 @@ def _is(node: ast.AST, name: str) -> bool:
 
 
 def assignment(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
-    """Return the targets and the value of an assignment. It may have an annotation. If it has no value, return no targets.
+    """Return the targets and the value of an assignment, with or without an annotation. Without a value, return no targets.
 
     >>> targets, value = assignment(ast.parse("x: int = 7").body[0])
     >>> ast.unparse(targets[0]), ast.unparse(value)
@@ -328,7 +328,7 @@ def assignment(statement: ast.stmt) -> tuple[list[ast.expr], ast.expr | None]:
 
 
 def call_name(node: ast.AST) -> str:
-    """Return the last part of a called function's name: ``spec`` for ``Split.spec(...)``. Empty if the node is no such call."""
+    """Return the last part of a called function's name: ``spec`` for ``Split.spec(...)``. Return "" for any other node."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
             return node.func.attr

@@ -94,7 +94,7 @@ def _grouped(
 def parallelism_of(project: PythonProject, node: ast.expr | None, file: PythonFile) -> tuple[int | None, str]:
     """Return the number in ``par`` and a remark (A31). If the number is not known, return None in its place.
 
-    The remark says that the number is not known, or that it depends on the environment. Otherwise it is empty.
+    The remark says that the number is not known, or that it depends on the environment. In all other cases the remark is empty.
     """
     if node is None:
         return 1, ""

@@ -78,7 +78,8 @@ def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]
         yield Pair(Unknown(name), Unknown(""), place)
         return
     first = arguments[0] if arguments else Unknown("")
-    # If the value is not known, or the setter rejects it, call the setter with examples. One of the right type shows the key.
+    # If the value is not known, or the setter rejects it, call the setter with examples. One of them has the right type, so the
+    # setter shows its key.
     examples: list[Any] = [plain(first), 1, True, "x", {}]
     for example in examples:
         conf = Config()

@@ -1,12 +1,12 @@
 """Follows Java code to find what it builds, without running it.
 
-A *walk* follows the code from one method on. It takes statements in their order. It follows both branches of an ``if``, unless
-the condition is known. It follows the body of a loop once. If the code calls a method of the project, the walk enters the method
-with the arguments of the call.
+A *walk* begins at a method, and follows the code from there. It takes statements in their order. It follows both branches of an
+``if``, unless the condition is known. It follows the body of a loop once. If the code calls a method of the project, the walk
+enters the method with the arguments of the call.
 
 In a walk, a value is a constant, an object with its known parts, or unknown. If a branch may change a constant, the constant
-keeps its first value, and its attribute ``unless`` has the condition. The walk guesses nothing. Code that uses a value decides
-what to do if the value is unknown.
+keeps its first value, and its attribute ``unless`` has the condition. A walk guesses nothing. If a value is unknown, the module
+that needs the value decides what to do.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "Evaluation", "Library"]
 
-#: The limits of a walk: how many methods may be nested, and how many statements it takes. Without these limits, a walk through
-#: recursive code would not end.
+#: The limits of a walk: how deep calls of methods may be nested, and how many statements it takes. Without these limits, a walk
+#: through recursive code would not end.
 _DEEPEST: Final = 16
 _MOST_STATEMENTS: Final = 50_000
 
@@ -114,7 +114,7 @@ class Evaluation:
         self.gave_up = False
 
     def since(self, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """Return the current branches and loops inside of ``conditions``. If the walk has left these, return all current ones."""
+        """Return the current branches and loops that are inside of ``conditions``, or all if the walk has left ``conditions``."""
         now = tuple(self.conditions)
         return now[len(conditions) :] if now[: len(conditions)] == conditions else now
 
@@ -206,7 +206,7 @@ class Evaluation:
             self._stack.pop()
 
     def _construct_by_any(self, made: Instance, java_class: JavaClass) -> None:
-        """Make an object although the constructor is not known. A field is unknown if any constructor assigns it."""
+        """Set the fields of an object whose constructor is not known. A field is unknown if any constructor assigns it."""
         self._initial_values(made, java_class)
         made.base_arguments = (Unknown("..."),)
         for constructor in java_class.constructors:
@@ -527,7 +527,7 @@ class Evaluation:
         if isinstance(value, Instance):
             value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
             self._report_escaped(name, arguments, place)
-            return value  # methods of builders return the builder, so suppose that this method returns its object
+            return value  # methods of builders return the builder, so assume that this method returns its own object
         return self._not_followed(node, name, arguments, place)
 
     def _not_followed(self, node: Node, name: str, arguments: list[Value], place: Place) -> Value:
@@ -636,7 +636,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """Return a variable's value after an assignment, which may not happen if it is in a branch or loop inside ``since``."""
+        """Return a variable's value after an assignment. If a branch or loop inside of ``since`` has it, it may not happen."""
         conditions = self.since(since)
         if not conditions:
             return new

@@ -520,7 +520,7 @@ def _converted(name: str, arguments: list[Value]) -> Value:
 
 
 def _described(value: Value | None) -> str:
-    """Return the value in the form for the report, which is close to its source text."""
+    """Return the text that the report shows for a value. It is close to the value's source text."""
     match value:
         case Unknown() | Name():
             return value.text

@@ -1,4 +1,4 @@
-"""Makes the report's statements about topologies and components in Java. Each has the line that it is about."""
+"""Makes the report's statements about topologies and components in Java. Each statement has the line that it is about."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def report_conditions(
 def report_what_does_not_fit(topology: TopologyFound) -> None:
     """Report ids that are used twice, and subscriptions to unknown components and streams.
 
-    If there are any, reading has probably missed something.
+    Such a finding usually means that the reading of the code has missed something.
     """
     streams = {one.id: one.streams for one in topology.components if one.id is not None}
     seen: dict[str, Place] = {}
@@ -166,7 +166,7 @@ def report_what_does_not_fit(topology: TopologyFound) -> None:
 
 
 def described(value: Value | None) -> str:
-    """Return the value in the form for the report, which is close to its source text."""
+    """Return the text that the report shows for a value. It is close to the value's source text."""
     match value:
         case Unknown():
             return value.text

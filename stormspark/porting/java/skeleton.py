@@ -39,8 +39,8 @@ from stormspark.storm_keys import SIZING_KEYS
 
 __all__ = ["skeleton"]
 
-#: For each style of class, its methods. Each has its name in Python, its parameters, its name in Java, and whether the skeleton
-#: has the method even if the Java class lacks it.
+#: For each style of class, its methods. The entry of a method has its name in Python, its parameters, its name in Java, and
+#: whether the skeleton has the method even if the Java class lacks it.
 _METHODS: Final[dict[str, tuple[tuple[str, str, str, bool], ...]]] = {
     "spout": (
         ("open", "conf, context, collector", "open", True),
@@ -492,7 +492,7 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            # Emits in methods that the skeleton leaves out are listed in the following methods.
+            # The following methods also list the emits of methods that the skeleton leaves out.
             if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))

@@ -53,7 +53,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a method. ``type`` has no type arguments. With ``rest``, it takes all further arguments, as ``int... n``."""
+    """A parameter. ``type`` has no type arguments. If ``rest``, the parameter takes all further arguments, like ``int... n``."""
 
     type: str
     name: str
@@ -359,7 +359,7 @@ class JavaSources:
         return found
 
     def full_name(self, name: str, where: JavaClass | JavaFile) -> str:
-        """Return the name with its package if the class is in the project or is imported by name. Otherwise return the name."""
+        """Return the class's name, with its package if the class is in the project or is imported by name."""
         if found := self.find(name, where):
             return found.qualified
         file = where.file if isinstance(where, JavaClass) else where
@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Return the simple names of the library classes that the class extends (nearest first), then of its interfaces."""
+        """Return the simple names of the library's classes that a class extends (nearest first), then those of its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):

@@ -125,7 +125,7 @@ def _unknown(made: Instance) -> None:
 
 
 def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
-    """Return a function for a component whose constructor gets the fields as an argument. It returns the component's streams."""
+    """Return a function that finds a component's streams, if the component's constructor gets the fields as an argument."""
 
     def streams(made: Instance) -> _Streams | None:
         names = field_names(made.arguments[position]) if len(made.arguments) > position else None

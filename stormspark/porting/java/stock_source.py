@@ -47,7 +47,7 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """Return the source of a KafkaSpout with the known part of its configuration; None if the spout needs its own class."""
+    """Return the source of a KafkaSpout with the known part of its configuration; None if the skeleton needs a class for it."""
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
