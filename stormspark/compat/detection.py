@@ -18,7 +18,7 @@ _KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
 
 
 def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
-    """Return the library that the file imports anywhere in its code; None if there is no such import, or no valid Python."""
+    """Return the library that the file imports anywhere in its code; None if it imports neither, or is not valid Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

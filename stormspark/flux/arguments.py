@@ -43,7 +43,7 @@ def fitted(function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
     positional = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     hints = _hints(function)
     if positional and positional[-1].kind is inspect.Parameter.VAR_POSITIONAL:
-        # The values of a rest parameter (Java: String... names) are one list in YAML.
+        # In YAML, the values for a parameter like Java's ``String... names`` may be one list.
         named = len(positional) - 1
         if len(values) == named + 1 and isinstance(values[-1], list):
             values = [*values[:-1], *values[-1]]

@@ -23,8 +23,8 @@ def register(class_name: str, factory: Factory | str) -> None:
     """Let ``factory`` stand for a Java class in Flux files.
 
     ``factory`` is a Python class, a function, or the dotted path of a class or function. It is called with the constructor's
-    arguments. Properties and config methods then apply to the object that it returns. A later call of `register` for the same
-    Java class replaces an earlier call.
+    arguments. Properties and config methods then apply to the object that ``factory`` returns. A later call of `register` for the
+    same Java class replaces an earlier call.
 
     Put calls of `register` into a file ``flux_classes.py`` in the folder of the YAML file. This file is imported before any class
     name is looked up.
@@ -49,7 +49,7 @@ def class_named(class_name: str, place: str, own: Mapping[str, str] | None = Non
     """Return the class, function or module that stands for ``class_name``.
 
     ``own`` are the class names that the file itself defines. They are looked up first, then registered names, then Storm's
-    classes, then dotted paths of Python. Error messages begin with ``place``, which has the line, and the part that uses the
+    classes, then dotted paths of Python. Error messages begin with ``place``: the line, and the part of the file that uses the
     name.
 
     Raises `InvalidTopologyError` if the name is unknown.

@@ -289,7 +289,7 @@ def _arguments(part: Located | None, what: str) -> tuple[Any, ...]:
 
 
 def _argument(part: Located) -> Any:
-    """Read an argument. As in Storm, only the argument itself can be a reference. Deeper inside, ``ref`` is ordinary data."""
+    """Read an argument. As in Storm, only the argument itself can be a reference. In a list or mapping, ``ref`` is plain data."""
     match part.sole_entry():
         case "ref", id_:
             return Reference(id_.text("ref"), id_.where)

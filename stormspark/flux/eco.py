@@ -29,7 +29,7 @@ class Resources:
     cpu: float | None = None
 
     def apply(self, declarer: ComponentConfiguration) -> None:
-        """Declare the resources as Storm does, with the CPU in percent of a core."""
+        """Declare the resources in Storm's units: memory in megabytes, and CPU in percent of a core."""
         if self.ram_mb is not None:
             declarer.set_memory_load(self.ram_mb)
         if self.cpu is not None:
@@ -37,7 +37,9 @@ class Resources:
 
 
 def taken_out(conf: Mapping[str, Any]) -> tuple[dict[str, Resources], dict[str, Any]]:
-    """Take Heron's two settings out of a configuration. Returns the resources of each component, and all other settings.
+    """Take the two settings that only Heron has out of a configuration: resources and JVM options.
+
+    Returns the resources of each component, and all other settings. JVM options have no effect.
 
     >>> taken_out({"topology.component.resourcemap": [{"id": "count", "ram": "1GB", "cpu": 0.5}], "mine": 1})
     ({'count': Resources(ram_mb=1024.0, cpu=0.5)}, {'mine': 1})

@@ -50,7 +50,7 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. Workers need it too, because errors name components with it.
+    # The name is absolute, like the paths of Python files in errors. Workers use it, too: their errors say where a component is.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 

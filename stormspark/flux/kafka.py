@@ -32,12 +32,12 @@ class KafkaSpoutConfigBuilder(_Builder):
     def set_first_poll_offset_strategy(
         self, strategy: FirstPollOffsetStrategy | str
     ) -> KafkaSpoutConfigBuilder:
-        """Set the strategy. ``strategy`` may be the name of its constant."""
+        """Set the strategy. ``strategy`` may also be the name of a constant."""
         super().set_first_poll_offset_strategy(_constant(FirstPollOffsetStrategy, strategy))
         return self
 
     def set_processing_guarantee(self, guarantee: ProcessingGuarantee | str) -> KafkaSpoutConfigBuilder:
-        """Set the guarantee. ``guarantee`` may be the name of its constant."""
+        """Set the guarantee. ``guarantee`` may also be the name of a constant."""
         super().set_processing_guarantee(_constant(ProcessingGuarantee, guarantee))
         return self
 

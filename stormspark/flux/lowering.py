@@ -48,9 +48,9 @@ def lowered(definition: TopologyDefinition) -> Topology:
 
 
 def _refuse_halves(definition: TopologyDefinition) -> None:
-    """Raise an error unless the file has a name, and either spouts or a topology source, but not both (K13).
+    """Raise an error unless the file has either spouts or a topology source, but not both (K13).
 
-    Also raise an error if a spout and a bolt have the same id (A2).
+    A file with spouts must also have a name, and none of its bolts may have the id of a spout (A2).
     """
     of_dsl = [
         key

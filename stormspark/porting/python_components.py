@@ -1,4 +1,4 @@
-"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that behaves differently now."""
+"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that works differently."""
 
 from __future__ import annotations
 

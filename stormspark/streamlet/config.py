@@ -69,7 +69,7 @@ class Config:
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Keep these resources. They have no effect, because Spark's own settings decide. A line in the log says this."""
+        """Keep these resources, and log that they have no effect, because Spark's own settings decide."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)

@@ -115,7 +115,7 @@ class ByKey(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Call the chooser for each row of a record batch."""
+        """Return an object that calls the chooser for each row of a record batch."""
         return ByChooser(self, targets, ints)
 
 

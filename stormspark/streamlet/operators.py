@@ -91,7 +91,7 @@ class ArrayLooper(Generator):
         self._due = time.monotonic() + (self._sleep or 0)
 
     def get(self) -> Any:
-        """Return the next element if it is due, else None. Heron sleeps until then, but this would hold up other tasks."""
+        """Return the next element if it is due, else None. Heron sleeps until it is due, but that would hold up other tasks."""
         if self._sleep is not None:
             now = time.monotonic()
             if now < self._due:

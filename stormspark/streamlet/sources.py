@@ -1,7 +1,7 @@
 """The spouts for two kinds of sources: functions and generators (G24).
 
-With ATLEAST_ONCE and EFFECTIVELY_ONCE, every element has an id, and the spout keeps it until it is acked. The spout emits a
-failed element again. In Heron's Python, elements have no ids, so nothing is ever emitted again.
+With ATLEAST_ONCE and EFFECTIVELY_ONCE, every element has an id, and the spout keeps the element until it is acked. The spout
+emits a failed element again. In Heron's Python, elements have no ids, so nothing is ever emitted again.
 """
 
 from __future__ import annotations

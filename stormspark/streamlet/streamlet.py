@@ -161,7 +161,7 @@ class Streamlet:
     def split(self, predicates: Mapping[str, Callable[[Any], Any]]) -> Streamlet:
         """Return a streamlet with one named stream per predicate. Each stream has the elements for which its predicate is true.
 
-        `with_stream` selects one of the streams. Without a call of it, operations use the first stream.
+        `with_stream` selects one of the streams. If it is not called, operations use the first stream.
         """
         if not isinstance(predicates, Mapping) or not predicates:
             msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
@@ -185,7 +185,7 @@ class Streamlet:
     def key_by(
         self, key_extractor: Callable[[Any], Any], value_extractor: Callable[[Any], Any] | None = None
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue` with each element's key and value (G23).
+        """Return a streamlet with one `KeyValue` for each element: the element's key and value (G23).
 
         Without ``value_extractor``, the value is the element itself.
         """
@@ -197,7 +197,7 @@ class Streamlet:
         value_extractor: Callable[[Any], Any] | None,
         reduce_function: Callable[[Any, Any], Any],
     ) -> Streamlet:
-        """Return a streamlet of `KeyValue` with, for each element, its key and the key's reduced value so far (G23).
+        """Return a streamlet with one `KeyValue` for each element: the element's key, and the key's reduced value so far (G23).
 
         Reduced values stay in memory as long as the task lives. With EFFECTIVELY_ONCE they are state, and outlive the task.
         """
@@ -211,7 +211,7 @@ class Streamlet:
         return Streamlet(pairs._child("reduce_by_key", make, ByKey()))
 
     def count_by_key(self, key_extractor: Callable[[Any], Any]) -> Streamlet:
-        """Return a streamlet of `KeyValue` with, for each element, its key and the key's count so far (G23)."""
+        """Return a streamlet with one `KeyValue` for each element: the element's key, and the key's count so far (G23)."""
         return self.reduce_by_key(key_extractor, _one, _sum)
 
     # -- windows ---------------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ class Streamlet:
         """Return a streamlet with one pair (`Window`, value) for each window of each partition.
 
         For the value, ``reduce_function`` reduces ``initial`` and the first element, then its result and the second element, and
-        so on. As in Heron, ``initial`` is None by default, so the first call is ``reduce_function(None, first)``. Pairs go to
-        partitions by key. Other elements are spread evenly. Unlike in Heron, a window without elements has no result.
+        so on. As in Heron, ``initial`` is None by default, so the first call is ``reduce_function(None, first)``. Elements that
+        are pairs go to partitions by key. Others are spread evenly. Unlike in Heron, a window without elements has no result.
         """
         _check(reduce_function, "reduce_by_window", 2)
         makes = Reduction(reduce_function, initial)
@@ -234,8 +234,8 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet with one pair (`KeyedWindow`, value) for each key of each window.
 
-        The value is the key's values, reduced one by one. As in Heron, the streamlet has one partition unless you set another
-        number.
+        ``reduce_function`` reduces the key's values to this value, one by one. As in Heron, the streamlet has one partition
+        unless you set another number.
         """
         _check(reduce_function, "reduce_by_key_and_window", 2)
         return self._windowed(

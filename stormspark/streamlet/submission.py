@@ -37,7 +37,7 @@ def capturing() -> Iterator[list[Topology]]:
 
 
 def submit(topology: Topology) -> None:
-    """Submit ``topology`` to the command that is loading the user's file. Raises `InvalidTopologyError` if no command is."""
+    """Submit ``topology`` to the command that is loading the user's file. Without one, raises `InvalidTopologyError`."""
     submitted = _captured.get()
     if submitted is None:
         msg = (

@@ -133,7 +133,7 @@ class Join(WindowOperation):
 
     def __init__(self, kind: JoinType, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-        # If a side has no values for a key, these values are used in their place: first for the left side, then for the right.
+        # The values to use if a side lacks a key: first for the left side, then for the right. Without any, the key is dropped.
         self._missing = ([None] if kind.keeps_right else [], [None] if kind.keeps_left else [])
 
     def results(self, elements: Sequence[Element], window: Window) -> Iterator[Any]:
@@ -199,8 +199,8 @@ def _element(tup: Tuple, right: GlobalStreamId | None) -> Element:
 def _seconds(start_ms: int | None, end_ms: int) -> Window:
     """Return the time of a window.
 
-    The end that the engine gives is a millisecond before the window fires, because more elements may arrive in the millisecond of
-    firing.
+    In the engine, a window ends a millisecond before it fires, because more elements may arrive in the millisecond in which it
+    fires. So one millisecond is added to both times.
     """
     start = None if start_ms is None else (start_ms + 1) / 1000
     return Window(start, (end_ms + 1) / 1000)

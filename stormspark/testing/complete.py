@@ -27,7 +27,7 @@ __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 MockedTuples = Iterable[Sequence[Any] | FixedTuple]
 
 _POLL_SECS = 0.02
-#: If trees are open and nothing happens, the simulated clock jumps by this time. So the trees continue, or time out.
+#: If trees are open and nothing happens, the simulated clock jumps by this time, until the trees go on or time out.
 _PATIENCE_SECS = 1.0
 _HOUR = 3600.0
 
@@ -36,8 +36,8 @@ _HOUR = 3600.0
 class CompletedTopology:
     """The result of `complete_topology`.
 
-    For each (component, stream), it has all tuples in the order in which they were emitted. ``tasks`` has the task that has
-    emitted each tuple, in the same order. The result also has the statistics.
+    ``tuples`` has, for each (component, stream), all tuples in the order in which they were emitted. ``tasks`` has, in the same
+    order, the task that has emitted each tuple.
     """
 
     tuples: Mapping[tuple[str, str], list[tuple[Any, ...]]]
@@ -72,9 +72,9 @@ def complete_topology(
 ) -> CompletedTopology:
     """Run ``topology`` until its spouts emit nothing more and all emitted tuples are processed. Then end it gracefully.
 
-    For each spout that ``mocked_sources`` names, it has the tuples that are emitted in place of the spout's own, once and
-    reliably. Other spouts run as they are. A spout that emits nothing in two batches counts as ended. ``conf`` overrides the
-    topology's configuration.
+    ``mocked_sources`` maps the ids of spouts to tuples. Each of these spouts is replaced by a spout that emits its tuples once,
+    with message ids. Other spouts run as they are. A spout that emits nothing in two batches counts as ended. ``conf`` overrides
+    the topology's configuration.
 
     On the ``"local"`` engine, time is simulated. It passes only while trees are open and nothing else happens. So ticks arrive,
     windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as for
@@ -128,7 +128,7 @@ def _locally(
     topology: Topology, conf: Mapping[str, Any], seed: int, recording: Recording
 ) -> Iterator[tuple[RunningTopology, _GoOn]]:
     clock = SimulatedClock()
-    # The simulated clock stands still. Without this jump, a spout that emits for ever would never reach the end of its batch.
+    # The simulated clock stands still during a batch. Without this jump, a batch with a spout that emits for ever would not end.
     recording.on_endless = lambda: clock.advance(_HOUR)
     running = LocalTopology(plan_topology(topology, conf, cores=CORES), clock, Random(seed))
 

@@ -44,9 +44,9 @@ class FixedTuple(NamedTuple):
 
 
 class FixedTupleSpout(Spout):
-    """Emits given tuples once. Each has its index as message id. The spout's tasks share the tuples in turn.
+    """Emits given tuples once. The message id of a tuple is its index. The tuples are dealt to the spout's tasks in turn.
 
-    Each of ``tuples`` is a sequence of values for the default stream, or a `FixedTuple`. Nothing is emitted again. As in Storm, a
+    Each of ``tuples`` is a sequence of values for the default stream, or a `FixedTuple`. Nothing is emitted again: as in Storm, a
     failed tuple counts as completed. The instance with which the topology was built counts the completed tuples of all tasks on
     its host, even if the tasks run in other processes.
 
@@ -198,7 +198,7 @@ class TestWordCounter(BasicBolt):
 
 
 class TestGlobalCount(BasicBolt):
-    """Counts all tuples and emits (count so far)."""
+    """Counts all tuples. For each tuple, emits the count so far."""
 
     __test__ = False
 

@@ -35,12 +35,12 @@ class _Fed(NamedTuple):
 
 
 class FeederSpout(Spout):
-    """Emits the tuples that are passed to `feed`, on either engine. The spout's tasks share the tuples in turn.
+    """Emits the tuples that are passed to `feed`, on either engine. The tuples are dealt to the spout's tasks in turn.
 
     ``fields`` are the fields of the default stream. ``streams`` has the fields of other streams, by stream id. ``delegate`` is
     called for acks and fails. Usually it is an `AckTracker`. A failed tuple is not emitted again, unless the test feeds it again
-    (E11). If a task or a worker starts again, it continues after the tuples that were already emitted. Tuples that were open
-    before are forgotten (B10).
+    (E11). If a task or a worker starts again, it continues after the tuples that were already emitted. Those of them that were
+    still open are forgotten (B10).
 
     Limit: the test and the workers must run on the same host, as the same user. This is so with the local engine, and with
     Spark's masters ``local`` and ``local-cluster``. Elsewhere the spout's `open` ends the topology with

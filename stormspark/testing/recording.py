@@ -16,7 +16,7 @@ __all__ = ["AUTO_HOOKS", "Emission", "RecordEmits", "Recording"]
 AUTO_HOOKS = "topology.auto.task.hooks"
 _WHERE = "testing.recording"
 _MOST = "testing.recording.most"
-_REPORT_EVERY = 1000  # a task beyond the limit reports this once per so many tuples
+_REPORT_EVERY = 1000  # a task that has emitted too many tuples reports this again after so many more
 
 
 class Emission(NamedTuple):
@@ -33,8 +33,8 @@ class Recording:
     """The emits that have been recorded so far.
 
     With ``in_process``, tasks of this process add their emits directly. Tasks of other processes pickle their emits and send them
-    through a `Spool`. Once a task has emitted more than ``most`` tuples, its further tuples are not recorded. `endless` then has
-    the name of its component. If the task is in this process, its thread also calls ``on_endless`` from time to time.
+    through a `Spool`. If a task emits more than ``most`` tuples, the others are not recorded, and `endless` is the name of the
+    task's component. If the task is in this process, its thread also calls ``on_endless`` from time to time.
     """
 
     def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:

@@ -113,7 +113,7 @@ class Spool:
 
 
 def _split(data: bytes, records: list[Any]) -> int:
-    """Add the complete records at the beginning of ``data`` to ``records``. Return how many bytes they have in ``data``."""
+    """Add the complete records at the beginning of ``data`` to ``records``. Return how many bytes of ``data`` they take."""
     position = 0
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)

@@ -1,4 +1,4 @@
-"""Waits until a running topology has done the work of a test. It reads only statistics, so it works on both engines (J25)."""
+"""Waits until a running topology has done the work of a test. It needs only statistics, so it works on both engines (J25)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrackedTopology:
         """Wait until the spouts have emitted ``spout_emits`` tuples more than earlier waits required, and all work is done.
 
         All work is done when every tuple was executed, no tree is open, and nothing happens any more. Meanwhile simulated time
-        passes. As in Storm, it is one second between two readings of the statistics. Returns the statistics.
+        passes: as in Storm, one second between two readings of the statistics. Returns the statistics.
 
         Raises TimeoutError after ``timeout`` real seconds. If an error has ended the topology, raises this error. If the topology
         has ended for another reason, raises `StormsparkError`.

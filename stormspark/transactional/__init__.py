@@ -4,8 +4,8 @@
     defines the batch         finish_batch   finish_batch, after all others, one transaction at a time
 
 Only committers may change anything outside of the topology. With each value that a committer changes, it stores the txid of the
-transaction. Before it changes a value, it compares the stored txid (`stormspark.map_state`). So each batch counts once, whichever
-process dies in between.
+transaction. Before it changes a value, it compares the value's stored txid with the present one (`stormspark.map_state`). So each
+batch counts once, whichever process dies in between.
 """
 
 from stormspark.spi import TransactionAttempt

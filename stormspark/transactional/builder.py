@@ -131,11 +131,11 @@ class TransactionalTopologyBuilder:
         return self._add(component_id, bolt, parallelism, committer=False)
 
     def set_committer_bolt(self, component_id: str, bolt: BatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a committer. Its ``finish_batch`` is called after all other bolts', one transaction at a time (G5, G6)."""
+        """Add a committer. Its ``finish_batch`` is called after that of all other bolts, one transaction at a time (G5, G6)."""
         return self._add(component_id, bolt, parallelism, committer=True)
 
     def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:
-        """Return the topology, as `TopologyBuilder.create_topology` does. By default its name is its ``id``."""
+        """Return the topology, as `TopologyBuilder.create_topology` does. By default its name is the builder's ``id``."""
         return self._builder.create_topology(
             name or self._id, merged({_TRANSACTIONAL_ID: self._id}, conf or {})
         )

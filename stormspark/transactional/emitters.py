@@ -1,6 +1,6 @@
 """The bolts that emit a batch's tuples (G3, G4).
 
-For a transactional spout, they receive the batch's metadata from the coordinator's task and call the user's emitters.
+For a transactional spout, these bolts receive the batch's metadata from the coordinator's task, and call the user's emitters.
 For a source spout, `AttemptFirst` puts the `TransactionAttempt` in front of each tuple's values.
 """
 
@@ -88,8 +88,8 @@ class EmitterBolt(_SpoutBolt):
 class OpaqueEmitterBolt(StatefulComponent, _SpoutBolt):
     """Emits for an `OpaquePartitionedTransactionalSpout`.
 
-    For each partition, the user's emitter emits a piece and returns a value. Usually the value is the end of the piece. These
-    values are the task's state, and are committed with the batch.
+    For each partition, the user's emitter emits a piece of the partition, and returns a value. Usually the value is the end of
+    the piece. These values are the task's state, and are committed with the batch.
     """
 
     def __init__(self, spout: OpaquePartitionedTransactionalSpout[Any]) -> None:

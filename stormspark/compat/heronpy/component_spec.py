@@ -40,8 +40,8 @@ class HeronComponentSpec:
         self.inputs = inputs
         self.outputs = outputs
         self.custom_config = config
-        #: The user's class; or an object of a spout or bolt of stormspark, which runs unchanged (W23). None if only the path of
-        #: the class is known.
+        #: The user's class, or a spout or bolt object of stormspark, which runs unchanged (W23). None if only the path of the
+        #: class is known.
         self.component = component
         self.uuid = str(uuid.uuid4())
         if name is not None and not isinstance(name, str):

@@ -42,7 +42,7 @@ class Hooks:
         self.hooks.append(hook)
 
     def begin(self, context: EngineContext, config: dict[str, Any], heron_context: Any) -> None:
-        """Prepare the hooks, after ``initialize`` has returned. If there are any, add one hook to the engine that calls them."""
+        """Prepare the hooks, after ``initialize`` has returned. If there are any, add one hook to the engine for all of them."""
         if not self.hooks:
             return
         context.add_task_hook(_Forwarder(self.hooks, self._delegate))

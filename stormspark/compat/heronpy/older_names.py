@@ -94,7 +94,7 @@ class OlderNames(MetaPathFinder, Loader):
         return None if _now(name) is None else ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Make a stand-in that passes on the attributes of the module under its present name.
+        """Make a stand-in module, which passes on the attributes of the module that has the present name.
 
         For a package, return None, so that Python makes an empty package.
         """

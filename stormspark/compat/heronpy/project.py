@@ -2,7 +2,7 @@
 
 The code under ``if __name__ == "__main__"`` runs in the file's own module, and not in a module called ``__main__``. So the
 classes of the file are pickled by reference. A worker that imports the file does not run the code that submits the topology.
-But if a file submits while it is imported, workers must not import it, so its classes are pickled by value.
+But if a file submits a topology while it is imported, workers must not import the file, so its classes are pickled by value.
 """
 
 from __future__ import annotations

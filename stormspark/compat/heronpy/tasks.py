@@ -1,7 +1,7 @@
 """The spout and the bolt that the engine runs. Each calls a component of the user.
 
-What is pickled is only the class of the user's component. The task makes the instance, with a delegate (B21). It starts the
-instance in Heron's order: first its state, then ``initialize``, then its hooks, then its ticks.
+Only the class of the user's component is pickled. The task makes the instance, with a delegate (B21). It starts the instance in
+Heron's order: first its state, then ``initialize``, then its hooks, then its ticks.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class HeronBolt(_Declares, Bolt):
         self._delegate.collector = collector
         config, hooks, _ = _began(user, self.blueprint, conf, context)
         self._observed = bool(hooks.hooks)
-        # If `initialize` has set another period, as in windowed bolts, this object makes the ticks. Otherwise the engine does.
+        # If `initialize` has set another period for ticks, as windowed bolts do, this object makes the ticks. Otherwise the
+        # engine makes them.
         frequency = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         self._own_ticks = frequency != conf.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         if self._own_ticks and frequency is not None and float(frequency) > 0:

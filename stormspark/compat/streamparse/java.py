@@ -29,7 +29,7 @@ class ShellComponent:
 
 @dataclass
 class ComponentObject:
-    """What a component is, in the form of Storm's Thrift. Exactly one of the three attributes is set."""
+    """The object that a component consists of, in the form of Storm's Thrift. Exactly one of the three attributes is set."""
 
     serialized_java: bytes | None = None
     shell: ShellComponent | None = None

@@ -37,7 +37,7 @@ def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
 def _environment() -> dict[str, str]:
     """Return the environment of a child process.
 
-    Its module path does not have stormspark's own ``pystorm``, which can't talk over a pipe.
+    The module path in it lacks the folder with stormspark's own ``pystorm``, which can't talk over a pipe.
     """
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {"PYTHONPATH": os.pathsep.join(one for one in path if one and Path(one) != on_path())}

@@ -1,7 +1,7 @@
 """The code that every tuple of a pystorm bolt, and every emit of bolts and spouts, passes through.
 
-This code is a hot part of the tuple path. So it looks something up only once if it does not change. It makes things that are
-rarely needed, such as a tuple's id, on demand.
+This code is a hot part of the tuple path. So a thing that does not change is looked up only once. A thing that is rarely needed,
+such as a tuple's id, is made on demand.
 """
 
 # passage.pxd beside this module gives C types to the attributes and methods of both classes, and to some variables. Cython
@@ -71,8 +71,8 @@ class Passage(Executor):
         self.line: Outlet | None = None
         #: The object with the current tuple's values. If user code keeps no reference to it, it is reused for the next tuple.
         self._values: Any = None
-        #: The values of the bolt's switches. But if `_looks` is true, changes of the switches are not notified, so the switches
-        #: are read for every tuple.
+        #: The values of the bolt's switches ``auto_anchor`` and ``auto_ack``. They are not used if `_looks` is true. Then nobody
+        #: tells this object that a switch has changed, so it reads the switches for every tuple.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
@@ -83,7 +83,7 @@ class Passage(Executor):
         self.turned()
 
     def turned(self) -> None:
-        """Read the bolt's switches, which may have changed."""
+        """Read the bolt's switches again, because one of them may have changed."""
         if not self._looks:
             self._anchor_now = bool(self._bolt.auto_anchor)
             self._ack_now = bool(self._bolt.auto_ack)
@@ -141,7 +141,7 @@ class Passage(Executor):
             values = _unshared(values)
         last = self._values
         arrived.values = self._values = recycling.refilled(self._kind, last, values)
-        if self._asked:  # the engine reuses the object of an earlier tuple, which may have had an id
+        if self._asked:  # the engine reuses tuple objects, so the id may be that of an earlier tuple
             tup._id = None
             self._asked = False
         self.tup = tup

@@ -32,7 +32,7 @@ def how_to_install(module: str, folder: Path, topology: str) -> str:
 
 
 def _requirements(file: Path) -> list[str]:
-    """Return the packages that a requirements file names, spelled as in the file."""
+    """Return the lines of a requirements file that name a package, with their versions and markers, but without comments."""
     lines = (line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if _NAME.match(line)]
 

@@ -2,7 +2,8 @@
 
 In pystorm, each component is a process, so the values that it emits are copied. The component may change an emitted list
 afterwards. The next bolt gets a list even if a Python tuple was emitted. Projects rely on both. So this module copies lists,
-tuples and dictionaries. Strings and numbers are immutable, so they are sent without a copy. So are values that JSON can't write.
+tuples and dictionaries. Strings and numbers are immutable, so they are not copied. Values that JSON can't write are not copied
+either.
 """
 
 from __future__ import annotations
