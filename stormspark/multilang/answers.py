@@ -33,7 +33,7 @@ _KEEPS = ("pending_taskids.popleft()", "pending_taskids.append(msg)")
 
 
 def only_answer(context: TopologyContext) -> list[int] | None:
-    """Return the ids of the tasks that receive this task's emits. Returns None unless they are the same for every emit."""
+    """Return the answer to every emit of this task: a list with one task id. Return None if answers may differ."""
     answers = set()
     targets = context.targets(context.this_component_id)
     for stream in context.this_streams:

@@ -1,6 +1,6 @@
 """One child process: its pipes, its signs of life, and its end.
 
-The task's own thread writes to the child and reads from it. There is no thread between a child and its task, because passing each
+The thread that runs the task also writes to the child and reads from it. No other thread is in between, because to pass each
 message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take
 stay in a buffer until the child reads more of its input. So the worker and the child can't block each other.
 

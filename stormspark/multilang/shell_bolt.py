@@ -1,9 +1,9 @@
 """A bolt in any language (I6-I9, I13, I14, I17).
 
-While the child works, the worker already sends it more tuples, many in one write. At most ``topology.shellbolt.max.pending``
-tuples are *before the child*: they were sent to the child, but the child may not have received them yet. The worker's thread
-handles the child's messages, because only this thread can emit, and the answer to an emit is the task ids that the emit returns.
-When the worker has nothing else to do, it waits for the child (`stormspark.spi.outside`).
+While the child works, the worker already sends it more tuples, many in one write. ``topology.shellbolt.max.pending`` limits how
+many tuples may be on their way: sent, but maybe not received yet. The worker's thread handles the child's messages, because only
+this thread can emit, and the answer to an emit is the task ids that the emit returns. When the worker has nothing else to do, it
+waits for the child (`stormspark.spi.outside`).
 
 **When is a child done with its tuples?** The child may hold a tuple on purpose and ack it much later. A batch must not wait for
 such an ack. So the worker sends a heartbeat after the tuples. When the child answers the heartbeat, it has received all tuples

@@ -52,7 +52,7 @@ class AckTracker:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether this process runs on the same host as the test."""
+        """Whether this process can reach the tracker's records. It can if it runs on the same host and as the same user."""
         return self._spool.is_reachable
 
     def ack(self, message_id: Hashable) -> None:

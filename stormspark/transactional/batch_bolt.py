@@ -42,7 +42,7 @@ class BatchOutputCollector:
         """Emit a tuple. Returns the ids of the tasks that the tuple goes to.
 
         If the tuple fails anywhere, the whole batch is repeated. Raises `EmitError` if the first value is not the
-        `TransactionAttempt`, and for the reasons for which `BasicOutputCollector.emit` raises it.
+        `TransactionAttempt`, and for the same reasons as `BasicOutputCollector.emit`.
         """
         return self._checked(values).emit(values, stream)
 

@@ -124,7 +124,7 @@ class TransactionalTopologyBuilder:
         """Add a bolt that processes whole batches or single tuples. A bolt derived from `Committer` is a committer.
 
         Raises `InvalidTopologyError` for any other kind of bolt, for a batch bolt that is a `TwoPhaseStatefulComponent`, and for
-        the reasons for which `TopologyBuilder.set_bolt` raises it.
+        the same reasons as `TopologyBuilder.set_bolt`.
         """
         if isinstance(bolt, BasicBolt):
             return self._builder.set_bolt(component_id, bolt, parallelism)

@@ -32,7 +32,7 @@ def safe_incr(key: str, to_add: int = 1) -> None:
 
 
 def init(metrics_collector: Any, metrics_bucket: float) -> None:
-    """Do nothing, because every task reads the counters without being asked."""
+    """Do nothing, because every task reads the counters anyway."""
 
 
 class SharedCounts(Metric):

@@ -34,7 +34,7 @@ class AnyFieldsGrouping(FieldsGrouping):
     """A fields grouping for keys of any type. Tuples with equal keys go to the same task.
 
     Heron compares the pickled bytes of keys (D4). So if Storm's hash does not cover a key's type, this grouping hashes the key's
-    pickled bytes. The task that gets a key is not the same as in Heron.
+    pickled bytes. It may choose another task for a key than Heron does.
     """
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:

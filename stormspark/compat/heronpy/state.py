@@ -106,7 +106,7 @@ class SavedState(HashMapState):
             self._saved[key] = _digest(data)
 
     def save(self) -> None:
-        """Write the changed values to the store, and delete the removed ones there."""
+        """Write changed values to the store, and delete those keys from it that this state no longer has."""
         now = {}
         for key, value in self._dict.items():
             data = cloudpickle.dumps(value)

@@ -124,7 +124,7 @@ class Component:
         return tup.task == -1 and tup.stream == "__heartbeat"
 
     def _handle_run_exception(self, exc: Exception) -> None:
-        """Report an exception of ``process`` or ``next_tuple``, unless it ends the instance. Then the task reports it."""
+        """Report an exception of ``process`` or ``next_tuple``. But if the exception ends the instance, the task reports it."""
         if not self.exit_on_exception:
             self.raise_exception(exc)
 
@@ -155,7 +155,7 @@ class StormHandler(logging.Handler):
 
 
 class LogStream:
-    """A stream that logs its lines. stormspark itself does not use it, because what a task prints goes to its log (W8)."""
+    """A stream that logs its lines. stormspark itself does not use it, because prints go to the task's log anyway (W8)."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger

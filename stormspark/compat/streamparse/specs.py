@@ -196,7 +196,7 @@ class JavaComponentSpec(ComponentSpec):
 
 
 class ShellComponentSpec(ComponentSpec):
-    """A component that a command runs (A32). Components in Python have such a spec too, but stormspark ignores their command."""
+    """A component that a command runs (A32). Components in Python also have such a spec, but stormspark ignores the command."""
 
     def __init__(
         self,
