@@ -231,7 +231,7 @@ class HdfsBolt(Unfinished):
         return self._later(lambda bolt: bolt.with_max_open_files(count))
 
     def with_partitioner(self, partitioner: Callable[[Any], str]) -> Self:
-        """Set the function that returns a tuple's folder. This folder is inside the folder of all files."""
+        """Set the function that returns a tuple's folder. This folder is inside of the file name format's folder."""
         return self._later(lambda bolt: bolt.with_partitioner(partitioner))
 
     def finished(self) -> FileBolt:

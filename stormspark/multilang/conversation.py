@@ -41,7 +41,7 @@ class Surroundings:
 
 
 class Conversation:
-    """A conversation with one child. It starts the child, and handles the messages that spouts and bolts have in common.
+    """Starts a child, talks to it, and handles the messages that the children of spouts and bolts have in common.
 
     There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed together with all
     processes that it has forked. The component raises a `MultilangError` with the reason. All tuples that the child had not

@@ -25,13 +25,13 @@ _TYPES = {
 
 
 def setup_message(conf: Mapping[str, Any], context: TopologyContext, pid_dir: str) -> dict[str, Any]:
-    """Return the first message. Its configuration includes the entries that Storm adds."""
+    """Return the first message. The configuration in it includes the entries that Storm adds."""
     added = {"topology.name": context.topology_name, "storm.id": context.storm_id}
     return {"pidDir": pid_dir, "conf": {**added, **conf}, "context": context_message(context)}
 
 
 def context_message(context: TopologyContext) -> dict[str, Any]:
-    """Return the task's context. It has everything that Storm includes since release 0.10.
+    """Return the task's context, with everything that Storm's message has since release 0.10.
 
     >>> from stormspark.testing import make_context
     >>> context_message(make_context("split"))["task->component"]

@@ -1,7 +1,7 @@
 """What the modules that read a legacy project have found, as plain data: the project's topologies, and statements about them.
 
 The grade of a statement says how it was checked. ``parsed`` means that the statement follows from the source text. ``imported``
-means that a front-end of stormspark has loaded and planned the topology. The third grade is ``not checked``.
+means that a front-end of stormspark has tried to load and plan the topology. The third grade is ``not checked``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a folder or a file of a legacy project. It finds the files of each kind, and passes them to the readers.
 
-`read_project` runs no code of the project. `plan_each` runs such code, because it loads and plans each topology. It does this in
-a process of its own, so that the code of a topology does not affect anything else.
+`read_project` runs no code of the project. `plan_each` runs such code, because it loads and plans each topology. Each topology
+gets a process of its own, so that its code does not affect anything else.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
 def _root_of(file: Path) -> Path:
     """Return the root folder of the project to which a file belongs.
 
-    This is the root of the file's Java packages, or the folder of its streamparse project, or else the file's own folder.
+    For a Java file, this is the root of its packages. For another file, it is the folder of the streamparse project, if the file
+    belongs to one, and otherwise the file's own folder.
     """
     if file.suffix == ".java":
         try:

@@ -46,8 +46,8 @@ class Builder:
     ) -> Streamlet:
         """Return a streamlet of a source's elements.
 
-        The source may be a `Generator`. It may be a function without arguments, which returns the next element, or None if there
-        is no element now. The source may also be any spout. Then ``element(tup)`` makes an element from each tuple of the spout's
+        The source may be a `Generator`, or a function without arguments, which returns the next element, or None if there is no
+        element now. The source may also be any spout. Then ``element(tup)`` makes an element from each tuple of the spout's
         ``stream``. By default the element is the tuple's first value.
 
         Raises `InvalidTopologyError` for any other source.

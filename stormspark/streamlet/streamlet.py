@@ -257,9 +257,9 @@ class Streamlet:
     ) -> Streamlet:
         """Return a streamlet with pairs (`KeyedWindow`, ``join_function(left value, right value)``).
 
-        This streamlet is the left side, and ``join_streamlet`` is the right side. Elements of both sides must be pairs of a key
-        and a value. There is one result for each combination of a left pair and a right pair with the same key in the same
-        window.
+        The streamlet on which this method is called is the left side, and ``join_streamlet`` is the right side. The elements of
+        both sides must be pairs of a key and a value. There is one result for each combination of a left pair and a right pair
+        with the same key in the same window.
         """
         return self._joined(JoinType.INNER, join_streamlet, window_config, join_function)
 

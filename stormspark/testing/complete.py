@@ -76,8 +76,8 @@ def complete_topology(
     with message ids. Other spouts run as they are. A spout that emits nothing in two batches counts as ended. ``conf`` overrides
     the topology's configuration.
 
-    On the ``"local"`` engine, time is simulated. It passes only while trees are open and nothing else happens. So ticks arrive,
-    windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as for
+    On the ``"local"`` engine, time is simulated. Time passes only while trees are open and nothing else happens. Then ticks
+    arrive, windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as for
     `stormspark.spark.submit`, and the workers must run on this host.
 
     Raises `InvalidTopologyError` if a mocked component is not a spout, and `EmitError` if a mocked tuple does not fit its stream.

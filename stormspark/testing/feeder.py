@@ -39,8 +39,8 @@ class FeederSpout(Spout):
 
     ``fields`` are the fields of the default stream. ``streams`` has the fields of other streams, by stream id. ``delegate`` is
     called for acks and fails. Usually it is an `AckTracker`. A failed tuple is not emitted again, unless the test feeds it again
-    (E11). If a task or a worker starts again, it continues after the tuples that were already emitted. Those of them that were
-    still open are forgotten (B10).
+    (E11). If a task or a worker starts again, it continues after the tuples that were already emitted, and forgets those that
+    were still open (B10).
 
     Limit: the test and the workers must run on the same host, as the same user. This is so with the local engine, and with
     Spark's masters ``local`` and ``local-cluster``. Elsewhere the spout's `open` ends the topology with

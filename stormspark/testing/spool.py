@@ -33,8 +33,8 @@ _LENGTH = struct.Struct("<Q")
 class Spool:
     """A folder of records. The pickled object has only the folder's path, so a copy in another process uses the same folder.
 
-    The folder is created when it is first needed. Only this user can enter the folder. It is removed when the process that
-    created it ends.
+    The folder is created when it is first needed. Only this user can enter the folder. The folder is removed when the process
+    that created it ends.
 
     >>> spool = Spool()
     >>> copy = pickle.loads(pickle.dumps(spool))

@@ -85,7 +85,7 @@ def _now(name: str) -> str | None:
 
 
 class OlderNames(MetaPathFinder, Loader):
-    """Finds modules by their older names. Their classes are the same objects under both names."""
+    """Finds modules by their older names. A class is the same object under both names of its module."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

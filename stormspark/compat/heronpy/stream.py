@@ -47,7 +47,7 @@ class Stream:
 
 
 class Grouping:
-    """The groupings that ``inputs`` may have. Their numbers are those of Heron's protocol."""
+    """The groupings that ``inputs`` may have. Each has its number in Heron's protocol."""
 
     SHUFFLE = 1
     ALL = 3

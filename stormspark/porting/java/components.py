@@ -150,7 +150,7 @@ def _read_method(facts: ClassFacts, method: JavaMethod, fields: dict[str, str]) 
 
 
 def _is_part(node: Node) -> bool:
-    """Return whether an identifier is part of a field access. Such identifiers are skipped: the field access counts."""
+    """Return whether an identifier is part of a field access. If so, it is skipped, because the whole field access is read."""
     return node.type == "identifier" and node.parent is not None and node.parent.type == "field_access"
 
 

@@ -366,7 +366,7 @@ class Evaluation:
         return self._field(name, scope) or _unknown(node)
 
     def _field(self, name: str, scope: _Scope) -> Value | None:
-        """Return the value of a field by its simple name. It may be this object's own, an enclosing class's, or imported."""
+        """Return the value of a field by its simple name. The field may be in this object or an enclosing class, or imported."""
         if scope.this is not None and name in scope.this.fields:
             return scope.this.fields[name]
         around: JavaClass | None = scope.owner
@@ -496,7 +496,7 @@ class Evaluation:
         return self._field(text_of(on), scope) if on.type == "identifier" else None
 
     def _call_own(self, name: str, arguments: list[Value], place: Place, scope: _Scope) -> Value | None:
-        """Call a method by its simple name. It may be in this class, a base class or an enclosing class, or be imported."""
+        """Call a method by its simple name. The method may be in this class, a base class or an enclosing class, or imported."""
         around: JavaClass | None = scope.owner
         start = scope.this.java_class if scope.this is not None and scope.this.java_class else scope.owner
         while around is not None:
@@ -636,7 +636,7 @@ class Evaluation:
         return None
 
     def _either(self, old: Value | None, new: Value, since: tuple[Condition, ...]) -> Value:
-        """Return a variable's value after an assignment. If a branch or loop inside of ``since`` has it, it may not happen."""
+        """Return a variable's value after an assignment. An assignment in a branch or loop inside of ``since`` may not happen."""
         conditions = self.since(since)
         if not conditions:
             return new
