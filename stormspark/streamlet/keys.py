@@ -24,7 +24,7 @@ __all__ = ["ByFunction", "ByKey", "is_pair", "key_hash"]
 
 
 def is_pair(element: object) -> bool:
-    """Return whether an element is a pair: an iterable with a length of two items, but no str or bytes.
+    """Return whether an element is a pair: an iterable of length two that is not a str or bytes.
 
     >>> is_pair(("word", 1)), is_pair(["word", 1]), is_pair("ab"), is_pair(("word", 1, 2))
     (True, True, False, False)

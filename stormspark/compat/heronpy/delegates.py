@@ -59,7 +59,7 @@ class Blueprint:
 
 
 class UnhashableId:
-    """A hashable object that holds a ``tup_id`` that is not hashable. The engine needs it because it uses ids as keys."""
+    """Holds a ``tup_id`` that is not hashable. This object is hashable, because the engine uses ids as keys."""
 
     def __init__(self, tup_id: Any) -> None:
         self.tup_id = tup_id

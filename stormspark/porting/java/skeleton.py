@@ -124,7 +124,7 @@ class _Skeleton:
         found = self.read.found
         assert isinstance(self.read.builder, Builder)
         self.taken |= {"Fields", "TopologyBuilder", "TransactionalTopologyBuilder", "CONF", "build"}
-        # The names of imported classes are taken, so no class of the skeleton gets one of them.
+        # The names of imported classes are in use, so no class of the skeleton gets one of them.
         for component in self.read.components:
             if component.base is not None:
                 self.taken.add(component.base.ours.rpartition(".")[2])
