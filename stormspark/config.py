@@ -148,7 +148,8 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: State can be restored as of at least this many batches before the last one, and as of all batches of this many hours.
+    #: How far back state can be restored: at least this many batches before the last one, and all batches of this many past
+    #: hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -277,7 +278,8 @@ class Settings:
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: A worker is stuck if one call, for which others wait, has lasted this long. It is killed and started again. 0: never.
+    #: A worker is stuck if one call of user code has lasted this long and holds up the worker's other tasks. It is killed and
+    #: started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
     #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
     #: The driver logs warnings meanwhile.
@@ -383,8 +385,8 @@ class Settings:
     def worker_byte_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are for a task's queue. Then the default marks are for the tuples that
-        wait to leave the worker.
+        If bolts drop or fail tuples, the configured marks hold for each task's queue. Then a worker has the default marks, for
+        the tuples that wait to leave it.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
@@ -530,7 +532,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def unknown_keys(conf: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """Return the keys that begin like Storm's or stormspark's but do not exist, each with the nearest key that does.
+    """Return the keys that begin with ``topology.`` or ``stormspark.`` but do not exist, each with the nearest key that exists.
 
     >>> unknown_keys({"topology.wrokers": 2, "my.own.key": 1})
     [('topology.wrokers', 'topology.workers')]

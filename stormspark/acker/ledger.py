@@ -70,8 +70,8 @@ class Parts:
     """The parts and requests that one worker sends to another.
 
     A tree's home worker receives three things: XOR parts as packed arrays, failures with their verdicts, and the roots of trees
-    whose timeouts were reset. By ``wanted_stories``, a home worker asks another worker for the stories of failed trees with these
-    roots.
+    whose timeouts were reset. ``wanted_stories`` go the other way: a home worker asks another worker for the stories of failed
+    trees with these roots.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))

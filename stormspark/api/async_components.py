@@ -160,7 +160,7 @@ class AsyncSpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
+        """How the tree ended for which ``ack`` or ``fail`` is called now, and why (W4). None outside of these calls."""
 
 
 class AsyncSpout(Component, ABC):

@@ -75,7 +75,8 @@ class TupleWindow(Sequence[Tuple]):
 
 
 class PersistentTupleWindow(TupleWindow):
-    """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
+    """A window of a bolt that was configured `StatefulWindowedBolt.with_persistence` (C41). Its tuples are read page by page, so
+    iterate over it.
 
     It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and
     `expired` raise NotImplementedError.

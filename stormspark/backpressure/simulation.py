@@ -46,8 +46,8 @@ _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
 #: About how many turns a simulated spout's task has in its quantum. In a real worker it has more turns, of 64 calls each.
 _TURNS = 16
-#: If a tuple has more bytes than this, a simulated turn also has 64 calls, because a worker can get above its marks within a
-#: turn.
+#: If a tuple has more bytes than this, a simulated turn also has 64 calls. In a longer turn, a worker could get far above its
+#: marks.
 _LARGE = 1000
 #: How many times per target a bolt reads the clock.
 _LOOKS = 50

@@ -137,7 +137,7 @@ class Transaction:
 
         They may in the first round. If the batch has to repeat an announcement, they may also emit later, until the announcement
         is repeated. In an earlier attempt, committers have acted on the tuples of this announcement. So the batch must not be
-        committed without them.
+        committed without these tuples.
         """
         return not self.rounds or (self._repeats and not self._begun)
 
