@@ -33,8 +33,7 @@ class RunningTopology(Protocol):
         """Return the counters and latencies of the topology so far. They can be read after its end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Return the stories of failed and some other trees, newest first. With ``root``, return only those of that tree.
-        """
+        """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's stories."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""

@@ -160,7 +160,7 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """Return, as text, how long before the event its tuples arrived. Remove these tuples from ``came``.
+    """Return a text that says how long before the event its tuples arrived. Remove these tuples from ``came``.
 
     These tuples are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
     """

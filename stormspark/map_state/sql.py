@@ -1,4 +1,4 @@
-"""Keeps state in a database, by SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
+"""Keeps state in a database, with SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
 
 The table is created if it does not exist. It has one row per key:
 

@@ -19,8 +19,8 @@ class Window(Generic[_T]):
     """A window as it fires (C24).
 
     ``new`` are the items that were in no window before. ``expired`` are the items that have left since the last evaluation.
-    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a timer
-    ends the window, it may be late or early. Then the first item may be earlier or later than ``start``.
+    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. A timer
+    that ends the window may be late or early. Then the first item may be earlier or later than ``start``.
     """
 
     items: Sequence[_T]
