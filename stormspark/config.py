@@ -170,11 +170,12 @@ class Settings:
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest. Tuples that still wait then stay queued, in order. The default is five
-    #: times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
-    #: fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
+    #: A superstep ends after this time at the latest. Tuples that are not executed by then stay queued, in order. The default is
+    #: five times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop
+    #: or fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
-    #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
+    #: Water marks of the backlog. The high marks are by default 100 MB and a million tuples. A low mark is by default half of its
+    #: high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
@@ -257,8 +258,8 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple becomes one row of Spark. A row
-    #: can't have 2 GiB, and the JVM needs some three times the size of the tuple.
+    #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
+    #: own. A row can't have 2 GiB, and the JVM needs some three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
@@ -342,7 +343,8 @@ class Settings:
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """The high and the low water mark of a bolt's backlog, in bytes. With ``drop`` and ``fail`` they hold for each task.
+        """The high and the low water mark of a bolt's backlog, in bytes. With the strategies ``drop`` and ``fail``, each task has
+        these marks.
 
         Heron's marks are in megabytes (F9).
 

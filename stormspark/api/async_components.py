@@ -160,7 +160,7 @@ class AsyncSpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """How the tree ended for which ``ack`` or ``fail`` is called now, and why (W4). None outside of these calls."""
+        """Within ``ack`` and ``fail``: how the message's tree ended, and why (W4). None at any other time."""
 
 
 class AsyncSpout(Component, ABC):

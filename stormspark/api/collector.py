@@ -75,7 +75,7 @@ class SpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """How the tree ended for which ``ack`` or ``fail`` is called now, and why (W4). None outside of these calls."""
+        """Within ``ack`` and ``fail``: how the message's tree ended, and why (W4). None at any other time."""
 
 
 class OutputCollector(Protocol):

@@ -75,7 +75,7 @@ class TupleWindow(Sequence[Tuple]):
 
 
 class PersistentTupleWindow(TupleWindow):
-    """A window of a bolt that was configured `StatefulWindowedBolt.with_persistence` (C41). Its tuples are read page by page, so
+    """A window of a bolt on which `StatefulWindowedBolt.with_persistence` was called (C41). Its tuples are read page by page, so
     iterate over it.
 
     It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and

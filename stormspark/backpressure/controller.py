@@ -23,10 +23,10 @@ What could break it, and why it does not:
   processes earlier tuples shows how fast the bolts are now. That is enough to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
-(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of that bolt's time, if it can use
-the share. A bolt is at fault if its backlog is above a water mark (F9: bytes; F7: tuples). It is also at fault if the bolts' work
-takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark or the
-exchange is the cause, and only the spouts' quantum adapts to it.
+(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of the time of the bolt at fault, if it
+can use the share. A bolt is at fault if its backlog is above a water mark (F9: bytes; F7: tuples). It is also at fault if the
+bolts' work takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark
+or the exchange is the cause, and only the spouts' quantum adapts to it.
 
 A bolt whose executors have threads of their own works *alongside*: at the same time as its worker's other bolts, and also while
 Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only the bolt's own
@@ -76,7 +76,7 @@ _STILL = 0.67
 _OVERHEAD_SHARE = 0.05
 #: Like `_OVERHEAD_SHARE`, but while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
-#: The share of a spout's `work` and `sent` that is kept from round to round.
+#: The share of `_Spout.work` and `_Spout.sent` that is kept from round to round.
 _KEPT = 0.7
 #: The longest round that is planned, in targets.
 _LONGEST = 4.0
@@ -180,8 +180,8 @@ class _Bolt:
     def in_turns(self, seconds: Mapping[int, float]) -> float:
         """Return how long the bolt's workers need for their work. ``seconds`` is the work of each worker.
 
-        Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when these
-        have finished. If the bolt works alongside, none of its workers waits for another.
+        Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when those
+        workers have finished. If the bolt works alongside, none of its workers waits for another.
         """
         if self.alongside:
             return max(seconds.values(), default=0.0)
@@ -433,8 +433,9 @@ class Controller:
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
         """Check whether a bolt takes the time of a spout that no limit stops.
 
-        Return for how many seconds a limit or a bolt kept the spout from emitting more, if one did. When a bolt is named for the
-        first time, these seconds include earlier rounds, in which it was not yet certain that the bolt was at fault.
+        Return how many seconds to count as time in which a limit or a bolt slowed the spout down, if one did. When a bolt is
+        named for the first time, these seconds include earlier rounds, in which it was not yet certain that the bolt was at
+        fault.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -448,7 +449,7 @@ class Controller:
         return this.seconds if was else spout.crowded
 
     def _follow(self, name: str, spout: _Spout, this: _Round) -> None:
-        """Draw the conclusions of a round for a spout's limit."""
+        """Set or correct a spout's limit, if the round shows that this is necessary."""
         bolts = self._downstream[name]
         worst = self._worst(spout, bolts)
         bolts_to_blame = this.is_because_of(worst)
@@ -550,8 +551,8 @@ class Controller:
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
         """Return how many tuples the spout emitted. If it got less than an even share, return up to twice that number.
 
-        An even share is a share of the time of ``bolt``'s busiest worker. With more tuples the cost per tuple looks lower, so the
-        spout's limit grows towards an even share.
+        For an even share, the time of ``bolt``'s busiest worker is divided evenly among the spouts that use this time. With more
+        tuples the cost per tuple looks lower, so the spout's limit grows towards an even share.
         """
         worker = max(bolt.came, key=bolt.came.__getitem__)
         works = {

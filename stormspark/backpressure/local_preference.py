@@ -1,4 +1,4 @@
-"""Decides for which spouts tuples should stay in their workers, because max spout pending holds these spouts back."""
+"""Decides when a spout's tuples should stay in their workers: mostly while max spout pending holds the spout back."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class LocalPreference:
     - It also stays local while more trees begin per second than could end if all trees crossed workers, even in rounds that
       consist of overhead alone. Then local tasks are faster, however busy the worker is.
 
-    Otherwise its tuples go to all tasks. In this example a round has an overhead of 0.3 s. At first the limit holds the spout
-    back. Then its trees stay local, and about 1000 times as many trees end per second. At last it emits little, so its tuples go
-    to all tasks again.
+    Otherwise the spout's tuples go to all tasks. In this example a round has an overhead of 0.3 s. At first the limit holds the
+    spout back. Then its trees stay local, and about 1000 times as many trees end per second. At last it emits little, so its
+    tuples go to all tasks again.
 
     >>> preference = LocalPreference({"words": LimitedSpout((5, 6), 100)}, lower=0.2, higher=0.8)
     >>> def load(emitted, held): return {task: SpoutLoad(emitted, False, False, held=held) for task in (5, 6)}

@@ -10,13 +10,16 @@ The package is pure: it knows no clock, no IO, and no randomness but the `random
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
     load_aware, local_first     one grouping each, which prefers targets with little load
-    local_while_held    an even grouping that stays local while max spout pending holds its spouts back key             a chooser
-    that looks up the key of a tuple, and checks of the key's fields key_memo        the remembered tasks of each key: the fast
-    path of groupings with a key hashing         Storm's task index of a list of key values java_hash       hashCode of the Java
-    classes that such values had in Storm java_time       hashCode of Java's dates and times java_random     java.util.Random,
-    which partial key grouping draws from columns         Storm's task index for whole columns, in numpy text_index      Storm's
-    task index of one string, for compiled code repartitioning  layouts of DataFrames, as values; stormspark.spark.repartition
-    turns them into operations of Spark
+    local_while_held    an even grouping that stays local while max spout pending holds its spouts back
+    key             a chooser that looks up the key of a tuple, and checks of the key's fields
+    key_memo        the remembered tasks of each key: the fast path of groupings with a key
+    hashing         Storm's task index of a list of key values
+    java_hash       hashCode of the Java classes that such values had in Storm
+    java_time       hashCode of Java's dates and times
+    java_random     java.util.Random, which partial key grouping draws from
+    columns         Storm's task index for whole columns, in numpy
+    text_index      Storm's task index of one string, for compiled code
+    repartitioning  layouts of DataFrames, as values; stormspark.spark.repartition turns them into operations of Spark
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ __all__ = ["LocalWhileHeldGrouping"]
 
 @dataclass(frozen=True)
 class LocalWhileHeldGrouping(Grouping):
-    """The grouping that acts like ``otherwise``, but takes the targets in the sender's worker in turn while it is told to (B4).
+    """The grouping that either acts like ``otherwise``, or takes the targets in the sender's worker in turn (B4).
 
-    The choices of ``otherwise`` must not depend on a tuple's values. A tree that crosses workers ends with its round at the
-    earliest, and a tree that stays in its worker ends at once. So local targets are better while max spout pending holds back
-    ``spouts``, the spouts that the tuples come from. A phase of planning makes this grouping, and users do not. If the sender's
-    worker has no target, this grouping always acts like ``otherwise``.
+    `LocalWhileHeld.stay_local` switches from one to the other. The choices of ``otherwise`` must not depend on a tuple's values.
+    A tree that crosses workers ends with its round at the earliest, and a tree that stays in its worker ends at once. So local
+    targets are better while max spout pending holds back ``spouts``, the spouts that the tuples come from. A phase of planning
+    makes this grouping, and users do not. If the sender's worker has no target, this grouping always acts like ``otherwise``.
 
     >>> from random import Random
     >>> from stormspark.grouping import ShuffleGrouping

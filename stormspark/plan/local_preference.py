@@ -17,8 +17,8 @@ def prefer_local(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Let plain shuffles and none groupings stay in the sender's worker while max spout pending holds their spouts back.
 
     A tree that crosses workers ends with its round, so under a small limit only a few trees end per round. A grouping is replaced
-    only if all spouts whose tuples it carries have such a limit. Groupings with a key are never replaced, and a shuffle is not
-    replaced
+    only if all spouts whose tuples it carries have such a limit. Groupings with a key are never replaced. A shuffle is not
+    replaced in these cases:
 
     - if ``topology.disable.loadaware.messaging`` is set: true asks for even shares, and false for Storm's own preference (D6);
     - if batches are transactions, because then every tree ends with its batch, wherever it has been;

@@ -17,7 +17,7 @@ from stormspark.ui.throttling import max_pending, paused_share, throttled_by, wh
 
 __all__ = ["Progress", "Speedometer"]
 
-#: Shares of the last few seconds below this are not mentioned.
+#: The progress line names a spout that max spout pending held back for at least this share of the last few seconds.
 _LEAST_PAUSED = 0.05
 
 

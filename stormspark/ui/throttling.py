@@ -102,7 +102,7 @@ def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
 
 
 def max_pending(spout: str, statistics: TopologyStatistics) -> str | None:
-    """Return a spout's max spout pending, and the value that would not slow it; None if it has no such limit."""
+    """Return a spout's max spout pending, and the least value that would not slow it; None if it has no such limit."""
     pressure = statistics.pressure
     here = pressure.spouts.get(spout) if pressure is not None else None
     if here is None or here.max_pending is None:
