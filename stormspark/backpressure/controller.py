@@ -110,7 +110,8 @@ _CALM = 20.0
 _LEAST_COST = 1e-9
 #: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
-#: In targets. A source is behind once more work than the first number waits, and until less work than the second number waits.
+#: Two lengths of waiting work, in targets. A source is behind from the time when more work than the first waits, until less work
+#: than the second waits.
 _BEHIND = (2.0, 0.5)
 #: How many changes of limits are remembered.
 _REMEMBERED = 1000
@@ -365,8 +366,8 @@ class Controller:
     def begin(self) -> None:
         """Begin without knowledge of the bolts' speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
-        #: The least overhead of a round since this call. At full speed overhead grows with the work, and then not all of it is
-        #: unavoidable.
+        #: The least overhead of a round since this call. At full speed overhead grows with the work, and then a part of the
+        #: overhead is avoidable.
         self._least_overhead = 0.0
         for bolt in self._bolts.values():
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
@@ -587,9 +588,9 @@ class Controller:
     def _ahead(self, longest: float) -> float:
         """Return how many seconds of work, including new tuples, a bolt that works alongside should have after a round.
 
-        Such a bolt works on while a round's tuples are on their way, which takes up to a round. So it needs work for the planned
-        round, and for one more round. The planned round takes ``longest``, or as long as rounds take at present, if that is
-        longer.
+        Such a bolt goes on working while a round's tuples are on their way, which takes up to a round. So it needs work for the
+        planned round, and for one more round. The planned round takes ``longest``, or as long as rounds take at present, if that
+        is longer.
         """
         usual = median(self._lengths)
         return max(longest, usual) + usual

@@ -57,7 +57,7 @@ _PREPARED, _COMMITTED, _ABORTED = (
     TransactionState.ABORTED,
 )
 
-#: Which states may follow a state. After a round the state may also stay the same.
+#: The states that may follow each state. After a round the state may also stay the same.
 TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     # Not to PREPARED: no worker was ordered to prepare.
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),

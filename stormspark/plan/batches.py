@@ -5,8 +5,8 @@ for all components that send to the bolt, and none of their tuples is still on i
 **stage**: the superstep by which the bolt has received all tuples of other workers. Committers (`stormspark.spi.COMMIT`), and all
 bolts after them, are told one round after all other bolts.
 
-Tuples in a loop have no last superstep. So no batch bolt may be inside a loop, or come after a loop that another batch bolt
-feeds.
+In a loop there is no superstep by which all tuples have arrived. So no batch bolt may be inside a loop, or come after a loop that
+another batch bolt feeds.
 """
 
 from __future__ import annotations

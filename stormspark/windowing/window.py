@@ -58,7 +58,8 @@ class Items(Protocol[_T]):
 
 
 class Held(Generic[_T]):
-    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each leaving item once.
+    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each item once, when it
+    leaves.
 
     Invariant: the first ``seen`` items are exactly those that were in a window and may be in the next window, too.
 
