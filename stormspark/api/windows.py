@@ -78,8 +78,8 @@ class PersistentTupleWindow(TupleWindow):
     """A window of a bolt on which `StatefulWindowedBolt.with_persistence` was called (C41). Its tuples are read page by page, so
     iterate over it.
 
-    It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and
-    `expired` raise NotImplementedError.
+    The window can be read only in ``execute``. As in Storm, the window does not know which tuples are new or expired, so `new`
+    and `expired` raise NotImplementedError.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """The controller. From what each round costs, it computes how many tuples spouts may emit in the next round.
 
 The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
-target. The invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while
+target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in about one target, and fewer while
 tuples wait.** So the bolts' own speed bounds the queues, the memory that these take, and the age of tuples.
 
 Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be

@@ -19,10 +19,9 @@ class PendingCost:
     """What rounds have shown about ``spouts``, the spouts with max spout pending. ``worker_of`` maps tasks to workers.
 
     Each round shows how many tuples a spout emitted, and how many seconds the bolts of each worker worked. A worker does one
-    thing at a time. So without its limit, the spout could emit at most so many tuples per second: its tuples divided by the
-    seconds of the busiest worker. A tree is open for about a round, and other trees begin meanwhile at this rate. Their number is
-    how many trees are open at once, and a limit of this size does not slow the spout. It is an estimate, because the time of
-    spouts does not count.
+    thing at a time. So without its limit, the spout's rate is at most its number of tuples divided by the seconds of the busiest
+    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. Their number is how many trees are
+    open at once, and a limit of this size does not slow the spout. It is an estimate, because the time of spouts does not count.
 
     In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker. That makes 100,000 tuples per
     second. If trees are open for 1 s, each task has 50,000 open trees.
