@@ -148,8 +148,8 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: How far back state can be restored: at least this many batches before the last one, and all batches of this many past
-    #: hours.
+    #: How far back state can be restored. `state_retain_txids`: at least this many batches before the last one.
+    #: `state_retain_hours`: also all batches of this many past hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location

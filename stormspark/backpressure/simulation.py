@@ -172,7 +172,7 @@ class _Task:
     hungry: bool = False
     factor: float = 1.0  # multiplies the cost, until `factor_until`
     factor_until: float = 0.0
-    #: By id of a receiving task: the fraction of a tuple that is still to be sent to this task.
+    #: The fraction of a tuple that is still to be sent to each receiving task, by the id of that task.
     carried: dict[int, float] = field(default_factory=dict)
 
 
