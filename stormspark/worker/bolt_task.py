@@ -105,7 +105,7 @@ class BoltTask(Task):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # an instance that was never prepared has no work to ask for
+            self._runner = Runner(self)  # an instance that was not prepared must not be asked about its work
             raise
         self.bolt = instance
         if self.state is not None:
@@ -207,7 +207,7 @@ class BoltTask(Task):
 
     @property
     def behind_call_secs(self) -> float:
-        """How many seconds ago the call began that the waiting tuples wait for; 0 if no call of the bolt can run between two
+        """For how many seconds the call has run that the waiting tuples wait for; 0 if no call of the bolt can run between two
         supersteps.
         """
         return 0.0
@@ -250,7 +250,7 @@ class BoltTask(Task):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples this settles. After an error it returns 1 for all held tuples, which the restart settles.
+        Returns how many tuples were settled. After an error it returns 1, although the restart settles all held tuples.
         """
         try:
             done = self._runner.take_in()
@@ -262,7 +262,7 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds`` to the execution time of this bolt's tuples. The worker has spent this time only waiting for bolts."""
+        """Add ``seconds`` to the execution time of this bolt's tuples. In this time the worker did nothing but wait for bolts."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 
@@ -338,7 +338,7 @@ class BoltTask(Task):
         try:
             executed = self._execute_observed(batch) if self.hooks else runner.run(batch, self._begun)
         except ERRORS_OF_CODE as error:
-            if runner.position and not runner.works_outside:  # the tuples before it went well
+            if runner.position and not runner.works_outside:  # the tuples before the failed one went well
                 self._raised_in_row = 0
             self._fail_and_restart("execute", error, runner.current)
             return runner.position + 1

@@ -111,7 +111,7 @@ class Worker:
         try:
             self._open(active)
         except BaseException:
-            self.abandon()  # a user's process goes on without this worker
+            self.abandon()  # a user's process goes on, so nothing of this worker may stay in it
             raise
 
     def _open(self, active: bool) -> None:
@@ -288,7 +288,7 @@ class Worker:
             self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. Execute all tuples that are left, at the latest until the deadline.
+        # 5. Execute all tuples that are left, until the deadline at the latest.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)

@@ -81,7 +81,7 @@ class Task:
         #: Why the batch can't be committed. This is the first error in the batch.
         self.aborts: str | None = None
         self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
-        #: The current attempt, and what an earlier attempt announced; None if the component does not know its batches.
+        #: The current attempt, and what an earlier attempt announced; None if the component is not told of its batches.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls that users' own threads have made, and that wait for the task's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
@@ -263,7 +263,7 @@ class Task:
         """Ignore the effects of calls that have not returned yet, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, because the next batch runs again.
+        """Take the task back to the state of batch ``txid``, because the batch after that one runs again.
 
         If the task has an instance, it gets a new one.
         """
@@ -276,7 +276,7 @@ class Task:
         if instance is not None:
             self.begin_anew()
 
-    # -- components that know their batches ------------------------------------------------------------------
+    # -- components that are told of batches ------------------------------------------------------------------
 
     @property
     def _batch_aware(self) -> BatchAware | None:
@@ -292,7 +292,7 @@ class Task:
 
     @property
     def takes_part(self) -> bool:
-        """Whether bolts need a call at the end of this batch, as far as this task knows."""
+        """Whether this task has taken part in the batch, so that bolts have to be told of the end of the batch."""
         component = self._batch_aware
         return component is not None and component.takes_part
 
@@ -384,8 +384,8 @@ class Task:
             self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. ``given`` is the name of the delivery in the reason of an
-        abort.
+        """Fail the trees of a failed delivery, and close its edge. If this aborts the batch, the reason calls the delivery
+        ``given``.
 
         If batches are transactions, a delivery without a tree aborts the batch at once, because no failed tree would abort the
         batch later (C44).
@@ -398,7 +398,7 @@ class Task:
     def look(self) -> bool:
         """Return whether a call of this task's code has returned since the last look.
 
-        Another thread calls this while the task's code has been running for long.
+        Another thread calls this when the task's code has run for long.
         """
         return False
 

@@ -26,11 +26,11 @@ from stormspark.worker.wiring import Wiring
 
 __all__ = ["Turns"]
 
-#: How many times ``next_tuple`` is called before the worker looks at the bolts again. This is so few that the tuples stay in
-#: the processor's caches, and so many that the loop itself costs little.
+#: How many times ``next_tuple`` is called before the worker looks at the bolts again. The number is so small that the tuples
+#: stay in the processor's caches, and so large that the loop itself costs little.
 _BURST = 64
-#: The greatest numbers of bursts, and of passes, while the clock stands still. In a test the clock may stand still during a
-#: batch. Without these bounds such a batch would never end.
+#: At most so many bursts, or passes, happen while the clock stands still. In a test the clock may stand still during a batch.
+#: Without these bounds such a batch would never end.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
 #: For how long one spout is called while others wait for their turn. The call that runs when this time is over is the last call

@@ -43,7 +43,7 @@ class Runner:
 
     def __init__(self, task: BoltTask) -> None:
         self.task = task
-        #: Where in the chunk the tuple is whose execution raised.
+        #: The position in the chunk of the tuple whose execution raised.
         self.position = -1
         #: The tuple whose execution raised.
         self.current: Tuple | None = None

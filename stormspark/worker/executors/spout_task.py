@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedSpoutTask"]
 
-#: After a turn without emits, the next turn begins this much later, as in Storm (B12).
+#: After a turn without emits, the next turn begins this many seconds later, as in Storm (B12).
 _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
@@ -242,7 +242,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             ):
                 self._counting.wait()
             if notes.ended or (self._unwinds and self._in_next_tuple):
-                raise InstanceEnded  # ``deactivate`` and ``close`` come later, and may emit
+                raise InstanceEnded  # else this is ``deactivate`` or ``close``, which may emit
             self._noted += emits
             self._trees_noted += begins_tree
         notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)

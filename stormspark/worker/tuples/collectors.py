@@ -204,7 +204,7 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """The collector of one task of a `BasicBolt`. ``roots`` are the trees of the current tuple, which anchors all emits (C5)."""
+    """The collector of one task of a `BasicBolt`. All emits are anchored to the current tuple, whose trees are ``roots`` (C5)."""
 
     __slots__ = ("_guarded", "_ledger", "_outlets", "_task", "_usual", "_width", "roots")
 

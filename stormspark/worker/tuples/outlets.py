@@ -107,7 +107,7 @@ class Outlet:
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
             self.emitted += 1
-            return 0  # it is no error that a task that does not subscribe gets nothing (B9)
+            return 0  # a task that does not subscribe gets nothing, which is no error (B9)
         inbox.append((values, self.source, roots))
         add_edge(roots)
         self.emitted += 1

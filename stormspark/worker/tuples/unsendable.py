@@ -1,4 +1,4 @@
-"""How tuples that can't be sent to another worker are taken out of their frame, and fail with a reason.
+"""Takes tuples that can't be sent to another worker out of their frame, and fails them with a reason.
 
 As long as all tuples can be sent, this module is not used.
 """
