@@ -104,7 +104,7 @@ class OutsideWork:
         while now < turn_ends:
             done = watch.take_in(turn_ends - now, enter)
             if done is None:
-                for bolt in busy:  # no answer came, so the bolt may check the state of its work outside
+                for bolt in busy:  # no answer came, so each bolt may check the state of its work outside
                     enter(bolt)
                     bolt.take_in()
                 break

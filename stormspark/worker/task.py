@@ -81,7 +81,7 @@ class Task:
         #: Why the batch can't be committed. This is the first error in the batch.
         self.aborts: str | None = None
         self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
-        #: The current attempt, and what an earlier attempt announced; None if the component is not told of its batches.
+        #: The current attempt, and what an earlier attempt announced; None unless it is a `BatchAware`.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls that users' own threads have made, and that wait for the task's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
@@ -276,7 +276,7 @@ class Task:
         if instance is not None:
             self.begin_anew()
 
-    # -- components that are told of batches ------------------------------------------------------------------
+    # -- components that know their batches ------------------------------------------------------------------
 
     @property
     def _batch_aware(self) -> BatchAware | None:

@@ -40,7 +40,7 @@ __all__ = ["WorkerTransaction"]
 class WorkerTransaction:
     """The transactions of worker ``index``, one batch after another. ``states`` holds the state of the worker's tasks.
 
-    Even if batches are no transactions, this object tells `BatchAware` components which attempt at a batch begins (G2).
+    Even if batches are not transactions, this object tells `BatchAware` components which attempt at a batch begins (G2).
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class WorkerTransaction:
             self._turns.deliver_verdicts()
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Roll back everything that ``batch`` has done in this worker, because it runs again. ``committed`` is the last
+        """Roll back everything that ``batch`` has done in this worker, because the batch runs again. ``committed`` is the last
         committed batch.
         """
         self.hear_of_commit(committed)  # this worker may not know yet that batch ``committed`` is committed

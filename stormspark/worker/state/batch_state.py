@@ -190,7 +190,7 @@ class BatchState:
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """Take all tasks back to the state of batch ``txid``, because the next batch runs again.
+        """Take all tasks back to the state of batch ``txid``, because the batch after that one runs again.
 
         `committed` must have been called for batch ``txid`` before.
         """

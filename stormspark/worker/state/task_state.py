@@ -142,7 +142,7 @@ class TaskState:
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """Take the stores back to batch ``txid``, because the next batch runs again.
+        """Take the stores back to batch ``txid``, because the batch after that one runs again.
 
         Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
         """
