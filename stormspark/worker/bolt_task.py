@@ -145,7 +145,7 @@ class BoltTask(Task):
         return self._end_collector
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the bolt or that it holds."""
+        """Drop all tuples that wait for the bolt, and all that the bolt holds."""
         self.queue.clear()
         self._runner.forget_all()
 
@@ -207,8 +207,8 @@ class BoltTask(Task):
 
     @property
     def behind_call_secs(self) -> float:
-        """For how many seconds the call has run that the waiting tuples wait for; 0 if no call of the bolt can run between two
-        supersteps.
+        """The seconds since the start of the call that holds up the waiting tuples; 0 if no call of the bolt can run between
+        two supersteps.
         """
         return 0.0
 
@@ -228,7 +228,7 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+        """Whether the bolt's tuples are processed outside of the worker, so that the worker has to wait for answers; see
         `WorksOutside`.
         """
         return self._runner.works_outside

@@ -66,9 +66,7 @@ class Watch:
 
 
 class OutsideWork:
-    """The bolts of one worker that have tuples processed outside of the worker (`WorksOutside`). The worker waits for their
-    answers.
-    """
+    """The bolts whose tuples are processed outside of the worker (`WorksOutside`). The worker waits for their answers."""
 
     def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
         self._clock, self._call, self._departures = clock, call, departures

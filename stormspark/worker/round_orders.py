@@ -55,8 +55,8 @@ class RoundOrders:
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if this round ends
-    #: no batch.
+    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), counted from 1; 0 if this
+    #: round ends no batch.
     ending_round: int = 0
     #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS

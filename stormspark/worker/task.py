@@ -210,7 +210,7 @@ class Task:
         return call(*args)
 
     def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Do the same as `_run` for a call that follows from a commit. This call is waited for even if the topology stops."""
+        """Do the same as `_run` for a call that follows from a commit. Wait for this call even if the topology stops."""
         return self._run(call, *args)
 
     # -- state -----------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class Task:
         hook.prepare(self._conf, self._host.context(self))
 
     def _call_hooks_for_emits(self) -> None:
-        """Call the hooks from now on for each emit of the instance."""
+        """From now on, call the hooks for each emit of the instance."""
         add_hooks(self.outlets, self.id, self.hooks)
         self.connect()
 

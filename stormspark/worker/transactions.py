@@ -72,7 +72,7 @@ class WorkerTransaction:
         self._rolls_back: str | None = None
         #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
-        #: In a round that ends the batch, the reason that another worker gave why the batch fails; "" if no worker gave one.
+        #: In a round that ends the batch, another worker's reason why the batch fails; "" if no worker gave one.
         self._fails_elsewhere = ""
         #: This worker's report once it has prepared the batch. Until that batch ends the worker executes nothing more.
         self.prepared: TransactionReport | None = None
@@ -180,8 +180,8 @@ class WorkerTransaction:
         worker.
 
         The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
-        failure of the batch is told at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the next
-        bolts must not be called.
+        failure of the batch is reported at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the
+        next bolts must not be called.
         """
         # If no subscription leads to another worker, the work that is left in this worker concerns no other worker.
         if self.unsettled or not self._plan.supersteps:

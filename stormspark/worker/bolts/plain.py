@@ -26,7 +26,7 @@ class PlainRunner(Runner):
     def __init__(self, task: BoltTask, bolt: Bolt) -> None:
         super().__init__(task)
         self._bolt = bolt
-        # For each held tuple, the time when its chunk began. The story of a failed tree tells it.
+        # For each held tuple, the time when its chunk began. Stories of failed trees contain this time.
         self._held: MutableMapping[Tuple, float] = self._new_held()
         self._ledger = task.ledger
         self.collector = BoltCollector(task, self._ledger, self._held)

@@ -180,7 +180,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.executor.submit(self.name, self._tell_fails)
 
     def _tell_fails(self) -> None:
-        """Call the hooks for all failed tuples that wait for this, on the executor's thread."""
+        """Call the hooks, on the executor's thread, for all failed tuples in `_fails`."""
         self._tells_fails = False  # first, so that a fail that comes from now on submits another call
         while self._fails:
             hooks, tup = self._fails.popleft()

@@ -55,7 +55,7 @@ class Executors:
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
-        #: `_stops_since`: when the topology was told to stop. `_waits_until`: until when a batch may wait for calls after that.
+        #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
         self._stops_since = self._waits_until = inf
         #: Whether a batch was taken back because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
@@ -179,8 +179,8 @@ class Executors:
 
     @property
     def may_note_soon(self) -> bool:
-        """Whether it is worth while to wait for notes of bolts. It is if something is `left` at a bolt whose call has not taken
-        long.
+        """Whether it is worth while to wait for notes of bolts. It is worth while if something is `left` at a bolt whose call
+        has not taken long.
 
         A call that takes long goes on while later supersteps run, and one of these takes its notes. If supersteps waited for
         such a call, a call that never returns would hold up every superstep, and so all workers. But a transaction has to wait
@@ -329,8 +329,8 @@ class Executors:
     def busy(self) -> Busy | None:
         """Return the call that has been under way for longest. Another thread calls this.
 
-        Calls that others wait for come first, and then calls of bolts. A spout may wait for ever, and its call must not hide a
-        call of a bolt that does not return.
+        Calls that hold up more than their own executor come first, and then calls of bolts. A spout may wait for ever, and its
+        call must not hide a call of a bolt that does not return.
         """
         now = self._clock()
         calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]

@@ -2,7 +2,7 @@
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
 emit. The executor's thread makes the calls, so a call that waits holds up no other executor. An emit beyond the granted number
-of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread delivers
+of tuples waits inside the call. The worker's thread may pass on acks and fails at any time, and the executor's thread delivers
 them between two calls (B3).
 """
 
@@ -301,7 +301,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` would have an effect. They have none during a turn that has emitted nothing yet."""
+        """Whether `ask` or `deliver` would have an effect. They have no effect during a turn that has emitted nothing yet."""
         return (
             not self._turn_is_open
             or self._emitted > 0

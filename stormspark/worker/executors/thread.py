@@ -91,7 +91,7 @@ class ExecutorThread:
         self._entered = ""
         #: The task whose code runs, and the time when the code began; None while no code runs. Other threads read this.
         self.at: tuple[str, float] | None = None
-        #: When the worker's thread last took notes of the tasks.
+        #: When the worker's thread last carried out notes of the tasks.
         self.heard_at = -inf
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._started = False

@@ -11,8 +11,8 @@ cases:
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's workers on the scheduler's
-container. A parent-death signal would not work. The kernel sends it at the end of the *thread* that has forked the process, and
-PySpark ends its Python processes when they are idle.
+container. A parent-death signal would not work. The kernel sends that signal at the end of the *thread* that has forked the
+process, and PySpark ends its Python processes when they are idle.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def remove_if_dead(endpoint: Endpoint) -> None:
             # A process that is just ending still accepts connections for a moment. Only a living process sends the challenge.
             if sock.recv(1):
                 return
-        except (TimeoutError, BlockingIOError):  # others wait to be accepted, so the process lives
+        except (TimeoutError, BlockingIOError):  # other diallers wait to be accepted, so the process lives
             return
         except OSError:
             pass

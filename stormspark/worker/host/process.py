@@ -17,8 +17,8 @@ The start has these steps:
 4. The process opens the tasks, and sends Ready.
 
 From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
-too. A worker whose process is killed during its start is a lost worker like any other. Before "up" the process that started it
-notices the loss. After "up" nimbus notices it by the broken connection.
+too. A worker whose process is killed during its start is a lost worker like any other. Before "up", the process that started
+the worker notices the loss. After "up", nimbus notices it by the broken connection.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def compare_emits(
     """Describe the first difference between ``then``, the recorded emits, and ``now``, the emits of the replay.
 
     Most other differences follow from the first. A difference in the number of emits is described, too. The description calls
-    the emits ``kind``. ``numbers`` has, for each emit in ``now``, the number of its input. ``numbers`` is None if the emits
-    belong to no input.
+    the emits ``kind``. ``numbers``: for each emit in ``now``, the number of its input. ``numbers`` is None if the emits belong
+    to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:

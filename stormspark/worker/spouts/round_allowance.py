@@ -15,7 +15,7 @@ UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """The reason why a spout is not called for a while. The value names the counter of the time that such pauses take (F6)."""
+    """The reason why a spout is not called for a while. The value is the name of the counter that adds up these pauses (F6)."""
 
     #: The spout is not active.
     INACTIVE = "skipped_inactive_ms"

@@ -14,8 +14,8 @@ the loop reuses it for the next tuple. Reuse costs half as much as a new object 
 # and C constants.
 # Two loops ack after each tuple. In the usual case they close the tuple's edge themselves, because a call of `close_edges`
 # would cost plain Python 4 % (docs/decisions.md).
-# `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code changes its C field. It is only
-# assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
+# `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code changes its C field. `branch` is
+# only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked already, so a later ack of it or emit anchored to it is an error.
+                # The user has kept the tuple. It is acked already, so later acks of it, and emits that are anchored to it, are
+                # errors.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:

@@ -21,7 +21,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class Block(NamedTuple):
-    """Tuples of one stream from task ``sender`` to task ``target``, in order. ``columns`` has their values by column."""
+    """Tuples of one stream from task ``sender`` to task ``target``, in order. ``columns``: their values, by column."""
 
     target: int
     sender: int

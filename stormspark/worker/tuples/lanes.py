@@ -39,7 +39,7 @@ __all__ = ["Lanes"]
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
-#: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
+#: If a frame is more than this many times as large as intended, it is packed again, as several frames.
 _TOO_HEAVY = 2
 #: A frame of lighter tuples reduces the learned weight of a tuple by at most a quarter (the weight divided by this number).
 _FORGOTTEN = 4

@@ -10,8 +10,8 @@ the edge in this worker until the lane's frame leaves.
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables. Cython
 # compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both files
 # and check with `make compiled`.
-# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C field. It
-# is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
+# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C field.
+# `branch` is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
 # `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each attribute once.
 # `_OneCopy` has references of its own to the tasks that its chooser remembers, so that an emit need not call the chooser.
 

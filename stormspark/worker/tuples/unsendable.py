@@ -23,7 +23,7 @@ FailUnsent = Callable[[int, Iterable[Roots], str], None]
 
 
 def without(taken: list[Taken], problem: Callable[[Delivery], str | None], fail: FailUnsent) -> list[Taken]:
-    """Return the taken tuples without those for which ``problem`` returns a reason. Those tuples fail with this reason."""
+    """Return ``taken`` without the tuples for which ``problem`` returns a reason. These tuples fail with that reason."""
     sendable = []
     for sender, target, lane in taken:
         kept = []

@@ -35,8 +35,8 @@ _ALIGNMENT = 64
 class _Block(NamedTuple):
     """Rows of one stream from task ``sender`` to task ``target``.
 
-    ``keys`` has the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys``
-    is a single index.
+    ``keys``: the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys`` is
+    a single index.
     """
 
     target: int

@@ -210,8 +210,8 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or not acked and so can be
-        replayed.
+        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or are not acked, so that their
+        spouts replay them.
         """
         self.bolt.cleanup()
 
