@@ -109,8 +109,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. It is acked already, so later acks of it, and emits that are anchored to it, are
-                # errors.
+                # The user has kept the tuple. It is acked already, so it may not be acked again or be an anchor.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:
