@@ -169,7 +169,7 @@ class Executors:
 
     @property
     def at_work(self) -> int:
-        """How many calls of bolts are under way or noted, plus the notes that wait to be taken."""
+        """How many calls of bolts are due or under way, plus the notes that wait to be taken."""
         return sum(bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property

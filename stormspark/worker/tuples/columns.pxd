@@ -1,3 +1,2 @@
-# The return type is written out, because "packed" alone is a keyword of Cython (docs/decisions.md, "One source, plain or
-# compiled").
+# "object" is written out, because "packed" alone is a keyword of Cython; see "One source, plain or compiled" in decisions.md.
 cpdef object packed(values)

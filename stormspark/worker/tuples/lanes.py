@@ -1,8 +1,9 @@
 """Lanes to other workers. Tuples wait in lanes until they leave as frames.
 
-A lane holds the tuples from one task to one task of another worker, in order. So an emit to another worker costs the same as an
-emit within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns of values, and a table of trees.
-In the table each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order. A lane is a list, as an inbox is, so an emit to
+another worker costs the same as one within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns
+of values, and a table of trees. In the table each tree has one edge for all of its tuples in the frame (see
+`stormspark.acker.ledger`).
 
 Frames are bounded in bytes. To estimate how many bytes wait, the module weighs some of the tuples, and remembers the weight of
 the last frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
