@@ -12,7 +12,9 @@ __all__ = ["LocalChoices"]
 
 
 class LocalChoices:
-    """All such choosers of one worker. The driver decides for a whole round, so all workers do the same (`LocalPreference`)."""
+    """The choosers of one worker that can be told to stay local. The driver decides for a whole round, so all workers do the
+    same (`LocalPreference`).
+    """
 
     def __init__(self) -> None:
         self._choosers: list[tuple[LocalWhileHeld, frozenset[str]]] = []
