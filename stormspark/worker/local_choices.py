@@ -12,9 +12,7 @@ __all__ = ["LocalChoices"]
 
 
 class LocalChoices:
-    """The choosers of one worker that can be told to stay local. The driver decides for a whole round, so all workers do the
-    same (`LocalPreference`).
-    """
+    """All such choosers of one worker. For each round the driver decides whether they stay local (`LocalPreference`)."""
 
     def __init__(self) -> None:
         self._choosers: list[tuple[LocalWhileHeld, frozenset[str]]] = []
