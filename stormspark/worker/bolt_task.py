@@ -97,7 +97,7 @@ class BoltTask(FailsTuples):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # an instance that was never prepared has no work to ask for
+            self._runner = Runner(self)  # an instance that was not prepared must not be asked about its work
             raise
         self.bolt = instance
         if self.state is not None:
@@ -137,7 +137,7 @@ class BoltTask(FailsTuples):
         return self._end_collector
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the bolt or that it holds."""
+        """Drop all tuples that wait for the bolt, and all that the bolt holds."""
         self.queue.clear()
         self._runner.forget_all()
 
@@ -199,8 +199,8 @@ class BoltTask(FailsTuples):
 
     @property
     def behind_call_secs(self) -> float:
-        """How many seconds ago the call began that the waiting tuples wait for; 0 if no call of the bolt can run between two
-        supersteps.
+        """The seconds since the start of the call that holds up the waiting tuples; 0 if no call of the bolt can run between
+        two supersteps.
         """
         return 0.0
 
@@ -216,7 +216,7 @@ class BoltTask(FailsTuples):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+        """Whether the bolt's tuples are processed outside of the worker, so that the worker has to wait for answers; see
         `WorksOutside`.
         """
         return self._runner.works_outside
@@ -238,7 +238,7 @@ class BoltTask(FailsTuples):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples this settles. After an error it returns 1 for all held tuples, which the restart settles.
+        Returns how many tuples were settled. After an error it returns 1, although the restart settles all held tuples.
         """
         try:
             done = self._runner.take_in()
@@ -250,7 +250,7 @@ class BoltTask(FailsTuples):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds`` to the execution time of this bolt's tuples. The worker has spent this time only waiting for bolts."""
+        """Add ``seconds`` to the execution time of this bolt's tuples. In this time the worker did nothing but wait for bolts."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 
@@ -326,7 +326,7 @@ class BoltTask(FailsTuples):
         try:
             executed = self._execute_observed(batch) if self.hooks else runner.run(batch, self._begun)
         except ERRORS_OF_CODE as error:
-            if runner.position and not runner.works_outside:  # the tuples before it went well
+            if runner.position and not runner.works_outside:  # the tuples before the failed one went well
                 self._raised_in_row = 0
             self._fail_and_restart("execute", error, runner.current)
             return runner.position + 1

@@ -1,9 +1,9 @@
 """The worker, which runs its tasks superstep by superstep.
 
 In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. The superstep ends
-when no task of the worker has work left, or at the deadline. Tuples that are left then stay in their queues, in order, ahead of
+when no task of the worker has work left, or at the deadline. Tuples that still wait stay in their queues, in order, ahead of
 all later input. A superstep returns the frames for other workers. Only the last superstep of a round returns the report to the
-driver. Tuples for other workers that are left after the last superstep wait for superstep 0 of the next round.
+driver. Tuples for other workers that still wait after the last superstep leave in superstep 0 of the next round.
 
 Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
 its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
@@ -107,7 +107,7 @@ class Worker:
         try:
             self._open(active)
         except BaseException:
-            self.abandon()  # a user's process goes on without this worker
+            self.abandon()  # a user's process goes on, so nothing of this worker may stay in it
             raise
 
     def _open(self, active: bool) -> None:
@@ -284,7 +284,7 @@ class Worker:
             self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. Execute all tuples that are left, at the latest until the deadline.
+        # 5. Execute all tuples that are left, until the deadline at the latest.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)

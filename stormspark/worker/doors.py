@@ -1,8 +1,8 @@
 """The doors of a worker. Through them comes what no frame brings: answers from outside of the worker, notes of executors, and
 calls of users' threads.
 
-If batches are transactions, a door is closed while tuples that came in would be too late for the batch, or would keep the batch
-from ever ending.
+If batches are transactions, a door is closed while new tuples would come too late for the batch, or would keep the batch from
+ever ending.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Doors:
         self._plan, self._turns, self._transaction = plan, turns, transaction
 
     def open(self, step: Step, phase: int, frames: Sequence[Frame], *, first_round: bool) -> None:
-        """Open or close the doors, when a superstep begins. ``first_round`` says whether the superstep belongs to the first
+        """Open or close the doors, because a superstep begins. ``first_round`` says whether the superstep belongs to the first
         round of an attempt at a batch.
         """
         transaction, transactions = self._transaction, self._plan.exactly_once

@@ -218,7 +218,7 @@ class SpoutTask(TakesRows):
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
     def commit(self) -> None:
-        """Make the batch's verdicts final, and its rows done, because the batch is committed.
+        """Make the batch's verdicts final, and mark its rows as done, because the batch is committed.
 
         The spout gets its acks and fails later. If the spout is in the middle of a ``next_tuple``, it gets them once this call
         has returned. An error in ``ack`` or ``fail`` can't undo the commit.
@@ -282,8 +282,8 @@ class SpoutTask(TakesRows):
         return self.must_finish or (self.life.was_active_in_batch and self.rows_waiting > 0)
 
     def _may_go_on(self) -> bool:
-        """Whether a suspended call may go on. It may not if too many verdicts wait for its return, because they would pile up
-        for ever.
+        """Whether a suspended call may go on. If too many verdicts wait for the call to return, it must stay suspended, because
+        more and more verdicts would wait.
         """
         waiting = self.account.pending
         # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before the call of a spout with

@@ -192,7 +192,7 @@ class Task(TaskInBatches):
         return call(*args)
 
     def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Do the same as `_run` for a call that follows from a commit. This call is waited for even if the topology stops."""
+        """Do the same as `_run` for a call that follows from a commit. Wait for this call even if the topology stops."""
         return self._run(call, *args)
 
     # -- what a context offers -------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class Task(TaskInBatches):
         hook.prepare(self._conf, self._host.context(self))
 
     def _call_hooks_for_emits(self) -> None:
-        """Call the hooks from now on for each emit of the instance."""
+        """From now on, call the hooks for each emit of the instance."""
         add_hooks(self.outlets, self.id, self.hooks)
         self.connect()
 
@@ -260,8 +260,8 @@ class Task(TaskInBatches):
         self._restart(where, error)
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. ``given`` is the name of the delivery in the reason of an
-        abort.
+        """Fail the trees of a failed delivery, and close its edge. If this aborts the batch, the reason calls the delivery
+        ``given``.
 
         If batches are transactions, a delivery without a tree aborts the batch at once, because no failed tree would abort the
         batch later (C44).
@@ -274,7 +274,7 @@ class Task(TaskInBatches):
     def look(self) -> bool:
         """Return whether a call of this task's code has returned since the last look.
 
-        Another thread calls this while the task's code has been running for long.
+        Another thread calls this when the task's code has run for long.
         """
         return False
 

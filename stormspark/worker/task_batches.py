@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 
 
 class TaskInBatches:
-    """The part of a `stormspark.worker.task.Task` that deals with batches. State is stored under the task's name and index, so
-    these are here, too.
+    """The part of a `stormspark.worker.task.Task` that deals with batches. The task's index is here, too, because state is
+    stored under it.
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan) -> None:
@@ -44,7 +44,7 @@ class TaskInBatches:
         #: Why the batch can't be committed. This is the first error in the batch.
         self.aborts: str | None = None
         self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
-        #: The current attempt, and what an earlier attempt announced; None if the component does not know its batches.
+        #: The current attempt, and what an earlier attempt announced; None unless the component is a `BatchAware`.
         self._attempt: tuple[TransactionAttempt, Any] | None = None
 
     # -- state -----------------------------------------------------------------------------------------------
@@ -86,13 +86,13 @@ class TaskInBatches:
                 self.begin_anew()
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the task or that the task holds."""
+        """Drop all tuples that wait for the task, and all that the task holds."""
 
     def take_back(self) -> None:
         """Ignore the effects of calls that have not returned yet, because their attempt is rolled back."""
 
     def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, because the next batch runs again.
+        """Take the task back to the state of batch ``txid``, because the batch after that one runs again.
 
         If the task has an instance, it gets a new one.
         """
@@ -121,7 +121,7 @@ class TaskInBatches:
 
     @property
     def takes_part(self) -> bool:
-        """Whether bolts need a call at the end of this batch, as far as this task knows."""
+        """Whether this task has taken part in the batch, so that bolts have to be told of the end of the batch."""
         component = self._batch_aware
         return component is not None and component.takes_part
 

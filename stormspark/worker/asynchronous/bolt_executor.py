@@ -5,9 +5,9 @@ Two threads take part. The *loop* runs the coroutines. The emits, acks, fails an
 *notes*. The *task's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
 pipe wakes this thread up.
 
-A call is *over* when it has returned, raised, or taken too long. What it does after that has no effect. In an ordered bolt each
-call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once. The notes of later
-calls wait in their lists until all earlier calls are over.
+A call is *over* when it has returned, raised, or taken too long. What it does to its tuple after that has no effect. In an
+ordered bolt each call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once.
+The notes of later calls wait in their lists until all earlier calls are over.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The part of a bolt's task that handles errors of the bolt (W22). It fails the tuple at fault. Unless the error is a
-`FailedException`, it also restarts the task, and settles the tuples that the old instance held.
+`FailedException`, it also settles all tuples that the bolt holds, and restarts the task.
 """
 
 from __future__ import annotations

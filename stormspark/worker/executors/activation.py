@@ -1,6 +1,6 @@
 """How a spout is activated and deactivated on its executor's thread.
 
-The worker's thread says whether the spout shall be active. The executor's thread calls ``activate`` or ``deactivate`` later,
+The worker's thread decides whether the spout is to be active. The executor's thread calls ``activate`` or ``deactivate`` later,
 between two other calls of the spout.
 """
 

@@ -2,7 +2,7 @@
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
 emit. The executor's thread makes the calls, so a call that waits holds up no other executor. An emit beyond the granted number
-of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread delivers
+of tuples waits inside the call. The worker's thread may pass on acks and fails at any time, and the executor's thread delivers
 them between two calls (B3).
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedSpoutTask"]
 
-#: After a turn without emits, the next turn begins this much later, as in Storm (B12).
+#: After a turn without emits, the next turn begins this many seconds later, as in Storm (B12).
 _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
@@ -207,7 +207,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
             ):
                 self._counting.wait()
             if notes.ended or (self._unwinds and self._in_next_tuple):
-                raise InstanceEnded  # ``deactivate`` and ``close`` come later, and may emit
+                raise InstanceEnded  # else this is ``deactivate`` or ``close``, which may emit
             self._noted += emits
             self._trees_noted += begins_tree
         notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)
@@ -266,7 +266,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` would have an effect. They have none during a turn that has emitted nothing yet."""
+        """Whether `ask` or `deliver` would have an effect. They have no effect during a turn that has emitted nothing yet."""
         return (
             not self._turn_is_open
             or self._emitted > 0

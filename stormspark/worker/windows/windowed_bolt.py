@@ -50,8 +50,8 @@ class WindowedBoltExecutor(Bolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Prepare the user's bolt, then start or restore its windows.
 
-        Raises `InvalidTopologyError` if the bolt has no window (C26), or if the stored windows were in the other kind of time.
-        Raises `CheckpointError` if stored windows can't be read.
+        Raises `InvalidTopologyError` if the bolt has no window (C26), or if the stored windows are in the other kind of time
+        (event time or processing time). Raises `CheckpointError` if stored windows can't be read.
         """
         settings = WindowSettings.read(conf)
         self._context = context
@@ -104,15 +104,15 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Ack the tuple before its window is executed. If the window raises an error, this tuple is not to blame more than
+            # Ack the tuple before its window is executed. If the window raises an error, this tuple is no more to blame than
             # the window's other tuples.
             self._collector.ack(tup)
             if due:
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or not acked and so can be
-        replayed.
+        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or are not acked, so that their
+        spouts replay them.
         """
         self.bolt.cleanup()
 
@@ -170,8 +170,8 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """Return the time. If this host's clock is behind the clock of the previous host, the time goes on from the previous
-        host's time.
+        """Return the time. If this host's clock is behind the clock of the host where the task ran before, the time goes on
+        from the time of that clock.
         """
         self._now = self._context.now_ms() + self._ahead
         return self._now
