@@ -1,4 +1,4 @@
-"""Converts tuples to Arrow columns of a schema. For each tuple that does not fit the schema, the result has the reason."""
+"""Converts tuples to Arrow columns of a schema. If a tuple does not fit the schema, the result has the reason."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def columns_of(
 ) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
     """Return the tuples that fit the schema as a table, and the other tuples with their reasons.
 
-    Values are matched to columns by field names. A column is null if the tuple has no such field. See `Fit` for ``keys`` and
-    ``partitions``.
+    Values are matched to columns by field names. If a tuple has no field for a column, its value there is null. See `Fit` for
+    ``keys`` and ``partitions``.
 
     >>> from stormspark.testing import make_tuple
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]

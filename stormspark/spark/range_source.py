@@ -29,7 +29,7 @@ _Positions = dict[str, Any]
 
 
 class RangePlanner(Protocol):
-    """A planner of the ranges of each batch. It is pickled before any of its methods is called.
+    """Decides which ranges each batch has. A planner is pickled before any of its methods is called.
 
     Positions can be anything that JSON can express. `{}` stands for the time before any position was known.
     """

@@ -56,9 +56,9 @@ def local_session(
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
-    ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the folder
-    of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs. Raises
-    `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
+    ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own. The output of Spark's JVM goes to ``spark.log`` in
+    the folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
     """
     require_java()
     conf = conf or {}

@@ -11,7 +11,7 @@ a row, and no limit has changed just before (`_PAUSE_SECS`):
   a `FACTOR`-th of the target time. With the new limit, the bolt should work for the whole target time. But a limit grows at most
   `_MOST_GROWTH`-fold at once.
 
-Nothing shows whether a source has more rows than a batch read. A batch may have few rows because of the limit, or because the
+Nothing shows whether a source has more rows than a batch has read. A batch may have few rows because of the limit, or because the
 source has no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason
 (`_FULL`).
 
