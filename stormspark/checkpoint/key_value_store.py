@@ -12,9 +12,9 @@ decides:
     recent      changes that were committed lately and are not in the database yet, up to a number of bytes
     committed   the database
 
-``prepare_commit`` moves changed to prepared, ``commit`` moves prepared to recent, and ``rollback`` drops changed and
-prepared. So the cost of a batch depends on the changes in it. Memory depends on changed, prepared, recent and the cache,
-however many keys there are.
+``prepare_commit`` moves entries from ``changed`` to ``prepared``, ``commit`` moves them on to ``recent``, and ``rollback``
+empties ``changed`` and ``prepared``. So the cost of a batch depends only on the number of its changes. And the memory depends
+only on the sizes of these three and of ``cache``, however many keys there are.
 
 A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each key costs the write of a
 page, and if the state is large, also a read from disk. So committed changes wait in ``recent``. They go to the database together,

@@ -67,9 +67,9 @@ class Unpicklable(NamedTuple):
 
 
 def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
-    """Pickle values with their origins or destinations. If these are the same for all values, they are stored once.
+    """Pickle values, each with its origin or destination. If all values have the same one, it is stored only once.
 
-    Classes of notebooks can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
+    Values of classes that a notebook defines can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
     """
     first = origins[0]
     pairs = (

@@ -14,14 +14,14 @@ there is no such entry, this object refuses to write until `open` has read the l
 committed. A later attempt at the batch has to give them the same tuples again. The *announcement* has what a later attempt needs
 for that. `announce` stores the announcement before committers act. Its rows belong to the batch, and only `announced` reads them.
 
-**One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
-retry. So a commit fails if another driver has committed in between. The driver that commits first wins; the other driver gets a
-`FencedError` and can never write again. An older generation can't open the table.
+**One driver.** `open` commits the driver's generation. A driver makes every commit directly on top of its own last commit,
+without a retry. So a commit fails if another driver has committed in between. The driver that commits first wins; the other
+driver gets a `FencedError` and can never write again. An older generation can't open the table.
 
-**No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
-Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
-(``time.monotonic``). The table keeps this time as the files' time of modification. So no file is deleted too early if the system
-clock is set forward or back.
+**No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file. Retention
+by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward (``time.monotonic``).
+The table stores the measured time as the files' time of modification. So no file is deleted too early if the system clock is set
+forward or back.
 
 **The cost** depends on the number of changes, and not on the size of the state. With 1,000 changes, it takes 9-10 ms until a
 worker's file and the commit are on disk, whether the state has ten thousand keys or ten million. With 10,000 changes, it takes 18
@@ -336,8 +336,8 @@ class StateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        When this returns, the announcement is on disk, and no other driver took over before. This raises the same errors as
-        `commit`.
+        When this returns, the announcement is on disk, and until then no other driver had taken over. This raises the same errors
+        as `commit`.
         """
         found = self._writing()
         generation = self._generation

@@ -18,8 +18,8 @@ def columns_of(
 ) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
     """Return the tuples that fit the schema as a table, and the other tuples with their reasons.
 
-    Values are matched to columns by field names. If a tuple has no field for a column, its value there is null. See `Fit` for
-    ``keys`` and ``partitions``.
+    Values are matched to columns by field names. If a tuple has no field for a column, the column is null in the tuple's row. See
+    `Fit` for ``keys`` and ``partitions``.
 
     >>> from stormspark.testing import make_tuple
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]

@@ -39,7 +39,7 @@ class DeltaBolt(TransactionalSink, Bolt):
     Each task makes its own commits: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
     bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow). Without a schema,
     they come from the names and types of the first tuples. An existing table keeps its types. If a tuple has no field for a
-    column, its value there is null.
+    column, the column is null in the tuple's row.
 
     ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
     field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks

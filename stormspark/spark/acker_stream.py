@@ -91,8 +91,7 @@ def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
-    """Make the streaming DataFrame of the journal in ``folder``. ``schema`` is the schema of the journal's changes.
-    """
+    """Make the streaming DataFrame of the journal in ``folder``. ``schema`` is the schema of its changes."""
 
     class Journal(DataSource):
         @classmethod

@@ -206,7 +206,7 @@ class Brokers:
         return not self._committing
 
     def close(self) -> None:
-        """Close the connection. Don't wait for a commit to which Kafka does not answer."""
+        """Close the connection. Don't wait for a commit that Kafka does not answer."""
         closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECS)

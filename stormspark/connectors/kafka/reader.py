@@ -58,7 +58,7 @@ class _Feed:
         self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
-        #: Whether the consumer's position is before or after the log's messages.
+        #: Whether the log no longer has the consumer's position, which is before or after all of its messages.
         self.lost = False
 
     def add(self, message: Any) -> None:
@@ -124,7 +124,7 @@ class RangeReader:
         self._dry_since: dict[_Key, float] = {}
         #: Partitions that seem to end before offsets that were handed out.
         self._ends_early = Patience[_Key]()
-        #: How often Kafka has answered what a partition's end is, and when it was asked last.
+        #: For each partition: how often Kafka has returned its end, and when Kafka was last asked for it.
         self._asked: dict[_Key, tuple[int, float]] = {}
         self._ask_nobody_until = -float("inf")
         self._warned_at = -float("inf")
