@@ -152,7 +152,7 @@ class BatchCommits:
         reached("driver.committed")
 
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
-        """Store the announcements of tasks for other attempts at batch ``txid``.
+        """Store the announcements of tasks for later attempts at batch ``txid``.
 
         The keys of ``announcement`` name the component and the task's index. Call this before the committers act (bolts that act
         once all other bolts have ended the batch). Raises `CheckpointError` and `FencedError`. After such an error no committer
@@ -222,7 +222,7 @@ class BatchCommits:
 
     @property
     def _metadata(self) -> dict[bytes, bytes | None]:
-        """Return a description of the tasks that own the state, because state belongs to tasks (C36)."""
+        """Return a description of the tasks that own the state. Each task has its own part of the state (C36)."""
         return described(states_of(self._plan.components.values()))
 
     def _check_tasks(self) -> None:

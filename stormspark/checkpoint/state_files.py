@@ -508,11 +508,11 @@ class Wanted:
     as_of: int | None = None
 
     def in_file(self, file: FileDescription) -> bool:
-        """Whether a file may have such rows."""
+        """Whether a file may have wanted rows."""
         return self._within(file.components, file.tasks, file.kinds, file.txids[0])
 
     def in_row_group(self, group: Any) -> bool:
-        """Whether a row group may have such rows, by Parquet's own statistics."""
+        """Whether a row group may have wanted rows, according to Parquet's own statistics."""
         found = [group.column(n).statistics for n in (0, 1, 2, 5)]
         if not all(one is not None and one.has_min_max for one in found):
             return True

@@ -29,8 +29,8 @@ ms (two cores, `benchmarks/state_table.py`).
 
 Two things would break the invariant: another writer, whose files this class recognises by their names and rejects, or a
 ``VACUUM`` by somebody else. A ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have
-just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the
-restore that needs it names the file.
+just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the error of the next
+`open`, or of the restore that needs the file, names it.
 """
 
 from __future__ import annotations
@@ -482,8 +482,8 @@ class StateTable:
     def _check_written(self, files: Sequence[FileDescription], txid: int) -> None:
         """Check that the driver sees the files that workers reported.
 
-        The path of a local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check
-        would have to go over the network. So files at a URL are not checked.
+        On a worker's host, the path of a local folder may lead to another folder. A URL is the same place for all hosts, and a
+        check would have to go over the network. So files at a URL are not checked.
         """
         if self._folder.local is None:
             return

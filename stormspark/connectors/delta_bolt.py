@@ -178,7 +178,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             try:
                 self._sink.open_or_make()
                 self._learn_the_schema()
-            except OSError as error:  # no tuple is to blame: `pre_save` tries again, and raises
+            except OSError as error:  # no tuple is to blame: `pre_save` tries again, and raises the error
                 self._is_away = True
                 self._collector.report_error(error)
         reason = None if self._fit is None else self._fit.why_not(tup)
@@ -313,9 +313,9 @@ class DeltaBolt(TransactionalSink, Bolt):
 
 
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a key's column in a form in which two values are equal if a merge treats them as equal.
+    """Return the values of a key's column for comparison: two of them are equal if a merge treats them as equal.
 
-    A merge treats all NaN as one value. In the result they are None, and no other value of a key is None.
+    A merge treats all NaN as one value. In the result, each NaN is None. No other value is None, because a key has no nulls.
     """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):

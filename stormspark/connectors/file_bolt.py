@@ -93,7 +93,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def with_record_format(self, record: Callable[[Tuple], str | bytes]) -> Self:
         """Set the function that turns a tuple into a record, including the delimiter that ends the record.
 
-        If the function has an attribute ``record_end`` with the delimiter, a record that a kill left incomplete is cut off.
+        If the function has an attribute ``record_end`` with the delimiter, a record that is incomplete after a kill is cut off.
         """
         self._record = record
         return self

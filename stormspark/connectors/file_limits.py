@@ -1,4 +1,4 @@
-"""Spark's options that limit how much of a folder of files, or of a Delta table, one batch may read."""
+"""Spark's options that limit how much one batch may read from a folder of files or from a Delta table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The state of nimbus: which worker lives where. This module has no sockets, no threads and no clock; those are in `nimbus`.
 
-The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in an attempt.
-Once it is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker again,
-as a new incarnation.
+The invariant: **an attempt sees one life (incarnation) of each worker, or it fails.** A worker is started at most once in an
+attempt. When a worker is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker
+again, as a new incarnation.
 
 The reason: when a worker is lost, its part of the batch is gone, but frames of its trees may still be on their way. A successor
 would not know these trees. So the driver runs the batch again from superstep 0, and nothing of the old attempt may reach a worker
@@ -195,7 +195,7 @@ class Assignments:
                 seat.state = SeatState.EMPTY
 
     def end(self, reason: str) -> None:
-        """Refuse everything from now on. The first reason stays."""
+        """Refuse everything from now on. If this is called again, the first reason stays."""
         self.ending = self.ending or reason
 
     def validate(self) -> None:

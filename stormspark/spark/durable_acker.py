@@ -244,7 +244,7 @@ class DurableAcker:
         """Return messages with the rows of these records, by worker. Leave out records whose worker is not in ``workers``.
 
         If ``first_batch`` is None, the records have left the query's state, and the messages have the rows without their records.
-        Otherwise the records of this batch and of later ones are closed.
+        Otherwise the records of ``first_batch`` and of later batches are closed.
         """
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
@@ -334,8 +334,8 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
         "spark.sql.streaming.metricsEnabled": False,
-        # RocksDB keeps open records, which may be a million, off the JVM's heap. After a batch it writes only the changed
-        # records.
+        # There may be a million open records. RocksDB keeps them off the JVM's heap, and writes only the changed records after a
+        # batch.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

@@ -1,7 +1,7 @@
 """Measures how the time of a micro-batch is divided, as the query's thread sees it.
 
 between        from the end of one foreachBatch to the beginning of the next: Spark commits, asks sources, plans, writes its log
-exchanges      the rest of the rounds' time, without `workers`: Spark's scheduling, shuffles, forwarders, Arrow
+exchanges      the time of the rounds minus `workers`: Spark's scheduling, shuffles, forwarders, Arrow
 workers        the busiest worker's own time in the supersteps
 commit         stormspark's own work after the rounds: the durable acker's journal, the state table, feedback for sources
 filled         the part of `exchanges` and `between` during which workers kept working, if they did

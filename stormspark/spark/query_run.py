@@ -199,8 +199,8 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # With an acker, the next batch completes these tuples (`is_between_batches`), because the journal has the rows that
-            # are open when a batch ends.
+            # After the round above, the next batch completes these tuples (`is_between_batches`), because the journal has to get
+            # the rows that are open when the batch ends.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 

@@ -1,6 +1,6 @@
 """Decides whether and when a failed batch is tried again, and what to log meanwhile. This module uses neither a clock nor Spark.
 
-Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
+There are two kinds of failure. User code that failed will fail again, so after some attempts in a row
 (``stormspark.max.attempts``) the topology stops. But what failed *outside* of the topology may come back: storage, a broker, a
 Spark executor that the cluster took away. The topology waits for it, with growing pauses, for up to
 ``stormspark.outage.timeout.secs``. A committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows

@@ -1,4 +1,4 @@
-"""Turns a component's state into a Spark DataFrame. For each task of the component, one Spark task reads the state."""
+"""Turns a component's state into a Spark DataFrame. For each task of the component, one Spark task reads this task's state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stormspark.checkpoint.plain_state import Entry, StateOfComponent
 __all__ = ["state_frame"]
 
 #: If the dicts that are read together have more different keys than this, they don't become structs: their keys are data, and not
-#: names of fields. Dicts within dicts are not counted.
+#: names of fields. For dicts within dicts there is no such limit.
 _MOST_FIELDS = 50
 
 

@@ -59,7 +59,8 @@ class _Options:
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: How many offsets of a partition may be handed out beyond its lowest open message. Then the partition has to wait (W13).
+    #: How many offsets of a partition may be handed out beyond its lowest open message. After that the partition has to wait
+    #: (W13).
     max_uncommitted_offsets: int = 10_000_000
     #: A task takes at most this many messages from Kafka at once.
     max_poll_records: int = 500

@@ -1,4 +1,4 @@
-"""Decides when to believe Kafka that a partition's log is another one, or was cut.
+"""Decides when to believe Kafka that a partition has another log than before, or that its log was cut.
 
 Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. Then its partitions have other logs. And a log
 may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But Kafka's answers may
@@ -119,7 +119,7 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with Kafka's answer number ``answer``.
+        """Compare ``positions`` with an answer of Kafka. ``answer`` is its number.
 
         ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
         answer has the end of every partition, so ``counts`` says, for each partition, how many answers had its end.

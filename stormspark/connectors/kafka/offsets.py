@@ -265,7 +265,7 @@ def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partitio
 def ranges(
     start: Mapping[str, Mapping[str, int | str]], end: Mapping[str, Mapping[str, int | str]]
 ) -> list[Range]:
-    """Return the ranges that a batch from ``start`` to ``end`` hands out, by partition.
+    """Return the ranges that a batch from ``start`` to ``end`` hands out, sorted by partition.
 
     A partition that ``start`` does not have gets no range, because this batch only records its first position. If a partition's
     position moves back, or its topic was made again, its range has no messages and only says what happened.

@@ -338,7 +338,7 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit, for the group, the positions before which all is done, if the commit period is over (K5).
+        """If the commit period is over, commit for the group. The positions are those before which all messages are done (K5).
 
         With ``now``, commit at once, and wait until Kafka has taken the commit. If Kafka does not take it, log a warning.
         """

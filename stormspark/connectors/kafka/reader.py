@@ -183,7 +183,7 @@ class RangeReader:
         return feed
 
     def _fetch(self, wanted: _Feed) -> None:
-        """Take messages of all partitions, until the wanted one has some or the time is up."""
+        """Take messages of all partitions, until the wanted partition has some or the time is up."""
         until = self._clock() + self._wait_secs
         before = wanted.next
         while True:
