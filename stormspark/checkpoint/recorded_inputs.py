@@ -49,8 +49,8 @@ class Chunk(NamedTuple):
 
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
     executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If
-    ``executed`` is 0, the tuples were emitted outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins
-    or ends.
+    ``executed`` is 0, the task emitted them outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins or
+    ends.
     """
 
     component: str

@@ -74,7 +74,8 @@ __all__ = [
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
-#: Delta keeps numbers for us, as versions of applications. These are the applications' names.
+#: Delta stores one number for each application that writes to a table. stormspark keeps several numbers in this way, under these
+#: names of applications.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"

@@ -16,7 +16,7 @@ __all__ = ["Fit", "columns_of", "inferred_schema"]
 def columns_of(
     tuples: Sequence[Tuple], schema: pa.Schema, keys: Container[str] = (), partitions: Container[str] = ()
 ) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
-    """Return the tuples that fit the schema as a table, and the other tuples with their reasons.
+    """Return a table of the tuples that fit the schema, and the other tuples with the reasons why they don't fit.
 
     Values are matched to columns by field names. If a tuple has no field for a column, the column is null in the tuple's row. See
     `Fit` for ``keys`` and ``partitions``.

@@ -296,7 +296,7 @@ class Nimbus:
     def limit_waiting(self) -> None:
         """Tell the workers that the topology stops.
 
-        Then, at the end of a batch, they wait only some seconds for calls on executors' own threads.
+        From then on, batches wait only some seconds for calls on executors' own threads.
         """
         self._give(self._orders._replace(stops=True))
 

@@ -19,9 +19,9 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Pacing"]
 
-#: A pause is at most this share of the time since something last happened, so that short silences have only short pauses. The
-#: second share is for topologies in which only a batch can find out that there is work. In such a topology, work that comes after
-#: t seconds of silence waits for at most a quarter of t.
+#: A pause is at most this share of the time since something last happened, so that a short silence leads only to short pauses.
+#: The second share is for topologies in which only a batch can find out that there is work. In such a topology, work that comes
+#: after t seconds of silence waits for at most a quarter of t.
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: In a topology in which only a batch can find out that there is work, the work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25

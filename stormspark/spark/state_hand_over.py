@@ -49,7 +49,7 @@ class StateHandOver:
         self._waiting: dict[int, int] = {}  # for each worker with state that waits, the batch of that state
 
     def read(self, workers: Iterable[int]) -> None:
-        """Prepare the state of these workers as of the last batch. Replace state that still waits and is older.
+        """Prepare the state of these workers as of the last batch. If older state still waits for other workers, replace it.
 
         Raises `CheckpointError`.
         """

@@ -82,7 +82,7 @@ class _Feed:
         self.next = offset + 1
 
     def take(self, end: int, limit: int) -> Chunk:
-        """Remove and return up to ``limit`` messages before ``end``, and where the rest begins."""
+        """Remove up to ``limit`` messages before ``end``. Return them, and the offset at which the rest begins."""
         messages = self.messages
         if messages and len(messages) <= limit and messages[-1][2] < end:
             taken = list(messages)
