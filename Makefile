@@ -83,6 +83,9 @@ test test-fast test-compiled: export PYTHONHASHSEED = 1
 # Hypothesis looks at fewer examples in what developers run after an edit.
 test-fast test-for: export HYPOTHESIS_PROFILE ?= quick
 
+.PHONY: classes
+classes: $(CLASSES) ## what `make test` makes first
+
 .PHONY: test
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
 	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status

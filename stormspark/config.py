@@ -148,7 +148,8 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: State can be restored as of at least this many batches before the last one, and as of all batches of this many hours.
+    #: How far back state can be restored. `state_retain_txids`: at least this many batches before the last one.
+    #: `state_retain_hours`: also all batches of this many past hours.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
@@ -169,11 +170,12 @@ class Settings:
     poison_attempts: int = _setting("stormspark.exactly.once.attempts", 3, int, least=0)
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
-    #: A superstep ends after this time at the latest. Tuples that still wait then stay queued, in order. The default is five
-    #: times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop or
-    #: fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
+    #: A superstep ends after this time at the latest. Tuples that are not executed by then stay queued, in order. The default is
+    #: five times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop
+    #: or fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
-    #: Water marks of the backlog, by default 100 MB and a million tuples. A low mark is by default half of its high mark.
+    #: Water marks of the backlog. The high marks are by default 100 MB and a million tuples. A low mark is by default half of its
+    #: high mark.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
@@ -256,8 +258,8 @@ class Settings:
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
     #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
-    #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple becomes one row of Spark. A row
-    #: can't have 2 GiB, and the JVM needs some three times the size of the tuple.
+    #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
+    #: own. A row can't have 2 GiB, and the JVM needs some three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
@@ -277,7 +279,8 @@ class Settings:
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
     #: The driver logs a warning about a worker that has been in one call of user code for this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
-    #: A worker is stuck if one call, for which others wait, has lasted this long. It is killed and started again. 0: never.
+    #: A worker is stuck if one call of user code has lasted this long and holds up the worker's other tasks. It is killed and
+    #: started again. 0: never.
     stuck_timeout_secs: float = _setting("stormspark.stuck.timeout.secs", 300, int, float, least=0)
     #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
     #: The driver logs warnings meanwhile.
@@ -340,7 +343,8 @@ class Settings:
 
     @property
     def byte_marks(self) -> tuple[int, int]:
-        """The high and the low water mark of a bolt's backlog, in bytes. With ``drop`` and ``fail`` they hold for each task.
+        """The high and the low water mark of a bolt's backlog, in bytes. With the strategies ``drop`` and ``fail``, each task has
+        these marks.
 
         Heron's marks are in megabytes (F9).
 
@@ -383,8 +387,8 @@ class Settings:
     def worker_byte_marks(self) -> tuple[int, int]:
         """The high and the low water mark of the backlog of a worker, in bytes.
 
-        If bolts drop or fail tuples, the configured marks are for a task's queue. Then the default marks are for the tuples that
-        wait to leave the worker.
+        If bolts drop or fail tuples, the configured marks hold for each task's queue. Then a worker has the default marks, for
+        the tuples that wait to leave it.
         """
         return self.byte_marks if self.backpressure_strategy == "slow" else (_HIGH_BYTES, _HIGH_BYTES // 2)
 
@@ -530,7 +534,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def unknown_keys(conf: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """Return the keys that begin like Storm's or stormspark's but do not exist, each with the nearest key that does.
+    """Return the keys that begin with ``topology.`` or ``stormspark.`` but do not exist, each with the nearest key that exists.
 
     >>> unknown_keys({"topology.wrokers": 2, "my.own.key": 1})
     [('topology.wrokers', 'topology.workers')]

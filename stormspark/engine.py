@@ -30,10 +30,10 @@ class RunningTopology(Protocol):
         """The folder with the logs of tasks on this host; None if tasks log to this process's own log."""
 
     def statistics(self) -> TopologyStatistics:
-        """Return the counters and latencies of the topology so far. They can be read after its end, too."""
+        """Return the counters and latencies of the topology so far. They can be read after the topology's end, too."""
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's."""
+        """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's stories."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""

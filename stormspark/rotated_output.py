@@ -1,9 +1,9 @@
 """A file for the standard output of processes, bounded in size.
 
-Programs of any language write to the file directly, so the last output of a dying process is not lost. A pipe would not do,
-because its reader may die with the process. Renaming a full file would not do, because the processes would go on writing to the
-renamed file. So a full file is copied and truncated. All writers append, so they continue at the new end of the file. Output in
-the microseconds between the copy and the truncation is lost.
+Programs of any language write to the file directly, so the last output of a dying process is not lost. A pipe could lose that
+output, because the pipe's reader may die with the process. Renaming a full file would not help, because the processes would go on
+writing to the renamed file. So a full file is copied and truncated. All writers append, so they continue at the new end of the
+file. Output in the microseconds between the copy and the truncation is lost.
 """
 
 from __future__ import annotations

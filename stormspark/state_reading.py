@@ -52,9 +52,9 @@ def state(
     Without ``spark`` the result is a pandas DataFrame, and the whole state passes through this process. In this frame, keys and
     values that are plain data are Python objects. All others are bytes, as in the table.
 
-    With a Spark session as ``spark``, the result is a DataFrame of Spark. Spark reads the state of each task in a Spark task of
-    its own. The columns ``key`` and ``value`` have the common type of all their entries, such as strings, numbers or structs. If
-    the entries of a column have no common type, or are not plain data, the column has the table's bytes, encoded or pickled.
+    With a Spark session as ``spark``, the result is a Spark DataFrame. Spark reads the state of each task in a Spark task of its
+    own. The columns ``key`` and ``value`` have the common type of all their entries, such as strings, numbers or structs. If the
+    entries of a column have no common type, or are not plain data, the column has the table's bytes, encoded or pickled.
 
     ``storage_options`` are options of delta-rs for tables that are not on a local disk. If only Spark can read the table, pass a
     session.

@@ -241,9 +241,9 @@ STORM_KEYS: Mapping[str, StormKey] = {
     for key in keys.split()
 }
 
-#: Those of Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not pass on to
-#: components: the watermark interval, without which ``with_watermark_interval`` would have no effect (A22), and a component's own
-#: task hooks.
+#: Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not pass on to
+#: components. One is the watermark interval: if it were not passed on, ``with_watermark_interval`` would have no effect (A22).
+#: The other one is for a component's own task hooks.
 MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
     topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy

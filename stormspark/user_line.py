@@ -19,7 +19,7 @@ _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
 
 @contextmanager
 def declared_at(where: str) -> Iterator[None]:
-    """While the ``with`` block runs, make errors about components name ``where``: a line in a file that is not Python.
+    """While the ``with`` block runs, errors about components name ``where``, which is a line in a file that is not Python.
 
     >>> with declared_at("topology.yaml:7"):
     ...     user_line()

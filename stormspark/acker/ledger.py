@@ -18,8 +18,8 @@ break the invariant. Nothing is delivered twice, because workers remember their 
 may be lost with it. Then `abandon` fails every tree whose value is not zero, because such a tree has edges outside of its home.
 
 Because values are XORed, a worker may also hold several parts of one tree, each with its own count. So `rotate`, which times
-trees out, can also forget parts (E8). Without that, a bolt that drops tuples without an ack would leave parts behind for ever. If
-the edges of a forgotten part are closed after all, the part still sends its value home.
+trees out, can also forget parts (E8). Otherwise a bolt that drops tuples without an ack would leave parts behind for ever. If the
+edges of a forgotten part are closed after all, the part still sends its value home.
 
 Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. In stormspark the spout's own
 worker keeps the record, as Heron's stream manager does (E19), so a verdict needs no further message.
@@ -70,8 +70,8 @@ class Parts:
     """The parts and requests that one worker sends to another.
 
     A tree's home worker receives three things: XOR parts as packed arrays, failures with their verdicts, and the roots of trees
-    whose timeouts were reset. By ``wanted_stories``, a home worker asks another worker for the stories of failed trees with these
-    roots.
+    whose timeouts were reset. ``wanted_stories`` go the other way: a home worker asks another worker for the stories of failed
+    trees with these roots.
     """
 
     roots: array[int] = field(default_factory=lambda: array("Q"))

@@ -36,7 +36,7 @@ __all__ = [
     "Rows",
 ]
 
-#: Anchors of a batch in which row i is computed from input row i.
+#: The value of ``anchors`` for a batch in which row i is computed from input row i.
 ROW_BY_ROW: Final = "row by row"
 
 #: Positions of rows in the current batch, or one bool per row.

@@ -160,7 +160,7 @@ class AsyncSpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
+        """Within ``ack`` and ``fail``: how the message's tree ended, and why (W4). None at any other time."""
 
 
 class AsyncSpout(Component, ABC):

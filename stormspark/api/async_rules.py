@@ -24,7 +24,7 @@ _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, Arro
 
 
 def problem_with_coroutines(component: Component) -> str | None:
-    """Return what is wrong with the coroutines or settings of a component, in particular an async one; None if all is well."""
+    """Return what is wrong with a component's coroutines, or with an async component's settings; None if all is well."""
     if isinstance(component, AsyncBolt):
         return (
             _not_coroutines(component, _OF_BOLT)

@@ -75,7 +75,7 @@ class SpoutOutputCollector(Protocol):
 
     @property
     def verdict(self) -> Verdict | None:
-        """How the tree ended, and why (W4). None outside of ``ack`` and ``fail``."""
+        """Within ``ack`` and ``fail``: how the message's tree ended, and why (W4). None at any other time."""
 
 
 class OutputCollector(Protocol):

@@ -134,14 +134,14 @@ class Config(dict[str, Any]):
         return self._set("topology.worker.max.heap.size.mb", megabytes)
 
     def set_topology_component_memory(self, on_heap_mb: float, off_heap_mb: float | None = None) -> Self:
-        """Set the memory in megabytes of each instance. It is for components that do not set their own."""
+        """Set the memory of each instance, in megabytes, for components that do not set their own."""
         self._set("topology.component.resources.onheap.memory.mb", on_heap_mb)
         if off_heap_mb is not None:
             self._set("topology.component.resources.offheap.memory.mb", off_heap_mb)
         return self
 
     def set_topology_component_cpu(self, points: float) -> Self:
-        """Set the CPU load of each instance, in percent of a core. It is for components that do not set their own."""
+        """Set the CPU load of each instance, in percent of a core, for components that do not set their own."""
         return self._set("topology.component.cpu.pcore.percent", points)
 
 

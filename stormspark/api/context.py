@@ -15,7 +15,7 @@ from stormspark.metrics import Counter, Distribution, Gauge, Meter, Metric, Time
 
 __all__ = ["TaskServices", "TopologyContext"]
 
-_METRIC_SECS = 60.0  # Storm's reporters' and consumers' usual interval (J17)
+_METRIC_SECS = 60.0  # the usual interval of Storm's metrics reporters and consumers (J17)
 _M = TypeVar("_M", bound=Metric)
 
 

@@ -69,8 +69,8 @@ class ComponentDeclaration:
     #: Why the component's code may wait (`stormspark.waiting_code`). Empty if the code only computes, or if the component runs on
     #: the worker's thread in any case.
     may_wait: str = ""
-    #: If the component declares that its code only computes (``waits = False``): a use of something that waits in this code.
-    #: Otherwise, or if there is no such use, empty.
+    #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
+    #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
@@ -142,7 +142,7 @@ class Declarer(ComponentConfiguration):
         )
 
     def _looked_through(self, *, on_workers_thread: bool) -> Findings:
-        """Find out whether the component's code may wait. If its thread is fixed, only check its attribute ``waits``."""
+        """Find out whether the component's code may wait. If it always runs on the worker's thread, only check its ``waits``."""
         try:
             if on_workers_thread:
                 declared_waits(type(self._component))
@@ -206,7 +206,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, LocalFirstGrouping(), stream)
 
     def load_aware_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by Storm's default shuffle: it prefers tasks in the sender's worker, and tasks with less load (D6)."""
+        """Subscribe with Storm's default shuffle, which prefers tasks in the sender's worker, and tasks with less load (D6)."""
         return self.grouping(source, LoadAwareShuffleGrouping(), stream)
 
     def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> Self:
@@ -238,7 +238,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, DirectGrouping(), stream)
 
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
-        """Subscribe by the given grouping.
+        """Subscribe with the given grouping.
 
         Raises `InvalidTopologyError` for a wrong name or grouping, and `SerializationError` if the grouping can't be pickled.
         """

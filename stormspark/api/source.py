@@ -89,8 +89,8 @@ class SourceSpout(Component, ABC):
     #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays, structs
     #: and maps are tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
-    #: A column of whole numbers that assigns rows to tasks. The task's index is the row's number modulo the number of tasks. With
-    #: None, the index of Spark's partition takes the place of the row's number.
+    #: A column of whole numbers that assigns rows to tasks. The task's index is this number modulo the number of tasks. If there
+    #: is no such column, the index of Spark's partition takes the place of this number.
     partition_column: ClassVar[str | None] = None
     #: If false, rows are emitted without a message id, and count as done once they are emitted (K2).
     reliable: bool = True

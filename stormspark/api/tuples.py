@@ -77,7 +77,7 @@ class Tuple:
         return default if position is None else self.values[position]
 
     def select(self, fields: Fields) -> tuple[Any, ...]:
-        """Return the values of ``fields``, in their order."""
+        """Return the values of ``fields``, in the order of ``fields``."""
         return tuple(self[name] for name in fields)
 
     def as_dict(self) -> dict[str, Any]:

@@ -75,10 +75,11 @@ class TupleWindow(Sequence[Tuple]):
 
 
 class PersistentTupleWindow(TupleWindow):
-    """A window of a bolt `with_persistence` (C41). Its tuples are read page by page, so iterate over it.
+    """A window of a bolt on which `StatefulWindowedBolt.with_persistence` was called (C41). Its tuples are read page by page, so
+    iterate over it.
 
-    It can be read in ``execute`` only. As in Storm, the window does not know which tuples are new or expired, so `new` and
-    `expired` raise NotImplementedError.
+    The window can be read only in ``execute``. As in Storm, the window does not know which tuples are new or expired, so `new`
+    and `expired` raise NotImplementedError.
     """
 
     __slots__ = ()
@@ -229,8 +230,9 @@ class WindowedBolt(Component, ABC):
 
         An id is an integer, and ids grow from tuple to tuple in each stream of each task. The field matters where windows
         are state. A spout without state may emit a tuple twice if its worker dies before the spout hears of the ack. A new
-        instance of the bolt acks such a tuple and leaves it out, because its id is not greater than an id that the windows have
-        already received from the same stream and task. Source spouts, and spouts with state, need no such field.
+        instance of the bolt acks such a tuple and leaves it out of its windows. It recognises the tuple by its id: the windows
+        have already received this id, or a greater one, from the same stream and task. Source spouts, and spouts with state, need
+        no such field.
         """
         if not isinstance(name, str) or not name:
             msg = f"{_name(self)}.with_message_id_field: a field's name must be a string that is not empty, got {name!r}"

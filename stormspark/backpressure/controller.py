@@ -1,8 +1,8 @@
-"""The controller, which computes from each round's cost how many tuples spouts may emit in the next round.
+"""The controller. From what each round costs, it computes how many tuples spouts may emit in the next round.
 
 The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
-target. The invariant: **spouts emit in a round as many tuples as the bolts can process in about the target, and fewer while
-tuples wait.** So the bolts' own speed bounds the queues, and with them memory and the age of tuples.
+target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in about one target, and fewer while
+tuples wait.** So the bolts' own speed bounds the queues, the memory that these take, and the age of tuples.
 
 Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be
 computed. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
@@ -11,11 +11,11 @@ controller, is similar. Its next rate is the rate at which tuples were processed
 
 What could break it, and why it does not:
 
-- *Overshoot*. A small round is mostly overhead. So the time per tuple that it shows is too high and never too low. From one
-  round to the next a limit grows at most by the factor target / overhead, which is about ten.
-- *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A
-  limit that is wrong by a half is corrected only after several such rounds.
-- *A spiral*. If rounds are long, but not because of bolts, a lower limit would cost throughput and not make rounds shorter. So
+- *Overshoot*. A small round is mostly overhead. So the time per tuple that such a round shows may be too high, but is never too
+  low. From one round to the next a limit grows at most by the factor target / overhead, which is about ten.
+- *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A limit
+  that is wrong by 50 % is corrected only after several such rounds.
+- *A spiral*. If rounds are long, but not because of bolts, a lower limit would cost throughput without making rounds shorter. So
   a limit falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead
   (`_longest`).
 - *A permanent stall* (W1). All limits are computed anew from each round's figures, so there is no message "go on" that could
@@ -23,10 +23,10 @@ What could break it, and why it does not:
   processes earlier tuples shows how fast the bolts are now. That is enough to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
-(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of that bolt's time, if it can use
-the share. A bolt is at fault if it is above a water mark (F9: bytes; F7: tuples), or if bolts' work takes up at least half
-of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark or the exchange is the cause,
-and only the spouts' quantum adapts to it.
+(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of the time of the bolt at fault, if it
+can use the share. A bolt is at fault if its backlog is above a water mark (F9: bytes; F7: tuples). It is also at fault if the
+bolts' work takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark
+or the exchange is the cause, and only the spouts' quantum adapts to it.
 
 A bolt whose executors have threads of their own works *alongside*: at the same time as its worker's other bolts, and also while
 Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only the bolt's own
@@ -70,13 +70,13 @@ OPEN_TREES = "open trees"
 FIRST_LIMIT = 100
 #: Bolts are at fault for the length of a round only if their work is at least this share of the round.
 _SHARE = 0.5
-#: A named bolt stays named while its work is at least this share of the work of the worst bolt.
+#: A bolt that is named as the cause stays named while its work is at least this share of the work of the worst bolt.
 _STILL = 0.67
 #: While a bolt is at fault, a round may be longer than the target: long enough that overhead is only this share of the round.
 _OVERHEAD_SHARE = 0.05
 #: Like `_OVERHEAD_SHARE`, but while no bolt is at fault.
 _SPOUTS_OVERHEAD_SHARE = 0.1
-#: The share of a spout's `work` and `sent` that is kept from round to round.
+#: The share of `_Spout.work` and `_Spout.sent` that is kept from round to round.
 _KEPT = 0.7
 #: The longest round that is planned, in targets.
 _LONGEST = 4.0
@@ -89,14 +89,15 @@ _FAR, _NEAR, _GROWS = 1.0, 0.1, 0.5
 #: In a new topology a limit that would grow by less than this factor is not raised. Such small growth means that only some of
 #: the spout's tasks have reached their share of the limit, and that the others have no more to emit.
 _GROWN = 1.01
-#: If time, and not a limit, stops a spout, the cause is a bolt whose work took at least this share of the round.
+#: If a spout stops because its time is up, and not because of a limit, the cause is a bolt whose work took at least this share of
+#: the round.
 _TAKES = 0.75
 #: Only rounds of at least this length, in targets, count for `_TAKES`. In a shorter round the spout stopped because its quantum
 #: was used up.
 _ENDED_BY_TIME = 0.5
 #: A bolt that takes a spout's time (`_TAKES`) is named when this has lasted for more than this many targets, and for more than
-#: one round. One round is not enough: time also stops a spout that has many tuples once and then none, and only the next round
-#: shows that none are left.
+#: one round. One round is not enough: a spout that has many tuples once, and then none, also runs out of time in that round. Only
+#: the next round shows that no tuples are left.
 _BURST = 2.0
 #: How many rounds are remembered to find the unavoidable overhead, which is the least overhead of these rounds.
 _OVERHEADS = 1000
@@ -109,7 +110,8 @@ _CALM = 20.0
 _LEAST_COST = 1e-9
 #: A limit is removed after this many rounds in a row in which time, and not the limit, stopped the spout.
 _OUT_OF_THE_WAY = 2
-#: A source is behind if more work than the first number waits, in targets. It is no longer behind if less than the second waits.
+#: Two lengths of waiting work, in targets. A source is behind from the time when more work than the first waits, until less work
+#: than the second waits.
 _BEHIND = (2.0, 0.5)
 #: How many changes of limits are remembered.
 _REMEMBERED = 1000
@@ -177,10 +179,10 @@ class _Bolt:
         self.bytes.observe(self.queued_bytes)
 
     def in_turns(self, seconds: Mapping[int, float]) -> float:
-        """Return how long the bolt's workers need for ``seconds`` of work, which are given by worker.
+        """Return how long the bolt's workers need for their work. ``seconds`` is the work of each worker.
 
-        Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when these
-        have finished. If the bolt works alongside, none of its workers waits for another.
+        Workers that host spouts of this bolt (`beside`) get their tuples at once. The bolt's other workers begin when those
+        workers have finished. If the bolt works alongside, none of its workers waits for another.
         """
         if self.alongside:
             return max(seconds.values(), default=0.0)
@@ -190,7 +192,7 @@ class _Bolt:
         return sum(turns.values())
 
     def time_for(self, tuples: Mapping[int, int], worker_of: Mapping[int, int]) -> Mapping[int, float]:
-        """Return, by worker, how many seconds the bolt would need for these numbers of tuples. ``tuples`` is by task."""
+        """Return how many seconds the bolt would need in each worker, if each task got as many tuples as ``tuples`` says."""
         seconds = dict.fromkeys(self.came, 0.0)
         for task in self.tasks:
             seconds[worker_of[task]] += tuples.get(task, 0) * self.cost.get(task, 0.0)
@@ -208,12 +210,12 @@ class _Spout:
     cost: float | None = None
     #: The number of the spout's tuples from which this cost was computed.
     tuples: float = 0.0
-    #: `work` is the work in seconds that came to bolts that work alongside, and `sent` is the number of tuples that caused it.
-    #: Recent rounds count most. A single round does not show what a tuple costs such bolts, because they get most tuples in a
-    #: later round.
+    #: `work`: the seconds of work that came to the spout's bolts. `sent`: the number of tuples that caused this work. Both are
+    #: sums over many rounds, of which recent rounds count most. They show what a tuple costs a bolt that works alongside. A
+    #: single round does not show that, because such a bolt gets most tuples in a later round.
     work: float = 0.0
     sent: float = 0.0
-    #: How many tuples arrived at each task of a bolt in the round that showed this cost.
+    #: How many tuples arrived at each task of a bolt in the round that showed `cost`.
     arrived: Mapping[int, int] = field(default_factory=dict)
     #: The share of the limit that remains after waiting tuples are subtracted.
     brake: float = 1.0
@@ -222,8 +224,8 @@ class _Spout:
     is_rough: bool = False
     #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
-    #: If time, and not a limit, stops the spout: the bolt that takes most of this time, and for how many seconds it has
-    #: done so.
+    #: `crowded_out_by`: the bolt that takes most of the time, if the spout stops because its time is up, and not because of a
+    #: limit. `crowded`: for how many seconds a bolt has done so.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -234,7 +236,7 @@ class _Spout:
     hungry: bool = False
     limited: bool = False
     loads: Mapping[int, SpoutLoad] = field(default_factory=dict)
-    #: The marks of the work that waits behind the spout, including rows of a source, in targets.
+    #: The marks, in targets, of the work that waits because of this spout: its tuples, and the rows of its source.
     behind: WaterMarks = field(default_factory=lambda: WaterMarks(*_BEHIND))
     #: The marks of the spout's open trees.
     trees: WaterMarks = field(default_factory=lambda: WaterMarks(1, 0))
@@ -262,7 +264,7 @@ class _Spout:
 
 
 class _Round:
-    """The time of one round, and its causes."""
+    """How long one round took, and which bolts made it long."""
 
     def __init__(self, seconds: float, bolts: Collection[_Bolt]) -> None:
         self.seconds = seconds
@@ -281,8 +283,8 @@ class _Round:
     def is_because_of(self, bolt: _Bolt) -> bool:
         """Return whether the bolt is at fault.
 
-        A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt is
-        at fault that has at least `_SHARE` of the work of the worst bolt.
+        A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt with
+        at least `_SHARE` of the worst bolt's work is at fault.
         """
         whole = self.seconds + self.left_for(self._bolts)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -364,8 +366,8 @@ class Controller:
     def begin(self) -> None:
         """Begin without knowledge of the bolts' speed, because the topology begins, or begins again with new workers."""
         self._overheads.clear()
-        #: The least overhead of a round since this call. At full speed overhead grows with the work, and then not all of it is
-        #: unavoidable.
+        #: The least overhead of a round since this call. At full speed overhead grows with the work, and then a part of the
+        #: overhead is avoidable.
         self._least_overhead = 0.0
         for bolt in self._bolts.values():
             bolt.queued, bolt.cost, bolt.arrived = {}, {}, {}
@@ -391,10 +393,10 @@ class Controller:
     ) -> None:
         """Learn from a round that took ``seconds``, and from the loads of the tasks in it.
 
-        ``pause`` is the time between the last round and this one. ``filled`` is the time in which workers had nothing of
-        the round to do and worked on other tuples; it counts as overhead. If the round is not ``whole``, ``seconds`` is only
-        the time in which workers were at work, because the rest of the round was unusual. The overhead of such a round is
-        not remembered.
+        ``pause`` is the time between the last round and this one. ``filled`` is the time that workers spent on other tuples
+        between supersteps, when they had nothing of the round to do. This time counts as overhead. If the round is not ``whole``,
+        ``seconds`` is only the time in which workers were at work, because the rest of the round was unusual. The overhead of
+        such a round is not remembered.
         """
         self._seconds += seconds + pause
         for bolt in self._bolts.values():
@@ -432,8 +434,9 @@ class Controller:
     def _crowd(self, name: str, spout: _Spout, this: _Round) -> float:
         """Check whether a bolt takes the time of a spout that no limit stops.
 
-        Return for how many seconds a limit or a bolt kept the spout from emitting more, if one did. When a bolt is named for the
-        first time, these seconds include earlier rounds, in which it was not yet certain that the bolt was at fault.
+        Return how many seconds to count as time in which a limit or a bolt slowed the spout down, if one did. When a bolt is
+        named for the first time, these seconds include earlier rounds, in which it was not yet certain that the bolt was at
+        fault.
         """
         was, before, spout.crowded_out_by = spout.crowded_out_by, spout.crowded, None
         worst = max(self._downstream[name], key=lambda bolt: bolt.work, default=None)
@@ -447,7 +450,7 @@ class Controller:
         return this.seconds if was else spout.crowded
 
     def _follow(self, name: str, spout: _Spout, this: _Round) -> None:
-        """Draw the conclusions of a round for a spout's limit."""
+        """Set or correct a spout's limit, if the round shows that this is necessary."""
         bolts = self._downstream[name]
         worst = self._worst(spout, bolts)
         bolts_to_blame = this.is_because_of(worst)
@@ -549,8 +552,8 @@ class Controller:
     def _fair(self, name: str, spout: _Spout, bolt: _Bolt) -> float:
         """Return how many tuples the spout emitted. If it got less than an even share, return up to twice that number.
 
-        An even share is a share of the time of ``bolt``'s busiest worker. With more tuples the cost per tuple looks lower, so the
-        spout's limit grows towards an even share.
+        For an even share, the time of ``bolt``'s busiest worker is divided evenly among the spouts that use this time. With more
+        tuples the cost per tuple looks lower, so the spout's limit grows towards an even share.
         """
         worker = max(bolt.came, key=bolt.came.__getitem__)
         works = {
@@ -566,9 +569,9 @@ class Controller:
     def _longest(self, name: str, bolt: _Bolt) -> float:
         """Return how long a round should be: the target, or long enough that overhead is a small share of the round.
 
-        A longer round also delays spouts from which no tuples reach ``bolt``. If there are such spouts, and no bolt limits
-        them, the round is at most as long as the target, else `_LONGEST` targets. In both cases this bound is at least
-        `_SHORTEST` times the overhead.
+        A longer round also delays spouts from which no tuples reach ``bolt``. If there are such spouts, and no bolt limits them,
+        the round lasts at most one target. Otherwise it lasts at most `_LONGEST` targets. But a round may always last `_SHORTEST`
+        times its overhead.
         """
         if bolt.alongside:
             return self.target  # overhead takes no time from such a bolt
@@ -585,9 +588,9 @@ class Controller:
     def _ahead(self, longest: float) -> float:
         """Return how many seconds of work, including new tuples, a bolt that works alongside should have after a round.
 
-        Such a bolt works on while a round's tuples are on their way, which takes up to a round. So it needs work for the planned
-        round, and for one more round. The planned round takes ``longest``, or as long as rounds take at present, if that is
-        longer.
+        Such a bolt goes on working while a round's tuples are on their way, which takes up to a round. So it needs work for the
+        planned round, and for one more round. The planned round takes ``longest``, or as long as rounds take at present, if that
+        is longer.
         """
         usual = median(self._lengths)
         return max(longest, usual) + usual
@@ -636,8 +639,9 @@ class Controller:
     def round_target(self) -> float:
         """The intended length of the next round in seconds, if no spout is slowed down.
 
-        It is the target, or a longer time, so that unavoidable overhead is at most a tenth of it. If a bolt takes most of a
-        spout's time, usual overhead is at most a twentieth of it. In any case it is at most `_LONGEST` targets.
+        This length is the target, or more if unavoidable overhead would otherwise take more than a tenth of the round. If a bolt
+        takes most of a spout's time, the usual overhead may take at most a twentieth. The length is never more than `_LONGEST`
+        targets.
         """
         overhead, share = self._least_overhead, _SPOUTS_OVERHEAD_SHARE
         if self._overheads and any(spout.crowded_out_by for spout in self._spouts.values()):

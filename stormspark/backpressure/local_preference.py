@@ -1,4 +1,4 @@
-"""Decides while which spouts are held by max spout pending tuples should stay in their workers."""
+"""Decides when a spout's tuples should stay in their workers: mostly while max spout pending holds the spout back."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ class LimitedSpout(NamedTuple):
 
 
 class LocalPreference:
-    """The preference of one topology. ``spouts`` have max spout pending; the bounds are shares of a round's time.
+    """One topology's preference for local tasks. ``spouts`` are the spouts with max spout pending. ``lower`` and ``higher`` are
+    shares of a round's time.
 
-    A tree that crosses workers ends with its round at the earliest. So a spout whose trees all cross gets ``limit x tasks`` of
-    them done per round, and a round costs its overhead, however little there is to do. A tree that stays in one worker ends at
-    once. Local tasks are better as long as they can take the work:
+    A tree that crosses workers ends with its round at the earliest. So if all trees of a spout cross workers, at most
+    ``limit x tasks`` of them end per round. And each round takes at least its overhead, even if there is little to do. A tree
+    that stays in one worker ends at once. Local tasks are better as long as they can do the work:
 
-    - A spout begins to stay local if the limit holds it, and all workers together work for at most ``lower`` of the round.
-      Then a single worker could do all of it, and the rounds would hardly be longer.
-    - It goes on while it is held and the busiest worker works for at most ``higher`` of the round.
-    - It also goes on while more trees begin per second than could end if all of them crossed workers and nothing took time but
-      the overhead. Then no other choice is faster, however busy the worker is.
+    - A spout begins to stay local if its limit holds it back, and all workers together work for at most ``lower`` of the round.
+      Then a single worker could do all the work, and the rounds would hardly be longer.
+    - It stays local while its limit holds it back, and the busiest worker works for at most ``higher`` of the round.
+    - It also stays local while more trees begin per second than could end if all trees crossed workers, even in rounds that
+      consist of overhead alone. Then local tasks are faster, however busy the worker is.
 
-    Otherwise its tuples go to all tasks. In this example a round has an overhead of 0.3 s. The limit holds the spout at first;
-    then its trees stay local, and it is held no more, but has 1000 times as many trees per second.
+    Otherwise the spout's tuples go to all tasks. In this example a round has an overhead of 0.3 s. At first the limit holds the
+    spout back. Then its trees stay local, and about 1000 times as many trees end per second. At last it emits little, so its
+    tuples go to all tasks again.
 
     >>> preference = LocalPreference({"words": LimitedSpout((5, 6), 100)}, lower=0.2, higher=0.8)
     >>> def load(emitted, held): return {task: SpoutLoad(emitted, False, False, held=held) for task in (5, 6)}
@@ -45,13 +47,13 @@ class LocalPreference:
 
     def __init__(self, spouts: Mapping[str, LimitedSpout], *, lower: float, higher: float) -> None:
         self._spouts, self._lower, self._higher = spouts, lower, higher
-        #: The spouts that max spout pending held in the last round.
+        #: The spouts that max spout pending held back in the last round.
         self.held: frozenset[str] = frozenset()
         #: The spouts whose tuples stay in their workers in the next round, where the grouping allows it.
         self.staying: frozenset[str] = frozenset()
 
     def observe(self, loads: Mapping[int, TaskLoad], seconds: float, *, worked: Sequence[float]) -> None:
-        """Learn from a round of ``seconds``, of which each worker worked for ``worked``."""
+        """Learn from a round that took ``seconds``. ``worked`` says how many seconds each worker worked."""
         held, staying = set(), set()
         for name, spout in self._spouts.items():
             mine = [load for task in spout.tasks if isinstance(load := loads.get(task), SpoutLoad)]

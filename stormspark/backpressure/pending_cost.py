@@ -1,4 +1,4 @@
-"""Computes which max spout pending would not be felt, from what rounds under a smaller one have shown."""
+"""Computes how large max spout pending must be so that it does not slow a spout, from rounds with a smaller setting."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FADING = 0.95
 
 
 class PendingCost:
-    """What rounds have shown of ``spouts``, which have max spout pending. ``worker_of`` says where each task lives.
+    """What rounds have shown about ``spouts``, the spouts with max spout pending. ``worker_of`` maps tasks to workers.
 
-    In a round each spout emitted so many tuples, and bolts worked on them for so many seconds. A worker does one thing at a
-    time, so the busiest worker bounds the throughput that the spout can have without its limit: at most the tuples per second of
-    its bolts' work. While a tree is open, for about a round, others come at that rate. So as many are open at once, and a limit
-    of as many is not felt. It is an estimate: the time of spouts does not count.
+    Each round shows how many tuples a spout emitted, and how many seconds the bolts of each worker worked. A worker does one
+    thing at a time. So without its limit, the spout's rate is at most its number of tuples divided by the seconds of the busiest
+    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. Their number is how many trees are
+    open at once, and a limit of this size does not slow the spout. It is an estimate, because the time of spouts does not count.
 
-    In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker: 100,000 per second. At rounds of
-    1 s each task has 50,000 of them open.
+    In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker. That makes 100,000 tuples per
+    second. If trees are open for 1 s, each task has 50,000 open trees.
 
     >>> cost = PendingCost({"words": LimitedSpout((5, 6), 200)}, {3: 0, 4: 1, 5: 0, 6: 1})
     >>> emits, works = SpoutLoad(200, False, False, held=True), {3: BoltLoad(400, 0.004, 0, 0), 4: BoltLoad(9, 0.001, 0, 0)}
@@ -51,9 +51,8 @@ class PendingCost:
             self._emitted[name] = self._emitted[name] * _FADING + emitted
 
     def unfelt(self, spout: str, open_secs: float) -> int | None:
-        """Return the limit per task that the spout would not feel if trees are open for ``open_secs``, to two digits, rounded up.
-
-        None if it has emitted nothing, or nothing that takes time.
+        """Return the smallest limit per task that would not slow the spout if trees are open for ``open_secs``, rounded up to two
+        digits. None if the spout has emitted nothing, or if the bolts' work took no time.
         """
         emitted, busy = self._emitted.get(spout, 0.0), self._busy
         if not emitted or not busy:

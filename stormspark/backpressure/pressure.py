@@ -36,7 +36,7 @@ class SpoutPressure:
     throttled_ms: Mapping[str, float]
     #: Max spout pending: how many open trees each of its tasks may have; None if it has no such limit, or acking is off.
     max_pending: int | None = None
-    #: The smallest such limit that the spout would not feel; see `PendingCost`. None if nothing is known.
+    #: The smallest max spout pending that would not slow the spout; see `PendingCost`. None if nothing is known.
     unfelt_max_pending: int | None = None
 
 

@@ -27,7 +27,7 @@ class SpoutLoad(NamedTuple):
     rows_waiting: int = 0
     #: The number of the task's open trees.
     open_trees: int = 0
-    #: Whether max spout pending stopped it.
+    #: Whether max spout pending stopped the task.
     held: bool = False
 
 

@@ -4,8 +4,9 @@ It models what matters to a controller. Each worker does one thing at a time. A 
 at a deadline. Tuples that are left are executed before new ones. Spouts have a quantum, and each round has overhead. Slow bolts,
 stalls and sudden load are functions of time in a `Scenario`.
 
-Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller`, this module has four others: a
-limit that never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1, F3).
+Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller`, this module has four other
+controllers: a limit that never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1,
+F3).
 
 >>> slow = Scenario([SimulatedSpout("words")], [SimulatedBolt("count", {"words": 1}, cost=lambda seconds: 1e-3)])
 >>> simulation = Simulation(slow, our_controller(slow), Random(1))
@@ -46,8 +47,8 @@ _TUPLE_MARKS = (1_000_000, 500_000)
 _BYTE_MARKS = (100 * 1024 * 1024, 50 * 1024 * 1024)
 #: About how many turns a simulated spout's task has in its quantum. In a real worker it has more turns, of 64 calls each.
 _TURNS = 16
-#: If a tuple has more bytes than this, a simulated turn also has 64 calls, because a worker can get above its marks within a
-#: turn.
+#: If a tuple has more bytes than this, a simulated turn also has 64 calls. In a longer turn, a worker could get far above its
+#: marks.
 _LARGE = 1000
 #: How many times per target a bolt reads the clock.
 _LOOKS = 50
@@ -82,7 +83,7 @@ class SimulatedBolt:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A simulated topology and its surroundings. Components are in the order in which tuples pass them.
+    """A simulated topology and its surroundings. Components are in the order in which tuples pass through them.
 
     Times are in seconds, and ``deadline`` is per superstep.
     """
@@ -99,7 +100,7 @@ class Scenario:
 
     @property
     def components(self) -> list[SimulatedSpout | SimulatedBolt]:
-        """All components, in the order in which tuples pass them."""
+        """All components, in the order in which tuples pass through them."""
         return [*self.spouts, *self.bolts]
 
     def upstream(self) -> dict[str, set[str]]:
@@ -171,12 +172,12 @@ class _Task:
     hungry: bool = False
     factor: float = 1.0  # multiplies the cost, until `factor_until`
     factor_until: float = 0.0
-    #: By id of a receiving task: the fraction of a tuple that is still to be sent to this task.
+    #: The fraction of a tuple that is still to be sent to each receiving task, by the id of that task.
     carried: dict[int, float] = field(default_factory=dict)
 
 
 class Simulation:
-    """A scenario under a controller, with the randomness of ``random``."""
+    """A run of a scenario under a controller. All randomness comes from ``random``."""
 
     def __init__(self, scenario: Scenario, steers: Steers, random: Random) -> None:
         self.scenario = scenario

@@ -169,7 +169,7 @@ class AckerJournal:
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
-        """Write changes in one commit, with a row that moves the acker query's watermark to ``at``.
+        """Write changes in one commit, with a row of the time ``at``, which moves the acker query's watermark.
 
         If this raises OSError, the commit may be written or not; `settle` finds that out. Raises `FencedError` if a later driver
         has written, and `CheckpointError` if a file of another driver can't be read.
@@ -246,7 +246,7 @@ class AckerJournal:
             raise CheckpointError(msg) from error
 
     def forget(self, up_to: int) -> int:
-        """Delete the commits up to ``up_to``, except the newest of all. Return how many were deleted. Raises OSError."""
+        """Delete the commits up to ``up_to``, but never the newest commit. Return how many were deleted. Raises OSError."""
         old = [number for number in self._numbers[:-1] if number <= up_to]
         if old:
             self.files.delete(old)

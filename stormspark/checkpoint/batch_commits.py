@@ -81,7 +81,7 @@ class BatchTable(Protocol):
 
 
 class BatchCommits:
-    """The driver's access to the state table of ``plan``'s topology at ``location``, as ``generation``.
+    """Commits batches of ``plan``'s topology to the state table at ``location``, for the driver of ``generation``.
 
     ``table`` replaces the default `StateTable`. With such a table, workers hand their changes to the driver and do not
     write files (`by_driver`).
@@ -152,17 +152,18 @@ class BatchCommits:
         reached("driver.committed")
 
     def announce(self, txid: int, announcement: Mapping[str, bytes]) -> None:
-        """Store the announcements of tasks for other attempts at batch ``txid``.
+        """Store the announcements of tasks for later attempts at batch ``txid``.
 
-        Their keys name the component and the task's index. Call this before the committers act (bolts that act once all other
-        bolts have ended the batch). Raises `CheckpointError` and `FencedError`. After such an error no committer may act.
+        The keys of ``announcement`` name the component and the task's index. Call this before the committers act (bolts that act
+        once all other bolts have ended the batch). Raises `CheckpointError` and `FencedError`. After such an error no committer
+        may act.
         """
         reached("driver.before_announcement")
         self._table.announce(txid, {place.encode(): pickled for place, pickled in announcement.items()})
         reached("driver.announced")
 
     def announced(self) -> tuple[int, Mapping[str, bytes]]:
-        """Return the announced batch that is not committed, as its number and its announcement; -1 and {} if there is none."""
+        """Return the number and the announcement of the batch that is announced but not committed; -1 and {} if there is none."""
         if not self._plan.announces:
             return -1, {}
         txid, stored = self._table.announced()
@@ -221,7 +222,7 @@ class BatchCommits:
 
     @property
     def _metadata(self) -> dict[bytes, bytes | None]:
-        """Return a description of the tasks that own the state, because state belongs to tasks (C36)."""
+        """Return a description of the tasks that own the state. Each task has its own part of the state (C36)."""
         return described(states_of(self._plan.components.values()))
 
     def _check_tasks(self) -> None:

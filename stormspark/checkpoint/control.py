@@ -81,8 +81,8 @@ class LocalControlFile:
 def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
-    A topology counts as another one if its name differs from that of the topology that ran with this folder, or if the two share
-    no component. So an upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark's
+    A topology counts as another one if it has another name than the topology that ran with this folder before, or if the two
+    share no component. So an upgraded topology keeps its checkpoint. But its source spouts have to stay the same, because Spark's
     checkpoint lists their offsets by position. Raises `CheckpointError` if the folder belongs to another topology, if the source
     spouts differ, or if the file can't be read or written.
     """

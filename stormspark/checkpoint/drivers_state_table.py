@@ -22,9 +22,7 @@ __all__ = ["DriversStateTable"]
 
 
 class DriversStateTable(StateTable):
-    """A `StateTable` that only the driver reaches. Workers hand their changes to the driver, and get their state from the
-    driver.
-    """
+    """A `StateTable` that only the driver reaches. Workers hand their changes to the driver, and get their state from it."""
 
     def commit(
         self,

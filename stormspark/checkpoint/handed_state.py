@@ -1,7 +1,7 @@
 """The file in which the driver hands state to a worker, if only the driver can reach the state table. It is an Arrow stream.
 
-The file holds the newest rows as of one batch. They are the rows of the worker's tasks, and the driver's metadata. If a
-component's state is dealt out anew, the rows of all its tasks are in the file.
+The file holds the newest rows of the worker's tasks as of one batch, and the driver's metadata. If a component's state is dealt
+out anew, the rows of all its tasks are in the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class HandedRows:
-    """The ``wanted`` rows of an Arrow stream, which is a file or bytes. `Restore` does the same for a table."""
+    """The ``wanted`` rows of an Arrow stream, which is a file or bytes. `Restore` has the same methods, and reads a table."""
 
     source: str | bytes
     wanted: Wanted
@@ -58,8 +58,9 @@ def in_hand(rows: pa.Table) -> HandedRows:
 
 
 class HandedState:
-    """The file at ``path``, with state from the table at ``location``. It has the reading methods of `StateTable`, for one batch
-    only.
+    """The file at ``path``, with state from the table at ``location``.
+
+    It has methods of `StateTable` that read, for one batch only.
     """
 
     def __init__(self, path: str, location: str) -> None:

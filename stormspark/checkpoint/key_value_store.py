@@ -12,13 +12,13 @@ decides:
     recent      changes that were committed lately and are not in the database yet, up to a number of bytes
     committed   the database
 
-``prepare_commit`` moves changed to prepared, ``commit`` moves prepared to recent, and ``rollback`` drops changed and
-prepared. So the cost of a batch depends on the changes in it. Memory depends on changed, prepared, recent and the cache,
-however many keys there are.
+``prepare_commit`` moves entries from ``changed`` to ``prepared``, ``commit`` moves them on to ``recent``, and ``rollback``
+empties ``changed`` and ``prepared``. So the cost of a batch depends only on the number of its changes. And the memory depends
+only on the sizes of these three and of ``cache``, however many keys there are.
 
 A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each key costs the write of a
-page, and if the state is large, also a read from disk. So committed changes wait in ``recent``. They go to the database together,
-once there are too many of them, or when somebody iterates or asks for the number of keys.
+page. If the state is large, the page also has to be read from disk. So committed changes wait in ``recent``. They go to the
+database together, once there are too many of them, or when somebody iterates or asks for the number of keys.
 
 Values are pickled once per batch, and not with each put. So a counter that is put a thousand times in a batch is pickled once. A
 get or put of a key in memory takes about 0.5 us of CPU time, and a get from a database of a million keys takes 5 us. A change
@@ -313,7 +313,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return None if row is None else row[0]
 
     def _between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes | tuple[Any]]]:
-        """Yield encoded keys in order. Each has its pickled value, or its object in a tuple.
+        """Yield encoded keys in order, each with its pickled value, or with its object in a tuple.
 
         Uncommitted changes override the rest.
         """

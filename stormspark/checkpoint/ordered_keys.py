@@ -154,8 +154,10 @@ def _float_bytes(key: float) -> bytes:
 
 
 class _WithoutMemo(pickle.Pickler):
-    """A pickler that gives equal keys equal bytes. With a memo, two fields that are one object would differ from two equal
-    objects.
+    """A pickler that gives equal keys equal bytes.
+
+    With pickle's memo, a key that has the same object in two fields would get other bytes than a key that has equal objects
+    there.
     """
 
     def __init__(self, out: io.BytesIO) -> None:

@@ -42,7 +42,7 @@ _PLAIN = (
     | {("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("uuid", "SafeUUID")}
     | {("zoneinfo", "ZoneInfo"), ("_codecs", "encode")}
 )
-#: The key of the pickled attributes of a component that has no state of its own.
+#: If a component keeps no state of its own, stormspark keeps its pickled attributes under this key.
 _ATTRIBUTES = "attributes"
 
 
@@ -161,8 +161,8 @@ def find_state(
 ) -> StateOfComponent:
     """Return the state of a component in the table at ``location``, as of batch ``txid``; the default is the last batch.
 
-    Raises `CheckpointError` if there is no table, or if it has no state of that component. Raises it also if the batch is not
-    committed yet, or no longer in the table.
+    Raises `CheckpointError` if there is no table, if it has no state of that component, or if the batch is not committed yet or
+    no longer in the table.
     """
     own = StateTable(location, storage_options=storage_options)
     try:

@@ -49,8 +49,8 @@ class Chunk(NamedTuple):
 
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
     executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If
-    ``executed`` is 0, the tuples were emitted outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins
-    or ends.
+    ``executed`` is 0, the task emitted them outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins or
+    ends.
     """
 
     component: str
@@ -67,9 +67,9 @@ class Unpicklable(NamedTuple):
 
 
 def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
-    """Pickle values with their origins or destinations. If these are the same for all values, they are stored once.
+    """Pickle values, each with its origin or destination. If all values have the same one, it is stored only once.
 
-    Classes of notebooks can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
+    Values of classes that a notebook defines can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
     """
     first = origins[0]
     pairs = (

@@ -1,4 +1,4 @@
-"""Redistribution: deals the state of a bolt out anew, key by key, when the bolt gets another number of tasks (C36, D17).
+"""Redistribution: deals a bolt's state out to its tasks anew, key by key, if the number of tasks has changed (C36, D17).
 
 A fields grouping sends a key to a task that depends on the key's hash and on the number of tasks. Users can declare that the keys
 of a bolt's state are the values by which its fields groupings group (``stormspark.state.keys: grouping``). Then each key can move
@@ -120,7 +120,8 @@ def moves(
 ) -> Iterator[tuple[int, dict[bytes, bytes | None]]]:
     """Yield the changes to write with the batch: for each task index, keys and values, with None for a deleted key.
 
-    ``changed`` are the tasks' own changes. They override the keys that moved. The indices include tasks that no longer exist.
+    ``changed`` are the tasks' own changes. They override the keys that moved. Some of the indices may be of tasks that no longer
+    exist.
 
     >>> dict(moves({1: [Moved(0, b"k", b"1"), Moved(1, b"s", b"2")]}, {1: [(b"k", b"3")]}))
     {1: {b'k': b'3'}, 0: {b'k': None}}

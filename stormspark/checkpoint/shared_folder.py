@@ -50,7 +50,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Return why a worker does not see the folder; None if it does. Its `show_that_it_is_seen` has returned ``shown``."""
+        """Return why a worker does not see the folder; None if it does. ``shown`` is the result of its `show_that_it_is_seen`."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:

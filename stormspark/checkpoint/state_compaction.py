@@ -1,4 +1,4 @@
-"""Compaction of a state table: chooses runs to merge, and merges them in small steps.
+"""Compaction of a state table: chooses files to merge, and merges them in small steps.
 
 The files of one batch are a run. A merge turns `FAN_IN` neighbouring runs of about the same size into one run. So a row is
 written again about log(keys / changes per batch) times, to the base `FAN_IN`. And the number of runs stays bounded, however old

@@ -8,11 +8,11 @@ not read together.
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
 - *changes*, which a worker wrote for one batch: ``changes/<generation>-<txid>-<random>.parquet``. The generation and the batch in
-  the name show, without a clock, whether the file can still be committed. It can't if its generation is an older one, or if its
-  batch is committed already. The random part makes the names of different attempts differ.
+  the name show, without a clock, whether the file can still be committed. It can't be committed if its generation is an older
+  one, or if its batch is committed already. The random part makes the names of different attempts differ.
 - *runs*, which compaction merged from the files of the batches ``first`` to ``last``:
-  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. Read by number, the files of a run are one sorted sequence of
-  rows.
+  ``runs/<first>-<last>-<generation>-<random>-<number>.parquet``. In the order of their numbers, the files of a run have one
+  sorted sequence of rows.
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ class FileDescription:
     """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
 
     ``size`` is in bytes. ``rows`` is the number of rows, and ``deletions`` says how many of them delete a key. ``components``,
-    ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column, by which restores skip files.
-    ``time`` is the table's time at which the newest change in the file was committed, in milliseconds. The commit sets it.
+    ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column. They show restores which files can
+    be skipped. ``time`` is the table's time at which the newest change in the file was committed, in milliseconds. The commit
+    sets it.
     """
 
     path: str
@@ -507,11 +508,11 @@ class Wanted:
     as_of: int | None = None
 
     def in_file(self, file: FileDescription) -> bool:
-        """Whether a file may have such rows."""
+        """Whether a file may have wanted rows."""
         return self._within(file.components, file.tasks, file.kinds, file.txids[0])
 
     def in_row_group(self, group: Any) -> bool:
-        """Whether a row group may have such rows, by Parquet's own statistics."""
+        """Whether a row group may have wanted rows, according to Parquet's own statistics."""
         found = [group.column(n).statistics for n in (0, 1, 2, 5)]
         if not all(one is not None and one.has_min_max for one in found):
             return True

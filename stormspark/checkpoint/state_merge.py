@@ -137,7 +137,7 @@ def _changes(batch: pa.RecordBatch) -> list[int]:
 
 
 def _needed(parts: list[pa.RecordBatch], horizon: int, drop_deleted: bool) -> pa.RecordBatch:
-    """Merge parts that have all rows of their keys, newest first. The result is sorted by key, without unneeded rows."""
+    """Merge parts, newest first, which have all rows of their keys. The result is sorted by key, without unneeded rows."""
     if len(parts) == 1:
         rows = parts[0]
     else:

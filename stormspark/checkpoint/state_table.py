@@ -14,14 +14,14 @@ there is no such entry, this object refuses to write until `open` has read the l
 committed. A later attempt at the batch has to give them the same tuples again. The *announcement* has what a later attempt needs
 for that. `announce` stores the announcement before committers act. Its rows belong to the batch, and only `announced` reads them.
 
-**One driver.** `open` commits the driver's generation. A driver makes every commit directly on its own last version, without a
-retry. So a commit fails if another driver has committed in between. The driver that commits first wins; the other driver gets a
-`FencedError` and can never write again. An older generation can't open the table.
+**One driver.** `open` commits the driver's generation. A driver makes every commit directly on top of its own last commit,
+without a retry. So a commit fails if another driver has committed in between. The driver that commits first wins; the other
+driver gets a `FencedError` and can never write again. An older generation can't open the table.
 
-**No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file.
-Retention by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward
-(``time.monotonic``). The table keeps this time as the files' time of modification. So no file is deleted too early if the system
-clock is set forward or back.
+**No clock is trusted.** The generation and the batch in a file's name show whether somebody can still commit the file. Retention
+by hours and the delay of `vacuum` are measured while a driver is alive, with a clock that only runs forward (``time.monotonic``).
+The table stores the measured time as the files' time of modification. So no file is deleted too early if the system clock is set
+forward or back.
 
 **The cost** depends on the number of changes, and not on the size of the state. With 1,000 changes, it takes 9-10 ms until a
 worker's file and the commit are on disk, whether the state has ten thousand keys or ten million. With 10,000 changes, it takes 18
@@ -29,8 +29,8 @@ ms (two cores, `benchmarks/state_table.py`).
 
 Two things would break the invariant: another writer, whose files this class recognises by their names and rejects, or a
 ``VACUUM`` by somebody else. A ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have
-just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the next `open` or the
-restore that needs it names the file.
+just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the error of the next
+`open`, or of the restore that needs the file, names it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ __all__ = [
 
 _FORMAT = 1
 _FORMAT_KEY = "stormspark.state.format"
-#: Delta keeps numbers for us, as versions of applications. These are the applications' names.
+#: Delta stores one number for each application that writes to a table. stormspark keeps several numbers in this way, under these
+#: names of applications.
 _TXID, _GENERATION, _OLDEST = "stormspark.txid", "stormspark.generation", "stormspark.oldest"
 _ANNOUNCED_TXID = "stormspark.announced"
 _COMMIT = "stormspark.commit"
@@ -336,8 +337,8 @@ class StateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        When this returns, the announcement is on disk, and no other driver took over before. This raises the same errors as
-        `commit`.
+        When this returns, the announcement is on disk, and until then no other driver had taken over. This raises the same errors
+        as `commit`.
         """
         found = self._writing()
         generation = self._generation
@@ -482,8 +483,8 @@ class StateTable:
     def _check_written(self, files: Sequence[FileDescription], txid: int) -> None:
         """Check that the driver sees the files that workers reported.
 
-        The path of a local folder may be another folder on a worker's host. A URL is the same place for all hosts, and a check
-        would have to go over the network. So files at a URL are not checked.
+        On a worker's host, the path of a local folder may lead to another folder. A URL is the same place for all hosts, and a
+        check would have to go over the network. So files at a URL are not checked.
         """
         if self._folder.local is None:
             return

@@ -21,7 +21,7 @@ _WARNED_AFTER = 10
 
 
 class Tidying:
-    """A counter of failures in a row to tidy one thing. Warnings call this thing ``name``.
+    """Counts how many times in a row one thing could not be tidied. Warnings call this thing ``name``.
 
     >>> tidying = Tidying("the state table /checkpoints/count")
     >>> with tidying.attempt():
@@ -36,7 +36,7 @@ class Tidying:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Surround one try to tidy. An OSError or a `CheckpointError` in it is counted and not raised."""
+        """Return a context for one try to tidy. An OSError or a `CheckpointError` in it is counted and not raised."""
         try:
             yield
         except (OSError, CheckpointError) as error:

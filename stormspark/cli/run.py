@@ -27,7 +27,7 @@ __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 #: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it (130, as in shells).
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: Of a long error, this many of the last lines are shown, because a traceback has the error at its end.
+#: Only this many of the last lines of a long error are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
 
 
@@ -68,7 +68,7 @@ def _on_local(run: Run) -> RunningTopology:
     return local.submit(run.plan)
 
 
-#: For the name of each engine, the function that starts a topology on that engine.
+#: The functions that start a topology, by the name of the engine.
 ENGINES: dict[str, Callable[[Run], RunningTopology]] = {"spark": _on_spark, "local": _on_local}
 
 

@@ -21,7 +21,8 @@ from stormspark.worker.stories.story import Story, StoryEvent, read_stories, sto
 __all__ = ["print_stories", "timeline"]
 
 _OK, _NONE = 0, 1
-#: The list shows at most this many characters of a reason, and at most this many other stories about the same message.
+#: `_WHY`: the list shows at most this many characters of a reason. `_OTHERS`: a story names at most this many other stories about
+#: the same message.
 _WHY, _OTHERS = 120, 5
 
 
@@ -160,7 +161,7 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """Return, as text, how long before the event its tuples arrived. Remove these tuples from ``came``.
+    """Return a text that says how long before the event its tuples arrived. Remove these tuples from ``came``.
 
     These tuples are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
     """

@@ -1,4 +1,4 @@
-"""Converts tuples to Arrow columns of a schema. For each tuple that does not fit the schema, the result has the reason."""
+"""Converts tuples to Arrow columns of a schema. If a tuple does not fit the schema, the result has the reason."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Fit", "columns_of", "inferred_schema"]
 def columns_of(
     tuples: Sequence[Tuple], schema: pa.Schema, keys: Container[str] = (), partitions: Container[str] = ()
 ) -> tuple[pa.Table, list[tuple[Tuple, str]]]:
-    """Return the tuples that fit the schema as a table, and the other tuples with their reasons.
+    """Return a table of the tuples that fit the schema, and the other tuples with the reasons why they don't fit.
 
-    Values are matched to columns by field names. A column is null if the tuple has no such field. See `Fit` for ``keys`` and
-    ``partitions``.
+    Values are matched to columns by field names. If a tuple has no field for a column, the column is null in the tuple's row. See
+    `Fit` for ``keys`` and ``partitions``.
 
     >>> from stormspark.testing import make_tuple
     >>> tuples = [make_tuple((n,), fields=["n"]) for n in (1, "x", 3)]

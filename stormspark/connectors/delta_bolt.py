@@ -1,4 +1,4 @@
-"""A bolt that writes tuples to a Delta table with delta-rs, and acks them after their commit. It runs on every engine."""
+"""A bolt that writes tuples to a Delta table with delta-rs, and acks them after their commit. The bolt runs on every engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = ["DeltaBolt"]
 
 #: Part of the error that delta-rs raises for rows that break a NOT NULL or CHECK constraint of the table.
 _REFUSED = "Invalid data found"
-#: A merge has this many more tries. If several tasks merge at the same time, only one merge succeeds, and the others try again.
+#: A commit that merges gets this many additional tries. If several tasks merge at the same time, only one merge succeeds, and the
+#: others try again.
 _MORE_TRIES_TO_MERGE = 10
 #: When this many rows of a batch wait as tuples, they are converted to columns.
 _CHUNK = 10_000
@@ -37,8 +38,8 @@ class DeltaBolt(TransactionalSink, Bolt):
 
     Each task makes its own commits: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
     bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow). Without a schema,
-    they come from the names and types of the first tuples. An existing table keeps its types. Columns that a tuple does not have
-    become null.
+    they come from the names and types of the first tuples. An existing table keeps its types. If a tuple has no field for a
+    column, the column is null in the tuple's row.
 
     ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
     field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks
@@ -46,8 +47,8 @@ class DeltaBolt(TransactionalSink, Bolt):
 
     If a tuple does not fit the table, only this tuple fails, with the reason. The bolt tries a commit up to ``retry_count``
     times. With ``merge_on`` there are ten more tries. If all tries fail, the commit's tuples fail. A commit may succeed although
-    delta-rs raised an error. The bolt recognises that commit by its number (Delta's ``txn``), and does not repeat it. If a worker
-    dies between a commit and its acks, the commit's tuples are written twice.
+    delta-rs raised an error. The bolt recognises such a commit by its number (Delta's ``txn``), and does not repeat it. If a
+    worker dies between a commit and its acks, the commit's tuples are written twice.
 
     If the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one commit
     per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
@@ -177,7 +178,7 @@ class DeltaBolt(TransactionalSink, Bolt):
             try:
                 self._sink.open_or_make()
                 self._learn_the_schema()
-            except OSError as error:  # no tuple is to blame: `pre_save` tries again, and raises
+            except OSError as error:  # no tuple is to blame: `pre_save` tries again, and raises the error
                 self._is_away = True
                 self._collector.report_error(error)
         reason = None if self._fit is None else self._fit.why_not(tup)
@@ -312,9 +313,9 @@ class DeltaBolt(TransactionalSink, Bolt):
 
 
 def _comparable(key: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a key's column in a form in which two values are equal if a merge treats them as equal.
+    """Return the values of a key's column for comparison: two of them are equal if a merge treats them as equal.
 
-    A merge treats all NaN as one value. In the result they are None, and no other value of a key is None.
+    A merge treats all NaN as one value. In the result, each NaN is None. No other value is None, because a key has no nulls.
     """
     values = key.to_pylist()
     if pa.types.is_floating(key.type):

@@ -18,10 +18,10 @@ from stormspark.checkpoint.state_files import Folder
 
 __all__ = ["BEYOND", "StagedFile", "StagedRows", "is_in_years", "staged", "why_no_partition"]
 
-#: The statistics are about this many columns, and a string in them has at most this many characters. Delta's own writers have the
-#: same limits.
+#: The statistics cover at most this many columns, and a string in them has at most this many characters. Delta's own writers have
+#: the same limits.
 _COLUMNS, _TEXT = 32, 32
-#: The reason that is given for times that `is_in_years` rejects.
+#: The reason for rejecting a date or a time for which `is_in_years` is false.
 BEYOND = "beyond the years 1 to 9999"
 
 
@@ -64,7 +64,10 @@ class StagedRows(NamedTuple):
         return pa.concat_tables(tables)
 
     def missing(self, location: str, options: Mapping[str, str] | None) -> str | None:
-        """Return the first file that is gone, or whose size is not the written one; None if there is none. Raises OSError."""
+        """Return the first file that is gone, or has another size than when it was written; None if there is none.
+
+        Raises OSError.
+        """
         folder = Folder(location, options)
         return next((file.path for file in self.files if folder.size(file.path) != file.size), None)
 
@@ -130,7 +133,7 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
 
 
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
-    """Return why readers could not read a partition with one of these values, or None if they can read them all.
+    """Return why readers could not read the partition of one of these values; None if they can read all these partitions.
 
     If a table has a single unreadable partition, delta-rs can't read the table at all.
 
@@ -177,7 +180,7 @@ def _statistics(rows: pa.Table) -> str:
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """Return the smallest and the greatest value as JSON can express them, or None if they are of no use or too long."""
+    """Return the smallest and the greatest value, in a form for JSON; None if the two are of no use or too long."""
     kind = pa.types
     type = column.type
     if not (kind.is_integer(type) or kind.is_floating(type) or kind.is_string(type) or kind.is_date(type)

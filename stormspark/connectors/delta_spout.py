@@ -1,4 +1,4 @@
-"""A spout for the rows that commits add to a Delta table. Spark reads the table."""
+"""A spout that emits the rows of a Delta table. Spark reads the table."""
 
 from __future__ import annotations
 

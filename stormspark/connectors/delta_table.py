@@ -16,7 +16,7 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 
 __all__ = ["SinkTable", "why_no_key"]
 
-#: Properties of columns that only an ordinary write enforces or fills in. A table that has them could reject rows whose batch is
+#: Column properties that only an ordinary write enforces or fills in. A table that has them could reject rows whose batch is
 #: already committed.
 _NEEDS_A_WRITER = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
 #: This many bytes at the beginning of a log entry identify the entry, because they hold the commit's time, the table's id, or
@@ -170,7 +170,7 @@ class SinkTable:
             raise InvalidTopologyError(msg)
 
     def last_commit(self) -> int:
-        """Return the number of this application's last commit that the opened version has, or -1 if it has none."""
+        """Return the number of this application's last commit in the opened version of the table; -1 if there is none."""
         last = self._handle.transaction_version(self.application)
         return -1 if last is None else int(last)
 

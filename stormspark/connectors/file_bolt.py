@@ -27,8 +27,8 @@ from stormspark.errors import InvalidTopologyError
 __all__ = ["FileBolt"]
 
 
-#: If opening a file raises one of these errors, the reason is the file's path. A tuple decides the path, so only this tuple
-#: fails. After any other error no file can be opened, because the storage can't be reached or is full.
+#: If opening a file raises one of these errors, the reason is the file's path. The path depends on the tuple, so only this tuple
+#: fails. Any other error means that no file can be opened, because the storage can't be reached or is full.
 _OF_PATH = frozenset(
     [errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ]
 )
@@ -46,8 +46,8 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     as ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Some file systems can't sync part of a
     file. On these, each sync writes a new file, so choose a sync policy that syncs rarely.
 
-    While a file is being written, its name begins with ``_``, so that readers skip it. The bolt renames the file when it is
-    done: when it is rotated, when the topology ends, or when any task of the component finds it after a restart. With
+    While a file is being written, its name begins with ``_``, so that readers skip it. The bolt renames a file that is done: when
+    the file is rotated, when the topology ends, or when any task of the component finds the file after a restart. With
     ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. After a kill, the last record of such
     a file may be incomplete.
 
@@ -93,7 +93,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def with_record_format(self, record: Callable[[Tuple], str | bytes]) -> Self:
         """Set the function that turns a tuple into a record, including the delimiter that ends the record.
 
-        If the function has an attribute ``record_end`` with the delimiter, a record that a kill left incomplete is cut off.
+        If the function has an attribute ``record_end`` with the delimiter, a record that is incomplete after a kill is cut off.
         """
         self._record = record
         return self
@@ -138,7 +138,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_partitioner(self, partitioner: Callable[[Tuple], str]) -> Self:
-        """Set the function that returns, for a tuple, the folder below ``path`` in which its file lies."""
+        """Set the function that returns a folder below ``path`` for each tuple. The tuple is written to a file in this folder."""
         self._partitioner = partitioner
         return self
 
@@ -149,13 +149,13 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the folder, and finish the files that earlier runs left.
 
-        Raises OSError if the folder can't be made or read. If batches are transactions, only the task's first instance raises it
-        in this method. Later instances raise it in `pre_save`, and the batch runs again, because the storage has worked before
-        and may come back.
+        Raises OSError if the folder can't be made or read. If batches are transactions, only the task's first instance raises
+        this error in this method. Later instances raise it in `pre_save`, and the batch runs again, because the storage has
+        worked before and may come back.
         """
         self._context, self._collector = context, collector
         self._waiting: list[Tuple] = []
-        self._writers: dict[str, _Writer] = {}  # by partition; the file that was used last is last
+        self._writers: dict[str, _Writer] = {}  # by partition, in the order of their last use
         # If an earlier instance of this task raised an exception, it has left files open. This instance ends these files.
         own_files = f"files of FileBolt {context.this_task_id}"
         before: dict[str, _Writer] | None = context.get_executor_data(own_files)

@@ -31,7 +31,7 @@ class SyncPolicy(ABC):
 
     @abstractmethod
     def mark(self, tup: Tuple, offset: int) -> bool:
-        """Count a tuple that now waits for a sync, too. Return whether to sync now."""
+        """Count one more tuple that waits for a sync. Return whether to sync now."""
 
     @abstractmethod
     def reset(self) -> None:

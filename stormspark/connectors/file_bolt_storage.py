@@ -27,7 +27,7 @@ _BLOCK = 64 * 1024
 class OutputFile(ABC):
     """A file of records. A method raises OSError if the file system fails."""
 
-    #: Whether a sync finishes the file. It does if the file system can't sync part of a file.
+    #: Whether a sync finishes the file. That is so if the file system can't sync part of a file.
     ends_with_sync: bool
     path: str
 
@@ -180,7 +180,7 @@ def _end_of_last_record(descriptor: int, size: int, record_end: bytes) -> int:
 
 
 def _create(path: Path, *, locked: bool) -> int:
-    """Create a file and lock it. Before the lock, another task may take the file for abandoned; then create it again."""
+    """Create a file and lock it. If another task takes the file for abandoned before it is locked, create the file again."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if not locked or _lock(descriptor, path, wait=True):

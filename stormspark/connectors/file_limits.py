@@ -1,4 +1,4 @@
-"""Spark's options that limit how much of a folder of files, or of a Delta table, one batch may read."""
+"""Spark's options that limit how much one batch may read from a folder of files or from a Delta table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
     """Return how much a batch may read: the first limit and the highest one.
 
-    If ``options`` set a limit, this is the first and the highest one. Otherwise the limits are in bytes, and the first one is
-    lower than the highest one. Raises `InvalidTopologyError` if an option is neither a positive number nor a size such as
-    ``10m``.
+    If ``options`` set a limit, both are this limit. Otherwise the limits are in bytes, and the first one is lower than the
+    highest one. Raises `InvalidTopologyError` if an option is neither a positive number nor a size such as ``10m``.
 
     >>> per_trigger_of({"maxFilesPerTrigger": 5})
     PerTrigger(option='maxFilesPerTrigger', first=5, most=5)
@@ -38,7 +37,7 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
 
 
 def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
-    """Return the options. If the spout has a ``limit``, this is the value of the option that ``spout.per_trigger`` names."""
+    """Return the options. If the spout has a ``limit``, it is the value of the option that ``spout.per_trigger`` names."""
     if spout.per_trigger is None or spout.limit is None:
         return dict(options)
     option = spout.per_trigger.option

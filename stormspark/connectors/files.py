@@ -33,8 +33,8 @@ class FileSpout(SourceSpout):
     Spark records in the topology's checkpoint which files have been read. The local engine reads text, json, csv and
     parquet, with columns of simple types. It records nothing, so a topology that is started again reads all files again.
 
-    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of the two is missing. Raises it also if an
-    option that limits a batch is not a positive number.
+    Raises `InvalidTopologyError` if the format needs a schema and fields, and one of the two is missing. Raises the same error if
+    an option that limits a batch is neither a positive number nor a size such as ``10m``.
 
     >>> lines = FileSpout("/data/logs")
     >>> orders = FileSpout("/data/orders", "json", schema="id long, price double", fields=["id", "price"])

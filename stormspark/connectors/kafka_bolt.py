@@ -137,7 +137,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         batch's number, as the offset of a consumer group that belongs to this task.
 
         The names of this group and of the producer begin with ``transactional_id``. Its default is ``stormspark-`` and the
-        topology's name. The component's id and an id of the task follow in the names.
+        topology's name. After that, both names have the component's id and an id of the task.
 
         Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
         the messages of its last batch may be written twice, and the bolt reports that.
@@ -254,12 +254,15 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     # -- batches that are transactions -----------------------------------------------------------------------
 
     def init_state(self, state: KeyValueState[Any, Any]) -> None:  # type: ignore[override]
-        """Keep the task's state, which exists only if batches are transactions. After `with_transactions`, make the outbox."""
+        """Keep the task's state, which exists only if batches are transactions.
+
+        Make the outbox if `with_transactions` was called.
+        """
         self._state = state
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """After `with_transactions`, put the batch's messages into the outbox. Otherwise wait until the broker has the messages.
+        """If `with_transactions` was called, put the batch's messages into the outbox. Otherwise wait until the broker has them.
 
         Raises `UnavailableError` if the outbox is full, and OSError if the broker does not get the messages. The batch then runs
         again.

@@ -18,8 +18,8 @@ from stormspark.errors import InvalidTopologyError, UnsupportedEnvironmentError
 __all__ = ["Message", "TransactionalProducer"]
 
 _TRANSACTION_MS = 60_000
-#: Beginnings of the names of properties that the consumer needs as well as the producer. They say where the brokers are, and how
-#: to connect to them.
+#: Properties whose names begin with one of these are needed by the producer and by the consumer. They say where the brokers are,
+#: and how to connect to them.
 _OF_CLIENTS = (
     "bootstrap.servers", "metadata.broker.list", "client.", "broker.", "reconnect.", "socket.", "security.", "sasl.", "ssl.",
 )  # fmt: skip

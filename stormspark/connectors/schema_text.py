@@ -1,4 +1,4 @@
-"""Parses Spark's schema strings, and converts values of files to their columns' types. It is for reading without Spark.
+"""Parses Spark's schema strings, and converts values of files to their columns' types. This is for reading files without Spark.
 
 >>> [(column.name, column.type) for column in read_schema("id long, `the price` decimal(10,2) NOT NULL, at timestamp")]
 [('id', 'bigint'), ('the price', 'decimal(10,2)'), ('at', 'timestamp')]

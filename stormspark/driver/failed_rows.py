@@ -22,7 +22,7 @@ class FailedRows:
         self._attempts: Counter[tuple[int, Hashable]] = Counter()
 
     def add(self, batch: int, rows: Mapping[int, Iterable[Hashable]]) -> None:
-        """Count rows that failed in an attempt at ``batch``, by task."""
+        """Count the ``rows`` of each task that failed in an attempt at ``batch``."""
         if batch != self._batch:
             self._batch = batch
             self._attempts.clear()
@@ -39,7 +39,7 @@ class FailedRows:
             self._attempts.clear()
 
     def given_up(self, batch: int) -> Mapping[int, tuple[Hashable, ...]]:
-        """Return the rows of ``batch`` that are not emitted any more, by task.
+        """Return, for each task, those of its rows of ``batch`` that are not emitted any more.
 
         >>> rows = FailedRows(2)
         >>> rows.add(7, {3: ["a", "b"]}); rows.add(7, {3: ["b"]}); rows.given_up(7), rows.given_up(8)

@@ -1,4 +1,4 @@
-"""The throttle of one topology, which feeds the controller of backpressure with the workers' reports. Both engines use it."""
+"""The throttle of one topology. It passes the workers' reports to the controller of backpressure. Both engines use it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Throttle:
 
     @property
     def held(self) -> frozenset[str]:
-        """The spouts that max spout pending held in the last round."""
+        """The spouts that max spout pending held back in the last round."""
         with self._lock:
             return self._local.held
 

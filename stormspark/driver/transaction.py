@@ -1,10 +1,10 @@
 """A batch that is a transaction. After each round the batch goes on, commits, or aborts (C44).
 
 A round carries tuples as far as they go. The round is the last one if no tuple waits anywhere and none has failed. The workers
-find that out themselves, within the round. Superstep S is the last one from which tuples can leave a worker. Each worker that has
-work left in superstep S sends a frame to all others. So either all workers prepare in superstep S + 1, or none does
-(`WorkerTransaction.warn_if_unsettled`). Most batches need one round. More rounds are needed for loops that cross workers, for
-sources with more rows than a round takes, and if a deadline cut a round short.
+find that out themselves, within the round. Superstep S (`PhysicalPlan.supersteps`) is the last one from which tuples can leave a
+worker. Each worker that has work left in superstep S sends a frame to all others (`WorkerTransaction.warn_if_unsettled`). So
+either all workers prepare in superstep S + 1, or none does. Most batches need one round. More rounds are needed for loops that
+cross workers, for sources with more rows than a round takes, and if a deadline cut a round short.
 
 Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). This method is called only if some component *takes part* in
 the batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that
@@ -57,7 +57,7 @@ _PREPARED, _COMMITTED, _ABORTED = (
     TransactionState.ABORTED,
 )
 
-#: Which states may follow a state. After a round the state may also stay the same.
+#: The states that may follow each state. After a round the state may also stay the same.
 TRANSITIONS: Mapping[TransactionState, frozenset[TransactionState]] = {
     # Not to PREPARED: no worker was ordered to prepare.
     _WORKING: frozenset({_WORKING, _ENDING, _PREPARING, _ABORTED}),
@@ -137,7 +137,7 @@ class Transaction:
 
         They may in the first round. If the batch has to repeat an announcement, they may also emit later, until the announcement
         is repeated. In an earlier attempt, committers have acted on the tuples of this announcement. So the batch must not be
-        committed without them.
+        committed without these tuples.
         """
         return not self.rounds or (self._repeats and not self._begun)
 

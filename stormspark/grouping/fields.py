@@ -14,7 +14,8 @@ from stormspark.grouping.repartitioning import ById, SinglePartition
 
 __all__ = ["FieldsGrouping"]
 
-#: A fields grouping without fields is a global grouping, because Storm's Thrift definition writes it in this way (A7).
+#: A fields grouping without fields is a global grouping, because Storm's Thrift definition writes a global grouping in this way
+#: (A7).
 _GLOBAL: Final = GlobalGrouping()
 
 

@@ -1,4 +1,5 @@
-"""Storm's task index for a fields grouping. It comes from the hash that a key has if its values are Java objects (D1-D3).
+"""Storm's task index for a fields grouping. The index comes from the hash that the key has if its values are Java objects
+(D1-D3).
 
 Storm computes Java's ``Arrays.deepHashCode`` of the key's values. So the hash of a key with one value v is 31 + hash(v). A
 value's hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in
@@ -22,7 +23,7 @@ The types of numbers are an argument, because they differ between versions of St
   keys are Strings.
 
 In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. stormspark hashes these bytes
-by content, so that equal keys go to the same task. Any other value is rejected unless its hash is the same in every process.
+by content, so that equal keys go to the same task. A value of any other class is rejected.
 """
 
 from __future__ import annotations

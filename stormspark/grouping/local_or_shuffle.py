@@ -1,4 +1,4 @@
-"""Local-or-shuffle grouping: a tuple stays in the sender's worker if that has a target (D7)."""
+"""Local-or-shuffle grouping: a tuple stays in the sender's worker if that worker has a target (D7)."""
 
 from __future__ import annotations
 

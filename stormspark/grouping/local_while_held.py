@@ -1,4 +1,6 @@
-"""Local-while-held grouping: an even grouping that stays in the worker while max spout pending holds the spouts (B4)."""
+"""Local-while-held grouping: an even grouping that stays in the sender's worker while max spout pending holds its spouts back
+(B4).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,12 @@ __all__ = ["LocalWhileHeldGrouping"]
 
 @dataclass(frozen=True)
 class LocalWhileHeldGrouping(Grouping):
-    """The grouping that is ``otherwise``, but takes the targets in the sender's worker, in turn, while it is told so (B4).
+    """The grouping that either acts like ``otherwise``, or takes the targets in the sender's worker in turn (B4).
 
-    ``otherwise`` must not depend on the values. A tree that crosses workers ends with its round at the earliest, and one that
-    stays in its worker ends at once. So while max spout pending holds ``spouts``, whose tuples these are, local targets are
-    better. A planning phase makes this grouping, and users do not. Without a local target it is ``otherwise``, always.
+    `LocalWhileHeld.stay_local` switches from one to the other. The choices of ``otherwise`` must not depend on a tuple's values.
+    A tree that crosses workers ends with its round at the earliest, and a tree that stays in its worker ends at once. So local
+    targets are better while max spout pending holds back ``spouts``, the spouts that the tuples come from. A phase of planning
+    makes this grouping, and users do not. If the sender's worker has no target, this grouping always acts like ``otherwise``.
 
     >>> from random import Random
     >>> from stormspark.grouping import ShuffleGrouping
@@ -38,7 +41,7 @@ class LocalWhileHeldGrouping(Grouping):
     spouts: tuple[str, ...]
 
     def candidates(self, targets: tuple[int, ...], local_targets: tuple[int, ...]) -> tuple[int, ...]:
-        """Return what ``otherwise`` may choose."""
+        """Return the tasks that ``otherwise`` may choose."""
         return self.otherwise.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> LocalWhileHeld:
@@ -46,7 +49,7 @@ class LocalWhileHeldGrouping(Grouping):
         return LocalWhileHeld(self.otherwise.chooser(context), context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> Repartitioning:
-        """Return the layout of ``otherwise``, because no spout is held in a DataFrame."""
+        """Return the layout of ``otherwise``, because a DataFrame has no spouts that could be held back."""
         return self.otherwise.repartitioning(targets, ints)
 
     def describe(self) -> str:
@@ -55,7 +58,7 @@ class LocalWhileHeldGrouping(Grouping):
 
 
 class LocalWhileHeld:
-    """The chooser of one sender: ``anywhere``, or a round robin over its local targets."""
+    """The chooser of one sender. It calls the chooser ``anywhere``, or takes the sender's local targets in turn."""
 
     def __init__(self, anywhere: Callable[[Sequence[Any]], int], context: GroupingContext) -> None:
         local = context.local_targets
@@ -67,5 +70,5 @@ class LocalWhileHeld:
         return self._choose(values)
 
     def stay_local(self, stay: bool) -> None:
-        """From now on take the local targets, or all."""
+        """From now on take the local targets if ``stay`` is true, else choose as ``anywhere`` does."""
         self._choose = self._nearby if stay else self._anywhere

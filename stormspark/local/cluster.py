@@ -23,7 +23,7 @@ _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
 class LocalCluster:
-    """A cluster that runs topologies without Spark or Java. As a context manager, it ends all its topologies with the block.
+    """A cluster that runs topologies without Spark or Java. At the end of a ``with`` block, it ends all its topologies.
 
     With ``simulated_time`` nothing happens by itself. `advance_time` lets time pass, and `LocalTopology.run_until_idle` runs
     batches until no work is left. ``seed`` makes shuffles and edge ids repeatable.

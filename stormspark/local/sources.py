@@ -28,7 +28,8 @@ class _Opened:
 class LocalSources:
     """The opened sources of a topology's source spouts.
 
-    Making the object raises `InvalidTopologyError` if a spout has no source that can be read without Spark, or can't open it.
+    Making the object raises `InvalidTopologyError` if a spout has no source that can be read without Spark, or can't open its
+    source.
     """
 
     def __init__(self, plan: PhysicalPlan) -> None:

@@ -25,7 +25,7 @@ __all__ = ["CORES", "LocalTopology", "steps"]
 
 _log = logging.getLogger(__name__)
 
-#: How many cores this engine offers to workers. It is one, because all workers run in one thread of this process.
+#: How many cores this engine offers to workers. The number is one, because all workers run in one thread of this process.
 CORES = 1
 
 _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait strategy (B12)

@@ -1,4 +1,4 @@
-"""Maps that follow Storm's rules for state: they count each batch once although batches are replayed, in any store (G8, G14-G16).
+"""Maps that keep state by Storm's rules, so that a replayed batch can count once. They work with any store (G8, G14-G16).
 
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
 the same number until it is committed.

@@ -1,12 +1,12 @@
 """A map in which a replayed batch counts once, even if its replays bring other tuples (G8, G15).
 
-The map follows the rule of Storm's OpaqueMap: with each key, it also stores the value from before the batch that changed the key
-last, and a replay begins from that value. This rule is right for keys that the replay changes too. But if only a failed attempt
-at the batch changed a key, the key would keep that change. When the tuples of that change come in a later batch, they would be
-counted a second time. Storm accepts this error. stormspark's map avoids it: before it stores a batch's values, it stores which
-keys the batch has changed. This list of keys is the map's *journal*, an ordinary row of the store. When a batch begins again, the
-map first gives the keys in the journal their values from before the batch. This costs one more row per batch. The row is as long
-as the batch's keys together.
+The map follows the rule of Storm's OpaqueMap: with each key, it also stores an earlier value, from before the last batch that
+changed the key. A replay of that batch begins from the earlier value. This rule is right for keys that the replay changes too.
+But if only a failed attempt at the batch changed a key, the key would keep that change. When the tuples of that change come in a
+later batch, they would be counted a second time. Storm accepts this error. stormspark's map avoids it: before it stores a batch's
+values, it stores which keys the batch has changed. This list of keys is the map's *journal*, an ordinary row of the store. When a
+batch begins again, the map first gives the keys in the journal their values from before the batch. This costs one more row per
+batch. The row is as long as the batch's keys together.
 """
 
 from __future__ import annotations

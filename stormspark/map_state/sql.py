@@ -1,4 +1,4 @@
-"""Keeps state in a database, by SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
+"""Keeps state in a database, with SQLAlchemy (G14). Install ``stormspark[sql]`` with pip, and the database's driver.
 
 The table is created if it does not exist. It has one row per key:
 
@@ -59,7 +59,7 @@ class SqlBackingMap:
     ...     connection.execute(sql.text("SELECT txid, value, previous FROM word_counts WHERE key = '[\"storm\"]'")).one()
     (2, '8', '3')
 
-    Values are stored as JSON, so they come back as JSON has them. For example, a tuple comes back as a list. With
+    Values are stored as JSON, so some of them come back as other types. For example, a tuple comes back as a list. With
     ``serializer=pickle`` they may be any object, but other programs can't read them. Two keys are the same key if their JSON is
     equal, as it is for a tuple and a list. A key's JSON may have at most ``key_length`` characters.
 

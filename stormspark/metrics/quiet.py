@@ -24,7 +24,7 @@ class Quiet:
     def __init__(self) -> None:
         self._seen: tuple[int, ...] | None = None
         self._since: int | None = None
-        #: Whether nothing happened since the last look although trees are open or tuples wait.
+        #: Whether nothing happened since the last snapshot, although trees are open or tuples wait.
         self.waits = False
 
     def reached(self, now: TopologyStatistics) -> bool:

@@ -123,7 +123,7 @@ class TopologyStatistics:
     components: Mapping[str, ComponentStatistics]
     #: The tuples and acks that wait anywhere: in queues, and in frames for the next batch.
     backlog: int = 0
-    #: Which bolts slow down which spouts, and how much waits; None if there is no controller.
+    #: Which bolts slow down which spouts, and how many tuples wait; None if there is no controller.
     pressure: Pressure | None = None
     #: The time of each part of a batch (``docs/batches.md``); empty if the engine does not measure parts.
     phases: Mapping[str, LatencySummary] = field(default_factory=dict)

@@ -5,8 +5,8 @@ for all components that send to the bolt, and none of their tuples is still on i
 **stage**: the superstep by which the bolt has received all tuples of other workers. Committers (`stormspark.spi.COMMIT`), and all
 bolts after them, are told one round after all other bolts.
 
-Tuples in a loop have no last superstep. So no batch bolt may be inside a loop, or come after a loop that another batch bolt
-feeds.
+In a loop there is no superstep by which all tuples have arrived. So no batch bolt may be inside a loop, or come after a loop that
+another batch bolt feeds.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 
 
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
-    """Return the round in which each batch bolt is told of the end. Rounds are counted from 1 among those that end a batch.
+    """Return the round in which each batch bolt is told of the end. Only rounds that end a batch are counted, from 1.
 
     Committers, and all bolts after them, are told in round 2, and all other bolts in round 1. If there are no other batch
     bolts, committers are told in round 1 too, because nothing has to end before them.

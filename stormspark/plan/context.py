@@ -12,7 +12,8 @@ __all__ = ["PlanningContext"]
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The declared topology, which all phases may read. The plan has the final configuration, with a command line's overrides.
+    """The declared topology, which all phases may read. The final configuration, which a command line may have changed, is in the
+    plan.
 
     ``cores`` is the number of cores that the engine offers to workers; None if it is not known.
     """
@@ -22,7 +23,7 @@ class PlanningContext:
     _own: dict[str, Settings] = field(default_factory=dict, repr=False)
 
     def own_settings(self, component: ComponentDeclaration) -> Settings:
-        """Return the settings that the component's own configuration has. They are read at the first call.
+        """Return the settings in the component's own configuration. They are read at the first call.
 
         Raises `InvalidTopologyError` for settings that contradict each other.
         """

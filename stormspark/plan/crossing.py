@@ -13,8 +13,8 @@ __all__ = ["find_crossings"]
 def find_crossings(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Mark each subscription in which some sender may choose a task of another worker.
 
-    A local-or-shuffle edge does not cross if each worker with a sender has a target too. A global edge does not cross
-    if all senders live in the worker of the lowest target. With one worker no edge crosses.
+    A local-or-shuffle edge does not cross if each worker with a sender has a target too. A global edge does not cross if all
+    senders live in the worker of the target with the lowest id. With one worker no edge crosses.
     """
     by_component: dict[str, list[TaskPlan]] = {}
     for task in plan.tasks.values():

@@ -1,4 +1,4 @@
-"""Which shuffles may stay in their worker while max spout pending holds spouts (B4)."""
+"""Decides which shuffles may stay in the sender's worker while max spout pending holds spouts back (B4)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ __all__ = ["prefer_local"]
 
 
 def prefer_local(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Let plain shuffles and none groupings stay in the sender's worker while max spout pending holds their spouts.
+    """Let plain shuffles and none groupings stay in the sender's worker while max spout pending holds their spouts back.
 
-    A tree that crosses workers ends with its round, so a small limit costs a round for each of its tuples. That is so only if
-    all spouts whose tuples an edge carries have such a limit. Groupings with a key never change, nor does a shuffle
+    A tree that crosses workers ends with its round, so under a small limit only a few trees end per round. A grouping is replaced
+    only if all spouts whose tuples it carries have such a limit. Groupings with a key are never replaced. A shuffle is not
+    replaced in these cases:
 
     - if ``topology.disable.loadaware.messaging`` is set: true asks for even shares, and false for Storm's own preference (D6);
     - if batches are transactions, because then every tree ends with its batch, wherever it has been;
-    - of record batches, which are cut into shares as a whole.
+    - if it carries record batches, which are divided among the tasks as a whole.
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology

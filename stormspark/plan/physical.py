@@ -89,8 +89,8 @@ class ComponentPlan:
     #: Why each executor of the component has a thread of its own: the component's code may wait, or the configuration says so.
     #: Empty if the component's tasks run on the worker's thread.
     threads_reason: str = ""
-    #: If the component declares that its code only computes (``waits = False``): a use of something that waits in this code.
-    #: Otherwise, or if there is no such use, empty.
+    #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
+    #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
@@ -142,7 +142,7 @@ class PhysicalPlan:
         """The superstep whose replies end the round.
 
         If a subscription leads to another worker, or if there is a source spout, acks need one more superstep to reach the
-        workers of their spouts. Then it is S + 1. Otherwise it is 0.
+        workers of their spouts. Then the last superstep is S + 1. Otherwise it is 0.
         """
         return self.supersteps + 1 if self.supersteps or self.sources else 0
 

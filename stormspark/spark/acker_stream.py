@@ -1,7 +1,7 @@
-"""Makes the durable acker's journal a source of Spark. The source's offsets are the numbers of the journal's commits.
+"""Lets Spark read the durable acker's journal as a stream. The offsets of this stream are the numbers of the journal's commits.
 
-Spark runs a process on the driver's host that finds and reads new files. It sends the files' bytes to the tasks, and the tasks
-pass them on as Arrow data. So only the driver's host has to see the folder, and no jar is needed.
+On the driver's host, Spark runs a Python process that finds and reads new files. Spark sends the files' bytes to its tasks, and
+the tasks yield them as Arrow data. So only the driver's host has to see the folder, and no jar is needed.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def acker_stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
-    """Make the streaming DataFrame of a journal whose files are in ``folder``. ``schema`` is the schema of its changes."""
+    """Make the streaming DataFrame of the journal in ``folder``. ``schema`` is the schema of its changes."""
 
     class Journal(DataSource):
         @classmethod

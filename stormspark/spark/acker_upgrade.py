@@ -1,4 +1,4 @@
-"""Reads the records that an earlier version of stormspark left open, when a topology continues from that version's checkpoint.
+"""Reads open records from the checkpoint of an earlier version of stormspark, if a topology continues from such a checkpoint.
 
 That version kept the durable acker's changes in a Delta table. A streaming query of Spark, the acker query, read this table with
 Delta's jars. The query's state has the records that were open as of one version of the table. This module reads the later changes
@@ -80,7 +80,10 @@ def left_by_earlier_version(
 
 
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the changes in a file. Leave out the rows that only moved the watermark; each commit of that version added one."""
+    """Return the changes in a file. Leave out the rows that only moved the watermark.
+
+    The earlier version added one to each commit.
+    """
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 
 

@@ -1,7 +1,7 @@
 """Writes the durable acker's journal.
 
-It writes each change set of a worker once, and the changes by which the driver closes records. A change set is a numbered set of
-changes that a worker reports together. This module uses neither Spark nor a clock.
+The journal gets changes from two sides. A worker reports *change sets*, which are numbered, and the writer writes each change set
+once. The driver closes records, and the writer adds the changes that do so. This module uses neither Spark nor a clock.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class AckerWriter:
 
     Any thread may use `close` and `tried`. The other methods are for the thread of the data query, which runs the topology.
 
-    If a commit raises an error, it may be written or not. The writer finds that out as soon as it can read the journal again.
-    Until then the workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The writer
-    treats them as not written.
+    If a commit raises an error, the commit may be written or not. The writer finds that out as soon as it can read the journal
+    again. Until then the workers treat the commit's change sets as written (`tried`) and don't merge them with later ones. The
+    writer treats them as not written.
     """
 
     def __init__(self, journal: AckerJournal) -> None:
@@ -38,7 +38,7 @@ class AckerWriter:
         # `_tried` is the last attempt that has tried to commit. `_sure` is the last attempt with a commit that is known to be
         # written.
         self._tried = self._sure = -1
-        # The change sets' numbers and the closed records of the last commit, while it is unknown whether it is written.
+        # While it is unknown whether the last commit is written: the numbers of its change sets, and the records that it closes.
         self._unsettled: tuple[dict[tuple[int, int], int], list[Record]] | None = None
         self._to_close: set[Record] = set()  # a set, because closing a record twice would open it again
         self._lock = threading.Lock()
@@ -92,7 +92,7 @@ class AckerWriter:
         if self._journal.settle():
             self._count()
         else:
-            # Now workers may merge these changes with later ones. Without merging, reports would grow as long as a disk stays
+            # Now workers may merge these changes with later ones. Without merging, reports would grow for as long as a disk stays
             # full.
             self._unsettled, self._tried = None, self._sure
 

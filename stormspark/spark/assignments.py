@@ -1,15 +1,15 @@
 """The state of nimbus: which worker lives where. This module has no sockets, no threads and no clock; those are in `nimbus`.
 
-The invariant: **an attempt sees one life of each worker, or it fails.** A worker is started at most once in an attempt.
-Once it is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker again,
-as a new incarnation.
+The invariant: **an attempt sees one life (incarnation) of each worker, or it fails.** A worker is started at most once in an
+attempt. When a worker is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker
+again, as a new incarnation.
 
-The reason: when a worker is lost, its part of the batch is gone. Spark may not have delivered all frames that this worker sent.
-These frames would meet a successor that does not know their trees. So the driver runs the batch again from superstep 0, and
-nothing of the old attempt may reach a worker of the new one. Nimbus refuses forwarders of the old attempt, and every worker
-refuses their requests (`stormspark.worker.host.desk`).
+The reason: when a worker is lost, its part of the batch is gone, but frames of its trees may still be on their way. A successor
+would not know these trees. So the driver runs the batch again from superstep 0, and nothing of the old attempt may reach a worker
+in the new attempt. Nimbus refuses forwarders of the old attempt, and every worker refuses their requests
+(`stormspark.worker.host.desk`).
 
-Storm's nimbus restarts a dead worker without the others noticing. Tuples to the dead worker are lost until it is back. Their
+In Storm, nimbus restarts a dead worker, and the other workers go on. Tuples to the dead worker are lost until it is back. Their
 trees time out, and reliable spouts replay them. Spark would continue the batch as if nothing had been lost, so the attempt has to
 fail.
 """
@@ -79,7 +79,7 @@ class Assignments:
     broken: str | None = None
     #: Whether something outside of the topology made the attempt fail, such as a disk that may come back.
     broken_outside: bool = False
-    #: Why the topology ends, or None. Once it is set, nothing is started or found any more.
+    #: Why the topology ends, or None. Once it is set, nimbus refuses all questions.
     ending: str | None = None
     seats: list[Seat] = field(default_factory=list)
 
@@ -159,7 +159,7 @@ class Assignments:
             seat.state, seat.endpoint = SeatState.READY, endpoint
 
     def promise_broken(self, worker: int, incarnation: int) -> None:
-        """Record that the forwarder that had the order to start a worker has ended.
+        """Record the end of a forwarder that was ordered to start a worker.
 
         If the worker's process has not started, another forwarder may start it.
         """
@@ -195,7 +195,7 @@ class Assignments:
                 seat.state = SeatState.EMPTY
 
     def end(self, reason: str) -> None:
-        """Refuse everything from now on. The first reason stays."""
+        """Refuse everything from now on. If this is called again, the first reason stays."""
         self.ending = self.ending or reason
 
     def validate(self) -> None:

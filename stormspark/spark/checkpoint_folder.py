@@ -104,7 +104,7 @@ class CheckpointFolder:
     def last_offset(self, checkpoint: str) -> Any:
         """Return the offset at which a query's last committed batch ended; None if there is no such batch.
 
-        The query has one source.
+        The query must have exactly one source.
         """
         batch = self._last_commit(checkpoint)
         if batch < 0:

@@ -27,11 +27,11 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
     """Return how many cores the Spark executors of a classic session offer, counted in tasks at once.
 
     - ``local[N]`` offers N, and ``local-cluster[n,c,m]`` n x c.
-    - On YARN and Kubernetes, it counts the Spark executors that the application has requested.
-    - With dynamic allocation, it counts those that the application has, or that it requests at its start, and at least one. Spark
-      adds further ones only while tasks wait for them, so they are no reason to make more workers.
-    - On a standalone cluster, and anywhere else, it counts only Spark executors that have registered. It waits for them to
-      register, for ``wait_secs`` at most.
+    - On YARN and Kubernetes, the requested Spark executors count.
+    - With dynamic allocation, the present Spark executors count, or those requested at the start if these are more, or one if
+      there are none. Spark adds further Spark executors only while tasks wait for them, so these do not count.
+    - On a standalone cluster, and anywhere else, only registered Spark executors count. The function waits for them to register,
+      for ``wait_secs`` at most.
 
     If a task takes several cores (``spark.task.cpus``), these cores count as one.
     """

@@ -8,16 +8,18 @@ journal nor an acker query.
         withWatermark(created).groupBy(root, created).agg(bit_xor(value), first(source))
 
 A record is open while its XOR is not zero (`stormspark.acker.records`). Each record belongs to a task. While the task's worker
-lives, the worker's ledger decides how the row's tree ends. When the worker or the driver is lost, the driver reads the worker's
-open records from the query's state. It gives their rows to the worker's next life, which owns the records from then on.
+lives, the worker's ledger decides how the row's tree ends. When a worker is lost, the driver reads that worker's open records
+from the query's state. It gives their rows to the next incarnation of the worker, which owns the records from then on. When the
+driver is lost, the next driver does this for all workers.
 
 The invariant: **a row whose batch is committed is acked, or is a dead letter, or its record is open.** It holds because the
-driver writes records before Spark commits their batch. The driver closes a record in the journal's commit for the batch in which
-the record's tree ended. The invariant would break if the watermark passed a record that is still open, because the record would
-leave the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give
-the row to its task again. The task ignores a row that it knows.
+driver writes records before Spark commits their batch. A record is closed by the journal's commit for the batch in which the
+record's tree ended. The invariant would break if the watermark passed a record that is still open, because the record would leave
+the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give the
+row to its task again. The task ignores the row if it has the row already.
 
-A batch that is run again brings its own rows again. So the driver closes the records of that batch, and replays none of them.
+When a batch is run again, Spark reads the rows of this batch again. So the driver closes the records that the batch had opened,
+and replays none of them.
 """
 
 from __future__ import annotations
@@ -209,10 +211,10 @@ class DurableAcker:
     # -- the supervisor --------------------------------------------------------------------------------------
 
     def recover(self, workers: Collection[int], first_batch: int) -> dict[int, list[Adopt]]:
-        """Return the rows that these workers' earlier lives left open, by worker. ``first_batch`` is the batch that runs next.
+        """Return the messages with the rows that earlier incarnations of these workers left open, by worker.
 
-        If a worker adopts the messages in the returned order, its oldest rows come first. Raises `CheckpointError` if the acker
-        query can't be used.
+        ``first_batch`` is the batch that runs next. If a worker adopts the messages in the returned order, its oldest rows come
+        first. Raises `CheckpointError` if the acker query can't be used.
         """
         if not self._journal.last:
             return {}
@@ -239,9 +241,10 @@ class DurableAcker:
     def _sorted_out(
         self, found: pa.Table, workers: set[int], first_batch: int | None
     ) -> dict[int, list[Adopt]]:
-        """Sort records by worker.
+        """Return messages with the rows of these records, by worker. Leave out records whose worker is not in ``workers``.
 
-        If ``first_batch`` is None, the records have left the query's state, and workers get only their rows.
+        If ``first_batch`` is None, the records have left the query's state, and the messages have the rows without their records.
+        Otherwise the records of ``first_batch`` and of later batches are closed.
         """
         adopted: dict[tuple[int, int], list[tuple[int, tuple[int, int, int] | None, bytes]]] = {}
         strange: dict[str, int] = {}
@@ -331,8 +334,8 @@ def _session_for_acker(session: SparkSession) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.noDataMicroBatches.enabled": False,
         "spark.sql.streaming.metricsEnabled": False,
-        # RocksDB keeps open records, which may be a million, off the JVM's heap. After a batch it writes only the changed
-        # records.
+        # There may be a million open records. RocksDB keeps them off the JVM's heap, and writes only the changed records after a
+        # batch.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

@@ -67,7 +67,7 @@ class Executors:
         }
 
     def took_workers(self, lost: Collection[int]) -> bool:
-        """Whether workers were ``lost``, and an executor was lost, killed or taken away since the last call.
+        """Whether workers are ``lost`` because of executors: an executor was lost, killed or taken away since the last call.
 
         The first call counts the executors that were lost since this object was made.
 
@@ -84,7 +84,7 @@ class Executors:
     def to_come(self) -> int | None:
         """Return how many executors the application has requested; None if that is unknown.
 
-        Its configuration and the cluster manager tell the number.
+        The number follows from the application's configuration and cluster manager.
         """
         instances = self._number("spark.executor.instances")
         if self.dynamic:
@@ -105,7 +105,8 @@ class Executors:
     def requested_slots(self) -> int | None:
         """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
 
-        If a standalone cluster has fewer cores than an application requests, the application gets fewer.
+        A standalone cluster may have fewer cores than an application requests, and then gives it fewer. So there the request
+        tells nothing.
         """
         now = [one.slots for one in self.active()]
         requested = self.to_come()

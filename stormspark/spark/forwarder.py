@@ -13,15 +13,17 @@ worker that it is meant for. The worker's desk (`stormspark.worker.host.desk`) r
 has arrived. If the same request comes again, the desk sends the reply that it remembers. The driver fixes generation and attempt
 in the query when it starts the query. So a task that is left over from an earlier query always names an earlier attempt, and
 nimbus and every worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it
-raises. Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the worker anew.
+raises an error. Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the
+worker anew.
 
 The invariant would break if a worker were started again within one attempt, because frames of its first life are lost or half
-delivered. Hence the forwarder has no fallback. In any doubt it raises, the query fails, and the driver starts the next attempt.
-The forwarder passes a reply's record batches on while they arrive. If the connection breaks half-way, the task fails, and Spark
-drops the part of the reply that it had.
+delivered. Hence the forwarder has no fallback. If anything is in doubt, the forwarder raises an error, the query fails, and the
+driver starts the next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks
+half-way, the task fails, and Spark drops the part of the reply that it had.
 
-Storm sends tuples straight from worker to worker, and loses the tuples that a broken connection held. In stormspark, Spark's
-shuffle is the exchange. So the path has four hops (worker, forwarder, shuffle, forwarder, worker), and each hop can be repeated.
+Storm sends tuples straight from worker to worker. If the connection breaks, the tuples in it are lost. In stormspark, Spark's
+shuffle is the exchange. So a frame takes four hops (worker -> forwarder -> shuffle -> forwarder -> worker), and each hop can be
+repeated.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ _LOOK_UP_SECS = 5.0
 
 @dataclass(frozen=True)
 class Attempt:
-    """The facts that every forwarder of one query run has.
+    """What all forwarders of one attempt have to know.
 
     ``reason`` says why the previous attempt ended. ``supersteps`` is the number of supersteps per round.
     """
@@ -120,7 +122,7 @@ def forwarder(
         assert task is not None, "a forwarder runs inside a Spark task"
         partition = task.partitionId()
         if ticks:
-            # Tick rows say nothing that the batch's number does not say already.
+            # Tick rows say no more than the batch's number does, so drop them.
             for _ in batches:
                 pass
             batches = ()
@@ -136,7 +138,7 @@ def source_forwarder(
     """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks``: pairs (task id, worker).
 
     All rows of a partition go to one task. The value of ``partition_column`` in the partition's first row chooses the task.
-    Without such a column, Spark's number of the partition chooses it.
+    Without such a column, the partition's number in Spark chooses it.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -78,8 +78,8 @@ class HadoopFolder:
 class HadoopJournalFiles:
     """The durable acker's journal in a `HadoopFolder` at ``location``.
 
-    Spark's Python sources can't read such a folder. So this class keeps copies in ``spool``, a local folder, of the files that
-    the acker query still has to read.
+    Spark's Python sources can't read such a folder. So this class copies the journal's files to ``spool``, a local folder, and
+    the acker query reads the copies.
     """
 
     def __init__(self, session: SparkSession, location: str, spool: Path) -> None:

@@ -2,14 +2,14 @@
 
 It does for one topology what Storm's nimbus and supervisors do for a cluster, except for the work that Spark does. A forwarder
 asks nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is ready,
-and sends heartbeats. Nimbus answers each heartbeat with the complete orders, so that no lost message leaves a worker in a wrong
-state.
+and sends heartbeats. Nimbus answers each heartbeat with the complete orders. So if an order is lost, the worker gets it with the
+next answer.
 
 Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. A
 connection's first message shows whether a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's
-Python processes there are 400 connections and 400 threads. Nearly all of the threads wait: a worker sends something every five
-seconds. A forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a reply.
-While a worker starts, a question may take minutes to answer; its thread just waits.
+Python processes there are 400 connections and 400 threads. Nearly all of the threads wait, because a worker sends something only
+every five seconds. A forwarder sends something only when it has a new worker to find, or every five seconds while it waits for a
+reply. While a worker starts, a question may take minutes to answer; its thread just waits.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Nimbus:
     ``folder`` is a folder that only this user can enter. It holds the socket for processes on this host. ``address`` is the
     address at which other hosts reach this one. It is None if all of Spark runs on this host; then nimbus does not listen on the
     network. ``certificate`` encrypts the traffic over the network (`Key`). A connection over the network may be silent for
-    ``silence_secs``. ``shared`` is the folder that workers have to see.
+    ``silence_secs``. ``shared`` is the driver's folder that all workers must be able to see.
 
     Nimbus calls ``on_trouble``, from any thread, when the attempt or the topology can't continue; `broken` and `error` say
     why. It calls ``on_stir`` when a worker that had nothing to do has work again.
@@ -166,8 +166,8 @@ class Nimbus:
         silence_secs: float = SILENCE_SECS,
         shared: SharedFolder | None = None,
     ) -> None:
-        # Each worker and each of Spark's slots has a Python process that connects. Nothing reports the number of slots: Spark's
-        # default parallelism may be many times as large.
+        # Each worker and each of Spark's slots has a Python process that connects. Nothing reports the number of slots. (Spark's
+        # default parallelism may be many times that number.)
         make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -267,10 +267,11 @@ class Nimbus:
                 link.connection.hang_up()  # this ends the attempt, and the next attempt hands the rows over again
 
     def look_for_silence(self) -> None:
-        """Give up workers that have sent nothing for a whole lease. Call this more often than every third of a lease.
+        """Give up workers that have sent nothing for a whole lease.
 
-        If this check runs late, this process was held up and could not listen either. So the delay does not count as silence. A
-        worker that opens its tasks has the start timeout in addition, because imports may block its interpreter.
+        Call this at intervals that are shorter than a third of a lease. If this check runs late, this process was held up and
+        could not listen either. So the delay does not count as silence. While a worker opens its tasks, it may be silent for the
+        start timeout in addition, because imports may block its interpreter.
         """
         now = time.monotonic()
         with self._changed:
@@ -293,7 +294,10 @@ class Nimbus:
         self._give(self._orders._replace(active=active))
 
     def limit_waiting(self) -> None:
-        """Let the workers wait only some seconds for calls of executors before they end a batch, because the topology stops."""
+        """Tell the workers that the topology stops.
+
+        From then on, batches wait only some seconds for calls on executors' own threads.
+        """
         self._give(self._orders._replace(stops=True))
 
     def close_workers(self, timeout: float, committed: int = -1) -> bool:

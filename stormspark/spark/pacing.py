@@ -19,14 +19,14 @@ from stormspark.plan.physical import PhysicalPlan
 
 __all__ = ["Pacing"]
 
-#: A pause is at most this share of the time since something last happened, so that short silences have only short pauses. The
-#: second share is for topologies in which only a batch can find out that there is work. In such a topology, work that comes after
-#: t seconds of silence waits for at most a quarter of t.
+#: A pause is at most this share of the time since something last happened, so that a short silence leads only to short pauses.
+#: The second share is for topologies in which only a batch can find out that there is work. In such a topology, work that comes
+#: after t seconds of silence waits for at most a quarter of t.
 _SHARE, _SHARE_BLIND = 1.0, 0.25
-#: In such a topology, work never waits for longer than this, in seconds.
+#: In a topology in which only a batch can find out that there is work, the work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: The longest pause while a tree is open or work goes on outside of workers. With the time that Spark needs to begin the next
-#: batch, it stays below one second. Message timeouts count a gap of up to one second in full.
+#: The longest pause while a tree is open or work goes on outside of workers. This pause and the time that Spark needs to begin
+#: the next batch are less than one second together. Message timeouts count a gap of up to one second in full.
 _LONGEST_UNDER_WAY = 0.75
 
 

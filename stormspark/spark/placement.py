@@ -10,8 +10,8 @@ would live on the executor that registered first. So the driver does the followi
     -> each task starts the workers of its executor, and ends
 
 Spark gives the tasks of a job to executors with free slots, one executor after the other. Tasks that wait keep their slots, so
-the job reaches all executors. If an executor was not ready for a task yet, the driver runs the job again. A worker may still not
-be placed, because its executor has no free slot or the job fails. Then the worker's first forwarder starts it.
+the job reaches all executors. If an executor was not ready for a task yet, the driver runs the job again. Even so, a worker may
+get no place, because its executor has no free slot or the job fails. Then the worker's first forwarder starts it.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
 (``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the driver caches the job's result, and each

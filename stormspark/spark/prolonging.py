@@ -1,4 +1,4 @@
-"""Prolonging: a batch gets another round while so many of its rows wait that Spark should not read more (F10).
+"""Prolonging: while too many rows of a batch wait, the batch gets another round, and Spark reads no further rows (F10).
 
 Spark fixes what a batch reads from a native source (Delta, files, any other streaming DataFrame) before the batch runs. Heron's
 stream manager stops reading above its high water mark, and reads again below its low water mark. A prolonged batch has the same
@@ -34,8 +34,8 @@ class Prolonging:
         self._throttle = throttle
         self._tasks = {spout: plan.components[spout].tasks for spout in spouts}
         self.begin()
-        #: Whether the next batch is likely to be prolonged. It is true before the first batch. Later it says whether the last
-        #: batch was prolonged.
+        #: Whether the next batch is likely to be prolonged. Before the first batch, this is true if there are such spouts. Later,
+        #: it is true if the last batch was prolonged.
         self.expected = bool(spouts)
 
     def begin(self) -> None:

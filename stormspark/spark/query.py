@@ -53,7 +53,7 @@ def data_query(
     *,
     available_now: bool = False,
 ) -> DataFrame:
-    """Make the streaming DataFrame whose every micro-batch is one batch of the topology.
+    """Make the streaming DataFrame that runs a topology. Each of its micro-batches is one batch of the topology.
 
     Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. The partitions of superstep 0
     are those of these streams and those of the tick rows.

@@ -47,7 +47,7 @@ __all__ = ["QueryRun"]
 
 _log = logging.getLogger(__name__)
 
-#: When the topology has to end, a batch that has had more rounds than this and is not prepared stays uncommitted.
+#: If the topology has to end, a transaction that is not prepared after more rounds than this stays uncommitted.
 _ROUNDS_TO_THE_END = 3
 #: The driver logs a warning whenever a batch has taken this many more rounds.
 _ROUNDS_UNTIL_WARNED = 20
@@ -60,10 +60,10 @@ _CAUSES = 60
 
 @dataclass
 class QueryRun:
-    """One run of the data query. It has many batches. A planned restart of the query begins another run within the same attempt.
+    """One run of the data query, with any number of batches.
 
-    Spark calls `batch` on the query's thread, and `BatchDriver` calls its methods on the same thread. The supervisor calls the
-    rest.
+    A planned restart of the query begins another run within the same attempt. Spark calls `batch` on the query's thread, and
+    `BatchDriver` calls its methods on the same thread. The supervisor calls the rest.
     """
 
     session: SparkSession
@@ -101,13 +101,13 @@ class QueryRun:
         self.failed_outside = False
         self._running = False
         #: Whether spouts emitted tuples after superstep 0 of the last round: between its supersteps, or in a later superstep.
-        #: That round may not have completed those tuples, so another round has to complete them before the end.
+        #: That round may not have completed those tuples, so another round has to complete them before the topology ends.
         self._went_on = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
-        #: New limits of sources. Once the running batch is committed, the query has to be started again with them. That is no
-        #: failure.
+        #: The new limits of sources, if any. Once the running batch is committed, the query has to be started again with them.
+        #: That restart is no failure.
         self.new_limits: list[NewLimit] = []
         self._prolonging = Prolonging(self.plan, self.throttle, ())
         self._pacing = Pacing.of(self.plan, available_now=self.available_now)
@@ -199,8 +199,8 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # With an acker, the next batch completes these tuples (`is_between_batches`), because the journal has the rows that
-            # are open when a batch ends.
+            # After the round above, the next batch completes these tuples (`is_between_batches`), because the journal has to get
+            # the rows that are open when the batch ends.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 
@@ -208,8 +208,8 @@ class QueryRun:
         """Whether the batch gets another round, because a spout has reached its max spout pending and waits for acks.
 
         Such a spout goes on after the end of a round, and a round costs less than a batch. If a batch reads no source, nothing
-        else waits for its end. But it should not last longer than other batches. If nothing happens in a round, because bolts
-        don't ack the trees yet, the batch ends, and a pause may follow.
+        else waits for its end. But the batch should not last longer than other batches. If nothing happens in a round, because
+        bolts don't ack the trees yet, the batch ends, and a pause may follow.
         """
         settings = self.plan.settings
         return (
@@ -375,8 +375,8 @@ class QueryRun:
     def _seconds_since(self, began: float) -> float:
         """Return the duration of a round that began at ``began``.
 
-        It is counted from the end of the previous round, so that it includes Spark's share. But with a trigger interval it is
-        counted from the beginning of this round, because batches don't follow each other at once.
+        It is counted from the end of the previous round, so that it includes what Spark does between two rounds. But with a
+        trigger interval it is counted from the beginning of this round, because batches don't follow each other at once.
         """
         now = time.monotonic()
         last, self._last_ended = self._last_ended, now

@@ -29,7 +29,7 @@ _Positions = dict[str, Any]
 
 
 class RangePlanner(Protocol):
-    """A planner of the ranges of each batch. It is pickled before any of its methods is called.
+    """Decides which ranges each batch has. A planner is pickled before any of its methods is called.
 
     Positions can be anything that JSON can express. `{}` stands for the time before any position was known.
     """
@@ -80,7 +80,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner, _, self._component, self._feedback, self._tasks = settings
         self._start: _Positions = {}
         self._passed: tuple[int, int] | None = None
-        self._pass_feedback({})  # the feedback in the file now comes from an earlier run of the query
+        self._pass_feedback({})  # at this time, the file has the feedback of an earlier run of the query
 
     def initialOffset(self) -> _Positions:  # noqa: N802
         return {}

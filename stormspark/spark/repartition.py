@@ -35,7 +35,7 @@ from stormspark.wire.column_hashes import column_hashes
 
 __all__ = ["repartition", "sender_context"]
 
-#: The component id that choosers get for a DataFrame, as the source of the tuples.
+#: A chooser gets the component id of the tuples' sender. If the tuples are rows of a DataFrame, it gets this id.
 _SOURCE = "DataFrame"
 
 

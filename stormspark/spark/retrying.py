@@ -1,9 +1,10 @@
 """Decides whether and when a failed batch is tried again, and what to log meanwhile. This module uses neither a clock nor Spark.
 
-Two kinds of failure end a topology differently. User code that failed will fail again, so after some attempts in a row
-(``stormspark.max.attempts``) the topology stops. But things *outside* of the topology come back: storage, a broker, a Spark
-executor that the cluster took away. The topology waits for them, with growing pauses, for ``stormspark.outage.timeout.secs``. A
-committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows that a batch was committed.
+There are two kinds of failure. User code that failed will fail again, so after some attempts in a row
+(``stormspark.max.attempts``) the topology stops. But what failed *outside* of the topology may come back: storage, a broker, a
+Spark executor that the cluster took away. The topology waits for it, with growing pauses, for up to
+``stormspark.outage.timeout.secs``. A committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows
+that a batch was committed.
 """
 
 from __future__ import annotations
@@ -74,11 +75,11 @@ class Retries:
     batch: int = -1
     #: The number of failures in a row.
     failures: int = 0
-    #: The number of failures in a row that had no cause outside of the topology.
+    #: How many of these failures had no cause outside of the topology.
     own: int = 0
     #: Why the last attempt failed.
     reason: str = ""
-    #: The time of the first failure in a row that had a cause outside of the topology; None if there was none.
+    #: The time of the first of these failures that had a cause outside of the topology; None if there was none.
     away_since: float | None = None
     _logged_at: float = field(default=0.0, repr=False)
 

@@ -37,7 +37,7 @@ def scratch_folder() -> Path:
 
 
 def _is_left_over(folder: Path) -> bool:
-    """Whether the driver that made this folder, on this host, is dead."""
+    """Whether a driver on this host made this folder, and is dead."""
     mark = folder / _MARK
     try:
         # Don't trust a folder that others can write to. Keep a folder that is new, because its driver may not listen on its

@@ -41,8 +41,8 @@ _INSTALL_JAVA = (
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 #: Hadoop's own local file system forks a process for each file operation, which takes 100 ms and more per micro-batch. The file
-#: system in our jar does not. Spark writes the checkpoint files through our file system, too. It is for local paths only; object
-#: stores keep their own file systems.
+#: system in our jar does not. Spark writes the checkpoint files through our file system, too. Our file system is for local paths
+#: only; object stores keep their own file systems.
 _BARE_FILE_SYSTEM = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -56,9 +56,9 @@ def local_session(
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
-    ``spark.*`` entries of ``conf`` go to Spark and override ours. The output of Spark's JVM goes to ``spark.log`` in the folder
-    of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs. Raises
-    `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
+    ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own. The output of Spark's JVM goes to ``spark.log`` in
+    the folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
     """
     require_java()
     conf = conf or {}

@@ -41,7 +41,7 @@ def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimit
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
-    """Return why the topology has to stop, if a source spout knows that no attempt can help against ``error``; otherwise None."""
+    """If a source spout knows that no further attempt can help against ``error``, return why. Otherwise return None."""
     for component in plan.sources:
         spout: SourceSpout = cloudpickle.loads(component.pickled)
         try:

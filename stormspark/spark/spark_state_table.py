@@ -18,9 +18,9 @@ entry of the log.
 **The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
 of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry: one row per key, and all rows of the retained batches. The
-more state there is, the longer compaction takes. So compaction is due only when the rows that were added since the last
-compaction are at least as many as that compaction left. On average, compaction then writes about one more row per change. The
+**Compaction** writes the table anew between two batches, in one entry. Then the table has one row per key, and all rows of the
+retained batches. The more state there is, the longer compaction takes. So compaction is due only when at least as many rows were
+added since the last compaction as that compaction left. On average, compaction then writes about one more row per change. The
 replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
 """
 
@@ -79,7 +79,7 @@ _TABLE_SETTINGS = {
 def is_for_spark(setting: str | None, location: str) -> bool:
     """Whether Spark writes the state table at ``location``.
 
-    ``stormspark.state.table`` (``setting``) decides, or else the location's scheme.
+    ``setting`` is the value of ``stormspark.state.table``. If it is None, the location's scheme decides.
 
     >>> is_for_spark(None, "/checkpoints/count"), is_for_spark(None, "hdfs://name/checkpoints/count")
     (False, True)
@@ -496,7 +496,7 @@ class SparkStateTable:
         self._stand, self._refused = stand, None
 
     def _write(self, rows: pa.Table | DataFrame, stand: _Stand) -> bool:
-        """Write the entry. Return whether Delta confirms it; without confirmation it may be written or not."""
+        """Write the entry. Return whether Delta confirms that; otherwise the entry may be written or not."""
         conf = self._session.conf
         conf.unset(_LAST_COMMIT)
         anew = isinstance(rows, DataFrame)

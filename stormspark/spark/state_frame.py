@@ -1,4 +1,4 @@
-"""Makes the state of a component a DataFrame of Spark. One Spark task per task of the component reads the state."""
+"""Turns a component's state into a Spark DataFrame. For each task of the component, one Spark task reads this task's state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from stormspark.checkpoint.plain_state import Entry, StateOfComponent
 
 __all__ = ["state_frame"]
 
-#: A dict becomes a struct if it has at most this many keys. If it has more, its keys are data and not names of fields.
+#: If the dicts that are read together have more different keys than this, they don't become structs: their keys are data, and not
+#: names of fields. For dicts within dicts there is no such limit.
 _MOST_FIELDS = 50
 
 

@@ -1,7 +1,7 @@
 """Hands state to starting workers if only the driver can reach the state table. The driver reads the state between two attempts.
 
-When a worker asks for its state, it is too late to read it: the round that starts the worker may hold the cores that a query of
-Spark would need. So the state waits in the driver's folder, in one file per worker.
+When a worker asks for its state, it is too late to read the state from the table, because the round that starts the worker may
+hold the cores that a Spark query would need. So the state waits in the driver's folder, in one file per worker.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StateHandOver:
         self._waiting: dict[int, int] = {}  # for each worker with state that waits, the batch of that state
 
     def read(self, workers: Iterable[int]) -> None:
-        """Prepare the state of these workers as of the last batch. Replace state that still waits and is older.
+        """Prepare the state of these workers as of the last batch. If older state still waits for other workers, replace it.
 
         Raises `CheckpointError`.
         """
@@ -65,9 +65,9 @@ class StateHandOver:
             self._waiting[worker] = last
 
     def parts(self, worker: int) -> Iterator[bytes]:
-        """Yield the state of a worker, in parts to send to the worker. The state can be read once.
+        """Yield the state of a worker, in parts to send to the worker. The parts can be read only once.
 
-        Before the first batch there is none.
+        Before the first batch there are none.
         """
         if self._table.last_txid < 0:
             return
@@ -93,7 +93,8 @@ class StateHandOver:
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
         """Return the tasks whose state a worker needs, by component.
 
-        They are its own tasks, or all (None) if the number of tasks changed.
+        They are the worker's own tasks of the component. If the component's number of tasks has changed, they are all of its
+        tasks, and None stands for them.
         """
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):

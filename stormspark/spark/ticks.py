@@ -1,4 +1,4 @@
-"""A source of tick rows that never ends. It is for queries with ``trigger="available-now"``, whose other sources end.
+"""A source that yields tick rows without an end. It is for queries with ``trigger="available-now"``, whose other sources end.
 
 With `Trigger.AvailableNow`, Spark fixes at the start of the query how far it reads each source, and ends the query when it has
 read that far. At that time the last rows have been handed out, but their trees have not ended. So the ticks of such a query have

@@ -1,9 +1,9 @@
-"""A topology that runs on Spark. It starts its query, watches it, starts it again after a loss, and ends it.
+"""A topology that runs on Spark. The topology starts its query, watches it, starts it again after a failure, and ends it.
 
 Only one thread, the supervisor, starts and stops queries. Spark calls `QueryRun.batch` on the query's own thread for every
-micro-batch. That thread runs the batch by collecting the workers' reports. When something is wrong or the topology has to end, it
-goes to the gate, where it waits until the query is stopped (`gate`). So the query's thread only records what happened, and the
-supervisor decides how the topology goes on.
+micro-batch. That thread runs the batch by collecting the workers' reports. When something is wrong or the topology has to end,
+the thread goes to the gate, where it waits until the query is stopped (`gate`). So the query's thread only records what happened,
+and the supervisor decides how the topology goes on.
 
     attempt 0: query starts -> batch 0, 1, 2 ... -> a worker is lost in batch 7 -> gate -> query stopped
     attempt 1: query starts from its checkpoint -> batch 7, 8 ... -> the topology is to end -> gate before batch 12
@@ -104,14 +104,14 @@ def submit(
     ``spark`` is a classic session. The default is the active session, or else a local session that this function starts;
     ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the topology's own
     configuration. If neither of the two sets ``topology.workers``, the cores of the session decide how many workers there are
-    (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology with the same checkpoint
-    continues where it stopped. Without a checkpoint the topology keeps nothing. If ``active`` is false, the workers open no spout
-    before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous" or "available-now". With "available-now" the
-    topology processes the rows that its sources have at this moment, and then ends.
+    (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology that is submitted again
+    with the same checkpoint continues where it stopped. Without a checkpoint, nothing is kept after the end of the topology. If
+    ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous"
+    or "available-now". With "available-now" the topology processes the rows that its sources have at this moment, and then ends.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
-    the topology, and `SparkTopology.error` holds it.
+    the topology, and `SparkTopology.error` is its error.
     """
     if trigger not in TRIGGERS:
         msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"

@@ -1,8 +1,8 @@
 """Bolts whose tuples are acked when ``execute`` returns. A front-end makes one of these from its user's bolt.
 
-`AutoAckBolt` is for front-ends what `BasicBolt` is for users, with more freedom. It may fail a tuple, ack it before ``execute``
-returns, or keep it. Its tuples are objects of the front-end's own class, so the front-end need not wrap each tuple in a second
-object. It may emit directly on a `Line`, which saves the search for the stream.
+Front-ends extend `AutoAckBolt` as users extend `BasicBolt`. But an `AutoAckBolt` has more freedom: it may fail a tuple, ack it
+before ``execute`` returns, or keep it. Its tuples are objects of the front-end's own class, so the front-end need not wrap each
+tuple in a second object. It may emit directly on a `Line`, which saves the search for the stream.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class LivesOutside(ABC):
 class WorksOutside(LivesOutside):
     """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
 
-    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. An
-    `AutoAckBolt` or a `BasicBolt` is run as such, even if it also has this mixin.
+    The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. A bolt that
+    is an `AutoAckBolt` or a `BasicBolt`, and also has this mixin, is run like any other bolt of its kind.
 
     Emits, acks, fails and exceptions in `take_in` count as if they happened in ``execute``.
     """
@@ -112,8 +112,10 @@ class KeepsOutside(WorksOutside):
 
     @abstractmethod
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Execute the first of these tuples, at most `room`; return how many. An exception is attributed to the first tuple."""
+        """Execute the first of these tuples, at most `room`; return their number. An exception counts as caused by the first
+        tuple.
+        """
 
     @abstractmethod
     def kept(self) -> list[tuple[Given, float]]:
-        """Return the tuples that the bolt has neither acked nor failed, each with the ``now`` of its `execute_all`."""
+        """Return the tuples that the bolt has neither acked nor failed, each with the ``now`` that `execute_all` got."""

@@ -18,8 +18,8 @@ def refilled(
 ) -> tuple[Any, ...]:
     """Return an object of the tuple class ``kind`` with these values.
 
-    Before Python 3.14, the C code may put the values into ``last`` and return it. It does so only if ``last`` is of this class
-    and has the same number of values, and if nothing but an attribute and a local variable of the caller refers to it.
+    Before Python 3.14, the C code may put the values into ``last`` and return it. For that, ``last`` must have this class and the
+    same number of values, and nothing but an attribute and a local variable of the caller may refer to it.
 
     >>> refilled(tuple, None, ("storm", 3))
     ('storm', 3)

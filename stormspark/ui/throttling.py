@@ -93,7 +93,7 @@ def _other_brakes(name: str, component: ComponentStatistics, statistics: Topolog
 
 
 def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
-    """Return for which share of ``seconds`` max spout pending held the tasks of a spout, on average.
+    """Return for which share of ``seconds`` max spout pending held back the tasks of a spout, on average.
 
     >>> paused_share(5_000.0, tasks=2, seconds=10.0)
     0.25
@@ -102,7 +102,7 @@ def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
 
 
 def max_pending(spout: str, statistics: TopologyStatistics) -> str | None:
-    """Return a spout's max spout pending, and the value that it would not feel; None if it has no such limit."""
+    """Return a spout's max spout pending, and the least value that would not slow it; None if it has no such limit."""
     pressure = statistics.pressure
     here = pressure.spouts.get(spout) if pressure is not None else None
     if here is None or here.max_pending is None:

@@ -74,8 +74,8 @@ class Interrupts:
 class Idleness:
     """Finds out when a topology has been idle for ``seconds``, which means that nothing was emitted, pending or queued.
 
-    Counters change only when a batch ends, so a topology in a long batch looks idle. So the time of the first batch does not
-    count, and at least one batch must end within the idle time.
+    Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
+    not count, and at least one batch must end within the idle time.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Lists what is known of modules that the user has not written: which only compute, and which names and attributes may wait.
+"""Lists what is known of modules that the user has not written: which modules only compute, and which of their names may wait.
 
 The lists can't be complete. A module of Python itself that is on no list counts as one that may wait. All other modules
 that are on no list are unknown: the search follows their code, if it is written in Python.
@@ -112,7 +112,7 @@ _PYTHONS_FOLDER = os.path.dirname(os.__file__) + os.sep
 
 
 def is_stormspark(module: str) -> bool:
-    """Return whether a module belongs to this package."""
+    """Return whether a module belongs to stormspark."""
     return module == "stormspark" or module.startswith("stormspark.")
 
 

@@ -76,8 +76,8 @@ class Findings(NamedTuple):
 
     #: Why the code may wait; None if it only computes, or if the component declares that.
     reason: str | None
-    #: If the component declares that its code only computes (``waits = False``): a use of something that is known to wait.
-    #: Otherwise, or if there is no such use, None.
+    #: If the component declares that its code only computes (``waits = False``), but the code uses something that is known to
+    #: wait: a description of this use. Otherwise None.
     contradiction: str | None = None
 
 
@@ -204,7 +204,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a user's function. If it is a known function, follow only its defaults and closure."""
+        """Follow a function. If the function is known to compute, follow only its defaults and its closure."""
         module, name = text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:

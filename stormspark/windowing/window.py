@@ -19,8 +19,8 @@ class Window(Generic[_T]):
     """A window as it fires (C24).
 
     ``new`` are the items that were in no window before. ``expired`` are the items that have left since the last evaluation.
-    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a timer
-    ends the window, it may be late or early. Then the first item may be earlier or later than ``start``.
+    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. A timer
+    that ends the window may be late or early. Then the first item may be earlier or later than ``start``.
     """
 
     items: Sequence[_T]
@@ -58,7 +58,8 @@ class Items(Protocol[_T]):
 
 
 class Held(Generic[_T]):
-    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each leaving item once.
+    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each item once, when it
+    leaves.
 
     Invariant: the first ``seen`` items are exactly those that were in a window and may be in the next window, too.
 

@@ -22,8 +22,8 @@ class Backlog:
         self._departures, self._sheds = departures, sheds
         self._tuple_marks = WaterMarks(*settings.worker_tuple_marks)
         self._byte_marks = WaterMarks(*settings.worker_byte_marks)
-        #: For each bolt, how many bytes the last tuple had that was weighed in its queue. `_weighed` counts the weighings of
-        #: all bolts.
+        #: For each bolt, the estimated bytes per tuple when its queue was weighed last. `_weighed` counts the weighings of all
+        #: bolts.
         self._tuple_bytes: dict[int, int] = {}
         self._weighed = 0
 

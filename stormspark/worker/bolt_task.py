@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, MutableMapping
-from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
     AsyncBolt,
     BasicBolt,
@@ -19,26 +17,23 @@ from stormspark.api import (
     Bolt,
     BoltAckInfo,
     BoltExecuteInfo,
-    BoltFailInfo,
     TopologyContext,
     Tuple,
     WindowedBolt,
 )
 from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
-from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
+from stormspark.worker.bolts.failing import FailsTuples
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.bolts.runner import Runner
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
-from stormspark.worker.task import Task
 from stormspark.worker.tuples.collectors import BasicCollector
-from stormspark.worker.tuples.edges import fail_roots
 from stormspark.worker.tuples.outlets import Delivery, Outlet
 from stormspark.worker.windows.window_state import WindowState
 from stormspark.worker.windows.windowed_bolt import WindowedBoltExecutor
@@ -51,7 +46,7 @@ _CHUNK_LONGEST = 0.1
 _REPLAY_PATIENCE_SECS = 0.05
 
 
-class BoltTask(Task):
+class BoltTask(FailsTuples):
     """One task of a `Bolt`, `BasicBolt`, `WindowedBolt` or `AsyncBolt`."""
 
     _first_call = "prepare"
@@ -73,9 +68,6 @@ class BoltTask(Task):
         #: Drops or fails tuples above the high water marks; None if the strategy is to slow down spouts instead.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: Whether batches are transactions. If so, an error aborts the batch, and the rollback takes back the tuples that the
-        #: bolt holds (C44).
-        self.in_transactions = False
         #: Records the inputs and emits of the bolt; None if inputs are not recorded.
         self.inputs: TaskInputs | None = None
 
@@ -105,7 +97,7 @@ class BoltTask(Task):
         try:
             runner.prepare(self._conf, context)
         except BaseException:
-            self._runner = Runner(self)  # an instance that was never prepared has no work to ask for
+            self._runner = Runner(self)  # an instance that was not prepared must not be asked about its work
             raise
         self.bolt = instance
         if self.state is not None:
@@ -145,7 +137,7 @@ class BoltTask(Task):
         return self._end_collector
 
     def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the bolt or that it holds."""
+        """Drop all tuples that wait for the bolt, and all that the bolt holds."""
         self.queue.clear()
         self._runner.forget_all()
 
@@ -179,7 +171,7 @@ class BoltTask(Task):
             self.report_error(error)
         super().stop()
 
-    # -- what waits, and what is held --------------------------------------------------------------------------
+    # -- what waits ------------------------------------------------------------------------------------------
 
     @property
     def inbox(self) -> list[Delivery]:
@@ -207,14 +199,10 @@ class BoltTask(Task):
 
     @property
     def behind_call_secs(self) -> float:
-        """How many seconds ago the call began that the waiting tuples wait for; 0 if no call of the bolt can run between two
-        supersteps.
+        """The seconds since the start of the call that holds up the waiting tuples; 0 if no call of the bolt can run between
+        two supersteps.
         """
         return 0.0
-
-    def held(self) -> list[tuple[Tuple, float]]:
-        """Return the executed tuples that are neither acked nor failed yet, each with the time when its chunk began."""
-        return self._runner.held()
 
     def load(self) -> BoltLoad:
         """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
@@ -228,7 +216,7 @@ class BoltTask(Task):
 
     @property
     def works_outside(self) -> bool:
-        """Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+        """Whether the bolt's tuples are processed outside of the worker, so that the worker has to wait for answers; see
         `WorksOutside`.
         """
         return self._runner.works_outside
@@ -250,7 +238,7 @@ class BoltTask(Task):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples this settles. After an error it returns 1 for all held tuples, which the restart settles.
+        Returns how many tuples were settled. After an error it returns 1, although the restart settles all held tuples.
         """
         try:
             done = self._runner.take_in()
@@ -262,7 +250,7 @@ class BoltTask(Task):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds`` to the execution time of this bolt's tuples. The worker has spent this time only waiting for bolts."""
+        """Add ``seconds`` to the execution time of this bolt's tuples. In this time the worker did nothing but wait for bolts."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 
@@ -338,7 +326,7 @@ class BoltTask(Task):
         try:
             executed = self._execute_observed(batch) if self.hooks else runner.run(batch, self._begun)
         except ERRORS_OF_CODE as error:
-            if runner.position and not runner.works_outside:  # the tuples before it went well
+            if runner.position and not runner.works_outside:  # the tuples before the failed one went well
                 self._raised_in_row = 0
             self._fail_and_restart("execute", error, runner.current)
             return runner.position + 1
@@ -378,54 +366,3 @@ class BoltTask(Task):
         """Call the hooks, because the collector has acked ``tup``."""
         for hook in self.hooks:
             hook.bolt_ack(BoltAckInfo(tup, self.id))
-
-    def call_fail_hooks(self, tup: Tuple, most: float = inf) -> None:
-        """Call the hooks, because the collector, an error in ``execute`` or shedding has failed ``tup``.
-
-        If the hooks can't be called at once, at most ``most`` fails wait for their call. The hooks do not hear of further
-        fails.
-        """
-        for hook in self.hooks:
-            hook.bolt_fail(BoltFailInfo(tup, self.id))
-
-    # -- errors ----------------------------------------------------------------------------------------------
-
-    def raised(self, where: str, error: BaseException) -> None:
-        """Handle an error outside of ``execute``, such as in a timer's callback."""
-        self._fail_and_restart(where, error, None)
-
-    def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
-        """Fail ``tup``, if one tuple is at fault, and restart the task (W22).
-
-        After a `FailedException` the task is not restarted, because only the tuple has failed (C5).
-        """
-        verdict = Verdict(
-            Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
-        )
-        if tup is not None and tup.state != SETTLED:
-            self.counters.failed += 1
-            self._runner.forget(tup)
-            tup.state = SETTLED
-            fail_roots(self._ledger, tup.roots, verdict)
-            self.call_fail_hooks(tup)
-        if not isinstance(error, FailedException) or tup is None or tup.roots is None:
-            self.abort(f"{where} raised {verdict.reason}")
-        if isinstance(error, FailedException):
-            if isinstance(error, ReportedFailedException) or tup is None:
-                self.report_error(error)
-            self._raised_in_row = 0
-            return
-        self.report_error(error)
-        # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees do
-        # not fail now. But if the error came from work outside, the bolt was at work on the held tuples, so they fail.
-        theirs = not self.in_transactions or (tup is None and self._runner.works_outside)
-        why = f"the task that held it was restarted after {verdict.reason}"
-        lost = Verdict(Outcome.FAILED, why, self.component.id, self.id)
-        for held, _ in self.held():
-            held.state = SETTLED
-            self.counters.failed += 1
-            if theirs:
-                fail_roots(self._ledger, held.roots, lost)
-            self.call_fail_hooks(held)
-        self._runner.forget_all()
-        self._restart(where, error)

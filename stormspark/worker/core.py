@@ -1,9 +1,9 @@
 """The worker, which runs its tasks superstep by superstep.
 
 In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. The superstep ends
-when no task of the worker has work left, or at the deadline. Tuples that are left then stay in their queues, in order, ahead of
+when no task of the worker has work left, or at the deadline. Tuples that still wait stay in their queues, in order, ahead of
 all later input. A superstep returns the frames for other workers. Only the last superstep of a round returns the report to the
-driver. Tuples for other workers that are left after the last superstep wait for superstep 0 of the next round.
+driver. Tuples for other workers that still wait after the last superstep leave in superstep 0 of the next round.
 
 Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
 its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from random import Random
@@ -34,12 +34,8 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
-from stormspark.worker.tuples.edges import reset_timeouts
 
 __all__ = ["Worker"]
-
-#: For how many seconds the worker calls spouts between two supersteps before it checks whether the next superstep has come.
-_FILL_SECONDS = 0.002
 
 
 class Worker:
@@ -89,6 +85,7 @@ class Worker:
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
         self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
         self._executors, self._local_choices = parts.executors, parts.local_choices
+        self._waiting_trees, self._doors = parts.waiting_trees, parts.doors
         self._spare_time = parts.spare_time
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
@@ -97,7 +94,6 @@ class Worker:
         self._begun: tuple[int, int, int] | None = None
         self._batch_and_attempt = (-1, -1)
         self._first_round = False  # whether this round is the first round of an attempt at a batch
-        self._next_look = 0.0
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -111,7 +107,7 @@ class Worker:
         try:
             self._open(active)
         except BaseException:
-            self.abandon()  # a user's process goes on without this worker
+            self.abandon()  # a user's process goes on, so nothing of this worker may stay in it
             raise
 
     def _open(self, active: bool) -> None:
@@ -253,7 +249,7 @@ class Worker:
 
         # 2. Trees time out, except those of tuples that merely wait.
         clock.running.advance(now)
-        self._spare_those_that_wait()
+        self._waiting_trees.spare()
         self.ledger.rotate(clock.running.seconds, self.stories.explain)
         # A round that ends the batch has no deadline, because a bolt must not hear of the end before it has executed all
         # tuples.
@@ -262,7 +258,7 @@ class Worker:
 
         # 3. Frames of other workers.
         self._arrivals.refresh_loads(frames)
-        self._open_doors(step, phase, frames)
+        self._doors.open(step, phase, frames, first_round=self._first_round)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
             turns.run_pass(deadline)  # now, while the frame's tuples are in the processor's caches
@@ -288,7 +284,7 @@ class Worker:
             self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
-        # 5. Execute all tuples that are left, at the latest until the deadline.
+        # 5. Execute all tuples that are left, until the deadline at the latest.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
             transaction.end_batches(step.orders.ending_round, phase)
@@ -337,42 +333,6 @@ class Worker:
         self._reporter.acker_log.begin_batch(step.batch)
         for spout in spouts:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
-
-    def _open_doors(self, step: Step, phase: int, frames: Sequence[Frame]) -> None:
-        """Decide whether this superstep takes in answers from outside of the worker and calls of users' threads, besides
-        frames.
-        """
-        transaction, transactions = self.transaction, self.plan.exactly_once
-        if transaction.prepared is not None:
-            transaction.refuse_tuples(frames)
-        # A worker that has prepared the batch, or is about to prepare it, must not get new tuples.
-        others = any(frame.kind == FrameKind.UNSETTLED for frame in frames)
-        may_prepare = step.orders.may_prepare and not (transaction.unsettled or others)
-        closed = transactions and phase > self.plan.supersteps and may_prepare
-        self.turns.listens = listens = transaction.prepared is None and not closed
-        # In a transaction, the worker takes in all calls of threads until the first round has called the spouts. After that, it
-        # takes in only calls that a thread makes while its bolt is in `execute`. Otherwise a thread that never pauses would
-        # keep the batch from ever ending.
-        self.turns.takes_calls = not transactions or (phase == 0 and self._first_round and listens)
-
-    def _spare_those_that_wait(self) -> None:
-        """Begin the timeout anew for trees whose tuples have only waited, because such tuples are not late (W2, W3).
-
-        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples
-        that have moved since the last look are not spared. Otherwise a tuple that goes round in a loop would keep its tree
-        alive for ever. Tuples behind one call that has lasted longer than the timeout are not spared either, because that call
-        may never return (E10).
-        """
-        timeout, running = self.plan.settings.timeout_secs, self.round_clock.running.seconds
-        if timeout is None or running < self._next_look:
-            return
-        self._next_look = running + timeout / 4
-        for bolt in self.wiring.bolts:
-            waiting = bolt.not_reached()
-            if bolt.behind_call_secs > timeout:
-                continue
-            for _, _, roots in waiting:
-                reset_timeouts(self.ledger, roots)
 
     def fill_gap(self) -> bool:
         """Call spouts for a moment between two supersteps; see `SpareTime.fill_gap`."""

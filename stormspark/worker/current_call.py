@@ -81,7 +81,7 @@ class CurrentCall:
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
 
     def look(self) -> None:
-        """If the task has been in a loop over many calls for long, cut the loop short, or notice that its calls do return.
+        """If the task has long been in a loop over many calls, cut the loop short, or notice that its calls do return.
 
         Otherwise `busy` would take the whole loop for one long call. Another thread calls this method several times per second.
         """

@@ -53,7 +53,7 @@ class Loads:
     def refresh(self, waiting_of: Callable[[int], int], in_lanes: Mapping[int, int]) -> None:
         """Give the choosers the current loads.
 
-        ``waiting_of`` counts the tuples that wait for a task of this worker. ``in_lanes`` has the number of tuples in lanes for
+        ``waiting_of`` counts the tuples that wait for a task of this worker. ``in_lanes``: the number of tuples in lanes, for
         each task of another worker.
         """
         waiting = Counter(self._reported)

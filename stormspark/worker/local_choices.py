@@ -1,4 +1,4 @@
-"""The choosers of a worker that stay local while max spout pending holds the spouts of their tuples (B4)."""
+"""The choosers that keep tuples in this worker while max spout pending holds back the spouts of these tuples (B4)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["LocalChoices"]
 
 
 class LocalChoices:
-    """All such choosers of one worker. The driver decides for a whole round, so all workers do the same (`LocalPreference`)."""
+    """All such choosers of one worker. For each round the driver decides whether they stay local (`LocalPreference`)."""
 
     def __init__(self) -> None:
         self._choosers: list[tuple[LocalWhileHeld, frozenset[str]]] = []
         self._staying: frozenset[str] = frozenset()
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:
-        """Tell ``choose``, a sender's chooser for ``edge``, from now on whether to stay local, if it can."""
+        """From now on, tell ``choose``, a sender's chooser for ``edge``, whether to stay local, if it can."""
         if isinstance(edge.grouping, LocalWhileHeldGrouping) and isinstance(choose, LocalWhileHeld):
             self._choosers.append((choose, frozenset(edge.grouping.spouts)))
 

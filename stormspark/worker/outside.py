@@ -66,9 +66,7 @@ class Watch:
 
 
 class OutsideWork:
-    """The bolts of one worker that have tuples processed outside of the worker (`WorksOutside`). The worker waits for their
-    answers.
-    """
+    """The bolts whose tuples are processed outside of the worker (`WorksOutside`). The worker waits for their answers."""
 
     def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
         self._clock, self._call, self._departures = clock, call, departures
@@ -104,7 +102,7 @@ class OutsideWork:
         while now < turn_ends:
             done = watch.take_in(turn_ends - now, enter)
             if done is None:
-                for bolt in busy:  # no answer came, so the bolt may check the state of its work outside
+                for bolt in busy:  # no answer came, so each bolt may check the state of its work outside
                     enter(bolt)
                     bolt.take_in()
                 break

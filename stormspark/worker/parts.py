@@ -13,11 +13,13 @@ Each part knows only the parts above it in this list:
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
+    waiting trees   which trees are kept from timing out                         waiting_trees.py
     outside         waiting for tuples that are processed outside of the worker  outside.py
     executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
     spare time      calls of spouts outside of superstep 0                       spare_time.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
+    doors           when answers, notes and calls of threads may come in         doors.py
     arrivals        the entry for frames of other workers                        arrivals.py
     reporter        the report to the driver at the end of a round               reporting.py
 """
@@ -37,6 +39,7 @@ from stormspark.worker.arrivals import Arrivals
 from stormspark.worker.backlog import Backlog
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
+from stormspark.worker.doors import Doors
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
@@ -53,6 +56,7 @@ from stormspark.worker.state.batch_state import BatchState, StateAccess
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.transactions import WorkerTransaction
 from stormspark.worker.turns import Turns
+from stormspark.worker.waiting_trees import WaitingTrees
 from stormspark.worker.wiring import Wiring, connect, make_tasks
 
 __all__ = ["Parts", "make_parts"]
@@ -73,11 +77,13 @@ class Parts:
     wiring: Wiring
     states: BatchState
     round_clock: RoundClock
+    waiting_trees: WaitingTrees
     outside: OutsideWork
     executors: Executors
     turns: Turns
     spare_time: SpareTime
     transaction: WorkerTransaction
+    doors: Doors
     arrivals: Arrivals
     reporter: Reporter
 
@@ -159,11 +165,13 @@ def make_parts(
         wiring=wiring,
         states=states,
         round_clock=round_clock,
+        waiting_trees=WaitingTrees(plan, ledger, wiring, round_clock),
         outside=outside,
         executors=executors,
         turns=turns,
         spare_time=SpareTime(plan, clock, wiring, services, stories, call, round_clock, executors, turns),
         transaction=transaction,
+        doors=Doors(plan, turns, transaction),
         arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),
         reporter=Reporter(
             index,

@@ -54,7 +54,7 @@ class Reporter:
         self.was_idle = False
 
     def report(self, step: Step) -> WorkerReport:
-        """Make the report at the end of a round. If the batch is a transaction of which no worker has anything left, first
+        """Make the report at the end of a round. If the batch is a transaction, and no worker has anything left of it, first
         prepare the batch.
         """
         tasks, orders = self._tasks.values(), step.orders

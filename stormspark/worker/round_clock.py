@@ -14,8 +14,8 @@ __all__ = ["RoundClock"]
 #: other workers have nothing to do before they get the tuples of superstep 0.
 _MOST_FILLED = 0.5
 #: One superstep advances the clock of message timeouts by at most this share of a timeout, or by ``stormspark.clock.gap.ms`` if
-#: that is more. While one call takes long, its worker can't tell the others which tuples merely wait. After the call, up to six
-#: supersteps pass until the others know. The trees of these tuples must not time out meanwhile (W2).
+#: that is more. While one call takes long, its worker can't tell the other workers which tuples merely wait. After the call, up
+#: to six supersteps pass until they know. The trees of these tuples must not time out meanwhile (W2).
 _STEP_SHARE = 1 / 8
 
 

@@ -34,8 +34,8 @@ NO_EARLIER_ATTEMPTS = EarlierAttempts()
 class RoundOrders:
     """The orders for one round of one batch, the same for all workers and supersteps.
 
-    The defaults are for the only round of a batch that is no transaction. If a batch has several rounds, `asks_spouts` may change
-    from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may
+    The defaults are for the only round of a batch that is not a transaction. If a batch has several rounds, `asks_spouts` may
+    change from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may
     change, too.
     """
 
@@ -43,9 +43,9 @@ class RoundOrders:
     round: int = 0
     #: How many tuples each task of a spout may emit in this round (`stormspark.backpressure`); None if there is no limit.
     limits: Limits | None = None
-    #: The spouts whose tuples stay in their workers, where the grouping allows it: max spout pending holds them.
+    #: The spouts that max spout pending holds back. Their tuples stay in their workers, where the grouping allows it.
     staying_local: frozenset[str] = frozenset()
-    #: How many seconds this round should take; None if ``stormspark.batch.target.ms`` says it.
+    #: How many seconds this round should take; None if ``stormspark.batch.target.ms`` applies.
     target_secs: float | None = None
     #: The durable acker's time; None if there is no durable acker, or if a later round of this batch will report to it.
     acker_time: AckerTime | None = None
@@ -55,8 +55,8 @@ class RoundOrders:
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), from 1; 0 if this round ends
-    #: no batch.
+    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), counted from 1; 0 if this
+    #: round ends no batch.
     ending_round: int = 0
     #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS

@@ -98,7 +98,7 @@ class TaskServices:
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of all tasks. It is made at its first use (A28)."""
-        with self._making_threads:  # executors with threads of their own may ask at the same time
+        with self._making_threads:  # executors with threads of their own may read this at the same time
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(
                     self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"

@@ -44,8 +44,8 @@ class SpareTime:
     def ask_again(self, deadline: float, *, asks_spouts: bool) -> None:
         """Call the spouts that max spout pending stopped earlier in the round, if acks have come for them since.
 
-        Otherwise they would wait for the next round, and most of such a round is waiting for Spark. They use the rest of the
-        quantum, so the round gets no longer than any other. If batches are transactions, no ack comes before the batch ends.
+        Otherwise they would wait for the next round, and for Spark, which begins it. They use the rest of the quantum, so the
+        round gets no longer than any other. If batches are transactions, no ack comes before the batch ends.
         """
         clock, turns = self._round_clock, self._turns
         if (

@@ -3,41 +3,32 @@
 A spout's task has
 
 1. a *life*: the spout is opened, activated and deactivated (`SpoutLife`);
-2. a *source*, whose rows outlive the instances of the spout (`SpoutSource`);
-3. *verdicts*, which the spout gets at once or after the commit of their batch (`VerdictQueue`, `VerdictDelivery`);
-4. a part in batches that are *transactions*;
-5. *calls* of ``next_tuple``, which an emit may suspend (`SuspendableCalls`). Acks and fails wait until the call has returned, as
+2. *verdicts*, which the spout gets at once or after the commit of their batch (`VerdictQueue`, `VerdictDelivery`);
+3. a part in batches that are *transactions*;
+4. *calls* of ``next_tuple``, which an emit may suspend (`SuspendableCalls`). Acks and fails wait until the call has returned, as
    in Storm (B3);
-6. an *allowance* per round (`RoundAllowance`).
+5. an *allowance* per round (`RoundAllowance`).
 
-The sections below have the same order.
+The sections below have the same order. If the spout has a *source*, `TakesRows` deals with its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from stormspark.acker import SpoutAccount, Tree
-from stormspark.acker.records import Record
-from stormspark.api import AsyncSpout, SourceProgress, SourceSpout, Spout, TopologyContext
+from stormspark.api import AsyncSpout, SourceSpout, Spout, TopologyContext
 from stormspark.backpressure import SpoutLoad
-from stormspark.checkpoint.state_files import TaskChanges
-from stormspark.errors import ComponentError, SerializationError
+from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
-from stormspark.worker.sources.row_spout import RowSpout
-from stormspark.worker.sources.rows import Row
-from stormspark.worker.sources.spout_source import SpoutSource
-from stormspark.worker.spouts.life import SpoutLife
 from stormspark.worker.spouts.round_allowance import UNLIMITED, RoundAllowance, StopReason
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
+from stormspark.worker.spouts.taking_rows import TakesRows
 from stormspark.worker.spouts.verdict_delivery import VerdictDelivery
 from stormspark.worker.spouts.verdict_queues import TransactionVerdicts, VerdictQueue
 from stormspark.worker.stories.spout_stories import SpoutStories
-from stormspark.worker.task import Task
 from stormspark.worker.tuples.spout_collector import SpoutCollector
 
 __all__ = ["SpoutTask"]
@@ -46,7 +37,7 @@ __all__ = ["SpoutTask"]
 _EMITS_PER_TURN = 1024
 
 
-class SpoutTask(Task):
+class SpoutTask(TakesRows):
     """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees. If max spout pending is not set, there
     is no limit (B4).
 
@@ -60,14 +51,9 @@ class SpoutTask(Task):
     has_thread = False
 
     def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._acking, self.waits_for_commit = acking, waits_for_commit
+        super().__init__(*args, acking=acking, waits_for_commit=waits_for_commit, **kwargs)
         self._max_pending = self._settings.max_spout_pending or UNLIMITED
-        self.spout: Spout
         self._collector: SpoutCollector
-        self.life = SpoutLife()
-        self.source = SpoutSource(self.component, self.index, self._instance)
-        self.account = SpoutAccount(self.id)
         queue = TransactionVerdicts if waits_for_commit else VerdictQueue
         self.verdicts: VerdictQueue = queue(self.account)
         self._stories = SpoutStories(self._host.stories, self)
@@ -172,76 +158,7 @@ class SpoutTask(Task):
             self.report_error(error)
         super().stop()
 
-    # -- 2. rows of a source ---------------------------------------------------------------------------------
-
-    def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
-        """Queue rows that Spark has read for this task. The rows wait until the spout emits them, and may come before the spout
-        is open.
-        """
-        self.source.rows_to_come().take(batch, partition, payload)
-
-    def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Queue rows of the local engine, as `take_rows` does. These rows are Python objects already."""
-        self.source.rows_to_come().add(batch, partition, rows)
-
-    def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Emit again the rows that this task left open in an earlier incarnation of the worker."""
-        adopted = self.source.rows_to_come().adopt(rows)
-        if adopted:
-            self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
-
-    def progress(self, batch: int) -> SourceProgress | None:
-        """Return how far the spout has come with its source; None for a spout without a source."""
-        return self.source.progress(self._row_spout, batch) if self.component.source else None
-
-    @property
-    def rows_waiting(self) -> int:
-        """How many rows of a source wait to be emitted, or to be emitted again."""
-        return len(self.source.rows)
-
-    @property
-    def rows_left(self) -> int:
-        """How many of `rows_waiting` have to be emitted before the batch can end.
-
-        While the spout is inactive, rows of committed batches do not count, because they wait until the spout is active again
-        (B13).
-        """
-        return self.source.waiting(held_too=self.life.was_active_in_batch)
-
-    def _around(self, source: SourceSpout) -> RowSpout:
-        """Make the spout that emits the rows of a source."""
-        self.source.follow(source)
-        return RowSpout(
-            source,
-            self.source.rows,
-            self._clock,
-            self._settings.dead_letter_dir,
-            self._gave_up,
-            self._ack_without_tuple,
-            done_by_commit=self.waits_for_commit and self._acking,
-        )
-
-    @property
-    def _row_spout(self) -> RowSpout | None:
-        """The `RowSpout` around the source; None if the spout is not open, or has no source."""
-        return self.spout if self.life.is_open and isinstance(self.spout, RowSpout) else None
-
-    def _gave_up(self, reason: str) -> None:
-        self.counters.dead_letters += 1
-        self.report_error(f"dead letter: {reason}")
-
-    def _ack_without_tuple(self, message_id: Hashable) -> None:
-        """Ack a row that became no tuple. In a transaction the row counts as a tree without edges, and is acked with its
-        batch.
-        """
-        if self.waits_for_commit:
-            tree = Tree(self.account, message_id, self._clock())
-            self._ledger.begin(tree)
-            self._ledger.drained(tree)
-        else:
-            self.spout.ack(message_id)
-
-    # -- 3. verdicts -----------------------------------------------------------------------------------------
+    # -- 2. verdicts -----------------------------------------------------------------------------------------
 
     @property
     def has_verdicts(self) -> bool:
@@ -265,7 +182,7 @@ class SpoutTask(Task):
         self._delivery.count_latencies()
         return super().read_counters()
 
-    # -- 4. batches that are transactions --------------------------------------------------------------------
+    # -- 3. batches that are transactions --------------------------------------------------------------------
 
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
         """Begin an attempt. A spout that must repeat what an earlier attempt announced is opened even if it is inactive."""
@@ -300,20 +217,8 @@ class SpoutTask(Task):
             except OSError as error:
                 self.abort(f"its dead letters can't be written: {error}", outside=True)
 
-    def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Emit again the rows that were open at the last commit. ``found`` comes from the state table; see `HeldRows.load`."""
-        self.adopt((None, row) for row in self.source.held.load(found))
-
-    def held_rows(self) -> list[TaskChanges]:
-        """Return the open rows that the prepared batch adds to the state table, and those that it removes; see `HeldRows`."""
-        try:
-            return self.source.held_rows(self.account.ended)
-        except SerializationError as error:
-            self.abort(f"a bolt keeps a tuple over the end of its batch, and {error}")
-            return []
-
     def commit(self) -> None:
-        """Make the batch's verdicts final, and its rows done, because the batch is committed.
+        """Make the batch's verdicts final, and mark its rows as done, because the batch is committed.
 
         The spout gets its acks and fails later. If the spout is in the middle of a ``next_tuple``, it gets them once this call
         has returned. An error in ``ack`` or ``fail`` can't undo the commit.
@@ -330,7 +235,7 @@ class SpoutTask(Task):
             spout.take_back()
         self.verdicts.roll_back(reason)
 
-    # -- 5. calls of next_tuple ------------------------------------------------------------------------------
+    # -- 4. calls of next_tuple ------------------------------------------------------------------------------
 
     @property
     def may_emit(self) -> bool:
@@ -377,8 +282,8 @@ class SpoutTask(Task):
         return self.must_finish or (self.life.was_active_in_batch and self.rows_waiting > 0)
 
     def _may_go_on(self) -> bool:
-        """Whether a suspended call may go on. It may not if too many verdicts wait for its return, because they would pile up
-        for ever.
+        """Whether a suspended call may go on. If too many verdicts wait for the call to return, it must stay suspended, because
+        more and more verdicts would wait.
         """
         waiting = self.account.pending
         # In a transaction, all verdicts wait for the end of the batch, and the batch can't end before the call of a spout with
@@ -430,7 +335,7 @@ class SpoutTask(Task):
             super().take_calls(most)
             self.allowance.use(collector.emitted - before)
 
-    # -- 6. rounds -------------------------------------------------------------------------------------------
+    # -- 5. rounds -------------------------------------------------------------------------------------------
 
     def begin_round(self, now: float, limit: int | None) -> None:
         """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""

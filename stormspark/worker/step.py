@@ -64,7 +64,7 @@ class TransactionReport(NamedTuple):
     file: FileDescription | ChangedRows | None
     #: For each task, the ids of rows of sources whose trees failed.
     failed_rows: Mapping[int, tuple[Hashable, ...]]
-    #: Whether a component takes part in the batch, so that bolts need a call at the end of the batch.
+    #: Whether a component takes part in the batch, so that bolts have to be told of the end of the batch.
     begun: bool = False
     #: The announcements that a later attempt at the batch has to repeat (`EarlierAttempts`); None if there are no announcements
     #: to make now.

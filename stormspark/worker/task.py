@@ -1,7 +1,7 @@
 """The base class of spout tasks and bolt tasks.
 
 A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it implements
-the methods of a `TopologyContext`.
+the methods of a `TopologyContext`. `stormspark.worker.task_batches` has its part in batches: state, and announcements.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import cloudpickle
 from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
-from stormspark.checkpoint.state_table import TaskChanges
-from stormspark.errors import CheckpointError, ComponentError, UnavailableError
+from stormspark.errors import ComponentError
 from stormspark.metrics import Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
-from stormspark.spi import BatchAware, LivesOutside, TransactionAttempt
+from stormspark.spi import LivesOutside
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.foreign_calls import Mailbox
-from stormspark.worker.state.task_state import TaskState
 from stormspark.worker.step import ErrorReport
+from stormspark.worker.task_batches import TaskInBatches
 from stormspark.worker.task_host import Host
 from stormspark.worker.task_metrics import TaskMetrics
 from stormspark.worker.task_reports import TaskReports
@@ -38,7 +37,7 @@ __all__ = ["Task"]
 _T = TypeVar("_T")
 
 
-class Task:
+class Task(TaskInBatches):
     """One task of a component. After a restart it has a new instance of the component.
 
     These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
@@ -47,18 +46,10 @@ class Task:
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
-        self.id = plan.id
-        self.placed = plan
-        #: The task's index among its component's tasks. State is stored under this index, because the ids of tasks change when
-        #: other components are added or removed (A18, C36).
-        self.index = plan.index
-        self.component = component
-        self.name = f"{component.id}[{plan.index}]"
-        self.counters = TaskCounters()
+        super().__init__(plan, component)
         self.fatal: ErrorReport | None = None
         self.outlets: dict[str, Outlet] = {}
         self._conf = conf
-        self._settings = component.settings
         self._host = host
         self._ledger = host.ledger
         self._clock = host.clock
@@ -74,15 +65,6 @@ class Task:
         self.begun_at = float("-inf")
         #: The errors, and the failures of trees, that the driver has not got yet.
         self.reports = TaskReports(component, plan.id, self.name, self._clock)
-        #: State that outlives the task's instances and its process; None for a component without state.
-        self.state: TaskState | None = None
-        if component.kind_of_state:
-            self.state = TaskState(component, plan, self.name, self._settings.state_cache_bytes)
-        #: Why the batch can't be committed. This is the first error in the batch.
-        self.aborts: str | None = None
-        self.aborted_outside = False  # whether the cause is storage or a broker that can't be reached
-        #: The current attempt, and what an earlier attempt announced; None if the component does not know its batches.
-        self._attempt: tuple[TransactionAttempt, Any] | None = None
         #: Calls that users' own threads have made, and that wait for the task's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
 
@@ -210,106 +192,8 @@ class Task:
         return call(*args)
 
     def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Do the same as `_run` for a call that follows from a commit. This call is waited for even if the topology stops."""
+        """Do the same as `_run` for a call that follows from a commit. Wait for this call even if the topology stops."""
         return self._run(call, *args)
-
-    # -- state -----------------------------------------------------------------------------------------------
-
-    @property
-    def instance(self) -> Any:
-        """The current spout or bolt, or None before the first one was opened or prepared."""
-        raise NotImplementedError
-
-    def prepare_state(self, txid: int) -> list[TaskChanges] | None:
-        """Prepare the state, and return its changes in the batch. Return None if that fails, because then the batch can't be
-        committed.
-        """
-        assert self.state is not None
-        try:
-            return self._run(self.state.prepare, self.instance, txid)
-        except (OSError, UnavailableError, CheckpointError) as error:
-            # The next attempt begins with a new instance in any case. This does not count as a restart, because the component
-            # did not cause it.
-            self.abort(f"{type(error).__name__}: {error}", outside=True)
-            self.report_error(error)
-            return None
-        except ERRORS_OF_CODE as error:
-            self.raised("pre_prepare, pre_save or pre_commit", error)
-            return None
-
-    def commit_state(self, txid: int) -> None:
-        """Take over the state of a batch that is committed now. Do nothing if this task has not prepared the batch.
-
-        If ``post_save`` raises, the component restarts with the committed state, as in Heron (C42). But a sink is not
-        restarted, because it retries by itself.
-        """
-        assert self.state is not None
-        instance = self.instance
-        if not self.state.take_over(txid):
-            return
-        try:
-            self._run_to_the_end(self.state.call_post_save, instance, txid)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
-            if not self.state.tries_again(instance):
-                self.counters.restarts += 1
-                self.forget_tuples()
-                self.begin_anew()
-
-    def forget_tuples(self) -> None:
-        """Drop all tuples that wait for the task or that the task holds."""
-
-    def take_back(self) -> None:
-        """Ignore the effects of calls that have not returned yet, because their attempt is rolled back."""
-
-    def roll_back_state(self, txid: int) -> None:
-        """Take the task back to the state of batch ``txid``, because the next batch runs again.
-
-        If the task has an instance, it gets a new one.
-        """
-        assert self.state is not None
-        instance = self.instance
-        try:
-            self._run(self.state.rolled_back, instance, txid)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
-        if instance is not None:
-            self.begin_anew()
-
-    # -- components that know their batches ------------------------------------------------------------------
-
-    @property
-    def _batch_aware(self) -> BatchAware | None:
-        instance = self.instance if self.component.kind_of_batch else None
-        return instance if isinstance(instance, BatchAware) else None
-
-    def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """Tell the component that an attempt begins. A later instance of the task gets the same call when it starts."""
-        self._attempt = attempt, announced
-        component = self._batch_aware
-        if component is not None:
-            self._run(component.begin_batch, attempt, announced)
-
-    @property
-    def takes_part(self) -> bool:
-        """Whether bolts need a call at the end of this batch, as far as this task knows."""
-        component = self._batch_aware
-        return component is not None and component.takes_part
-
-    def announcement(self) -> bytes | None:
-        """Return the pickled announcement that a later attempt at this batch has to know; None if there is no announcement."""
-        component = self._batch_aware
-        if component is None or not component.announces:
-            return None
-        announced = self._run(component.announcement)
-        if announced is None:
-            return None
-        try:
-            return cloudpickle.dumps(announced, 5)  # type: ignore[no-any-return]
-        except Exception as error:
-            self.abort(f"its announcement for the batch can't be pickled: {type(error).__name__}: {error}")
-            self.report_error(error)
-            return None
 
     # -- what a context offers -------------------------------------------------------------------------------
 
@@ -350,7 +234,7 @@ class Task:
         hook.prepare(self._conf, self._host.context(self))
 
     def _call_hooks_for_emits(self) -> None:
-        """Call the hooks from now on for each emit of the instance."""
+        """From now on, call the hooks for each emit of the instance."""
         add_hooks(self.outlets, self.id, self.hooks)
         self.connect()
 
@@ -375,17 +259,9 @@ class Task:
         self.report_error(error)
         self._restart(where, error)
 
-    def abort(self, reason: str, *, outside: bool = False) -> None:
-        """If batches are transactions, note why the batch can't be committed. The first reason counts.
-
-        ``outside`` says that the cause is storage or a broker that can't be reached.
-        """
-        if self.aborts is None:
-            self.aborts, self.aborted_outside = f"{self.name}: {reason}"[:1000], outside
-
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. ``given`` is the name of the delivery in the reason of an
-        abort.
+        """Fail the trees of a failed delivery, and close its edge. If this aborts the batch, the reason calls the delivery
+        ``given``.
 
         If batches are transactions, a delivery without a tree aborts the batch at once, because no failed tree would abort the
         batch later (C44).
@@ -398,7 +274,7 @@ class Task:
     def look(self) -> bool:
         """Return whether a call of this task's code has returned since the last look.
 
-        Another thread calls this while the task's code has been running for long.
+        Another thread calls this when the task's code has run for long.
         """
         return False
 

@@ -38,7 +38,7 @@ class TaskReports:
             return
         text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
         if self._is_full(reported_at, now):
-            # The notes of the error come first, because summaries show the last line, and that has to be the error itself.
+            # The remark comes before the error, because summaries show the last line, and that has to be the error itself.
             text = (
                 f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
                 f"topology.max.error.report.per.interval)\n{text}"

@@ -40,7 +40,7 @@ __all__ = ["WorkerTransaction"]
 class WorkerTransaction:
     """The transactions of worker ``index``, one batch after another. ``states`` holds the state of the worker's tasks.
 
-    Even if batches are no transactions, this object tells `BatchAware` components which attempt at a batch begins (G2).
+    Even if batches are not transactions, this object tells `BatchAware` components which attempt at a batch begins (G2).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class WorkerTransaction:
         self._rolls_back: str | None = None
         #: Whether any worker still had work in superstep S of this round. If so, no worker prepares in this round.
         self.unsettled = False
-        #: In a round that ends the batch, the reason that another worker gave why the batch fails; "" if no worker gave one.
+        #: In a round that ends the batch, another worker's reason why the batch fails; "" if no worker gave one.
         self._fails_elsewhere = ""
         #: This worker's report once it has prepared the batch. Until that batch ends the worker executes nothing more.
         self.prepared: TransactionReport | None = None
@@ -104,7 +104,7 @@ class WorkerTransaction:
             self._turns.deliver_verdicts()
 
     def roll_back(self, batch: int, committed: int, reason: str) -> None:
-        """Roll back everything that ``batch`` has done in this worker, because it runs again. ``committed`` is the last
+        """Roll back everything that ``batch`` has done in this worker, because the batch runs again. ``committed`` is the last
         committed batch.
         """
         self.hear_of_commit(committed)  # this worker may not know yet that batch ``committed`` is committed
@@ -180,8 +180,8 @@ class WorkerTransaction:
         worker.
 
         The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
-        failure of the batch is told at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the next
-        bolts must not be called.
+        failure of the batch is reported at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the
+        next bolts must not be called.
         """
         # If no subscription leads to another worker, the work that is left in this worker concerns no other worker.
         if self.unsettled or not self._plan.supersteps:

@@ -26,11 +26,11 @@ from stormspark.worker.wiring import Wiring
 
 __all__ = ["Turns"]
 
-#: How many times ``next_tuple`` is called before the worker looks at the bolts again. This is so few that the tuples stay in
-#: the processor's caches, and so many that the loop itself costs little.
+#: How many times ``next_tuple`` is called before the worker looks at the bolts again. The number is so small that the tuples
+#: stay in the processor's caches, and so large that the loop itself costs little.
 _BURST = 64
-#: The greatest numbers of bursts, and of passes, while the clock stands still. In a test the clock may stand still during a
-#: batch. Without these bounds such a batch would never end.
+#: At most so many bursts, or passes, happen while the clock stands still. In a test the clock may stand still during a batch.
+#: Without these bounds such a batch would never end.
 _MOST_BURSTS = 1000
 _MOST_PASSES = 1000
 #: For how long one spout is called while others wait for their turn. The call that runs when this time is over is the last call
@@ -69,9 +69,9 @@ class Turns:
         self._next_pass: Sequence[BoltTask] = wiring.bolts
         #: Whether spouts wait for slow bolts. If not, bolts shed tuples that do not fit.
         self.spouts_wait = not sheds
-        #: `listens`: whether answers from outside of the worker, notes of executors and calls of users' threads are taken in
-        #: now. `takes_calls`: whether all calls of users' threads are taken in, or only those that were made while the bolt was
-        #: in ``execute``.
+        #: `listens`: whether the worker now takes in answers from outside, notes of executors and calls of users' threads.
+        #: `takes_calls`: whether all calls of users' threads are taken in, or only those that were made while the bolt was in
+        #: ``execute``.
         self.listens = self.takes_calls = True
         #: Whether timers may go off. They may not in a round that ends a batch, because tuples that a timer emits could reach
         #: bolts whose batch has ended.
@@ -143,8 +143,8 @@ class Turns:
         if not executors.tasks:
             return False
         if self._departures.lanes:
-            # The other workers wait for the tuples of this superstep. So this worker waits only for executors that soon add
-            # tuples, and not for a call that takes long.
+            # The other workers wait for the tuples of this superstep. So this worker waits only for executors that will soon
+            # add tuples, and not for a call that takes long.
             verdicts = executors.may_note_soon and any(spout.waits_for_verdicts for spout in spouts)
             return (verdicts or executors.spouts_began()) and executors.wait_with_patience(until)
         if not (executors.left or executors.spouts_began()):
@@ -163,7 +163,7 @@ class Turns:
     # -- bolts -----------------------------------------------------------------------------------------------
 
     def work(self, deadline: float, loops_until: float) -> None:
-        """Run bolts until no tuple waits in this worker or is processed outside of it, at the latest until ``deadline``.
+        """Run bolts until no tuple waits in this worker or is processed outside of it, until ``deadline`` at the latest.
 
         One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes,
         perhaps for ever (A15). From the time ``loops_until`` on, these tuples wait for the next superstep.

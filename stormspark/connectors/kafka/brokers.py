@@ -101,9 +101,9 @@ class Brokers:
     def _offsets(
         self, partitions: Iterable[Partition], which: str, *timestamp: int, isolation: Any = None
     ) -> Positions:
-        """Return an offset of each partition that answers, or -1 if the partition has no such offset.
+        """Return, for each partition that answers, the offset that ``which`` names; -1 if the partition has no such offset.
 
-        ``which`` says which offset.
+        ``which`` is the name of a method of confluent-kafka's `OffsetSpec`, and ``timestamp`` is the method's argument.
         """
         from confluent_kafka import KafkaException, TopicPartition, admin
 
@@ -206,7 +206,7 @@ class Brokers:
         return not self._committing
 
     def close(self) -> None:
-        """Close the connection. Don't wait for a commit to which Kafka does not answer."""
+        """Close the connection. Don't wait for a commit that Kafka does not answer."""
         closing = threading.Thread(target=self._consumer.close, name="kafka-close", daemon=True)
         closing.start()
         closing.join(_CLOSE_SECS)

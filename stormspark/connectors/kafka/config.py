@@ -59,7 +59,7 @@ class _Options:
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: How many offsets a partition may be ahead of its lowest open message. If it is further ahead, the partition has to wait
+    #: How many offsets of a partition may be handed out beyond its lowest open message. After that the partition has to wait
     #: (W13).
     max_uncommitted_offsets: int = 10_000_000
     #: A task takes at most this many messages from Kafka at once.
@@ -266,7 +266,7 @@ class KafkaSpoutConfigBuilder:
         return self._with(offset_commit_period_ms=period)
 
     def set_max_uncommitted_offsets(self, offsets: int) -> KafkaSpoutConfigBuilder:
-        """Set how many offsets a partition may be ahead of its lowest open message."""
+        """Set how many offsets of a partition may be handed out beyond its lowest open message."""
         return self._with(max_uncommitted_offsets=offsets)
 
     def set_max_poll_records(self, records: int) -> KafkaSpoutConfigBuilder:

@@ -1,11 +1,12 @@
-"""Decides when to believe that a partition has another log than before: its topic was made again, or the log was cut.
+"""Decides when to believe Kafka that a partition has another log than before, or that its log was cut.
 
-Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. And messages may be lost, with a disk, or
-because a broker that does not have them became the leader. But Kafka's answers may also be wrong for a while. A broker that has
-just become the leader may not know the log's end yet, and a broker that was down may still know a deleted topic. So stormspark
-acts on such a change only if Kafka has reported it for some time, and in several answers. Until then no more messages of the
-partition are handed out. Only the topic's id shows whether the topic was made again or the log was cut. If the former or the
-present id is not known, the result says that it is unclear which of the two has happened.
+Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. Then its partitions have other logs. And a log
+may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But Kafka's answers may
+also be wrong for a while. A broker that has just become the leader may not know the log's end yet, and a broker that was down may
+still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
+answers. Until then no more messages of the partition are handed out. Only the topic's id shows whether the topic was made again
+or the log was cut. If the former or the present id is not known, the result says that it is unclear which of the two has
+happened.
 
 This module does no IO. Kafka's answers are arguments.
 """
@@ -26,7 +27,10 @@ _SURE_ANSWERS = 3
 
 
 class _Reported(NamedTuple):
-    """A change that Kafka has reported: the times and answers of the first and the last report, and the lowest reported end."""
+    """A change that Kafka has reported.
+
+    The fields are the time and the answer's number of the first report and of the last one, and the lowest reported end.
+    """
 
     since: float
     first: int
@@ -82,8 +86,8 @@ class Changes(NamedTuple):
     - ``held``: partitions whose messages are not handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
     - ``cut``: partitions whose log was cut, with the lower positions at which they go on.
-    - ``unclear``: partitions that end before their positions, with their ends. Either the log was cut, or the topic was made
-      again. Nobody can tell which, because the topic's former or present id is not known.
+    - ``unclear``: partitions that now end before the positions up to which they were handed out, with their ends. Either the log
+      was cut, or the topic was made again. Nobody can tell which, because the topic's former or present id is not known.
     """
 
     held: frozenset[Partition]
@@ -115,7 +119,7 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with Kafka's answer number ``answer``.
+        """Compare ``positions`` with an answer of Kafka. ``answer`` is its number.
 
         ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
         answer has the end of every partition, so ``counts`` says, for each partition, how many answers had its end.

@@ -49,7 +49,7 @@ __all__ = [
 #: A key in a spout's low marks (the lowest open offset of each partition). Its value is how often the tasks have been asked for
 #: these marks. No partition has this name.
 ASKED = ""
-#: Under this key, a topic's positions have the topic's id. No partition has this number.
+#: A key in a topic's positions. Its value is the topic's id. No partition has this number.
 ID = "id"
 #: Unless backpressure limits the tasks, this many messages may wait for them even if the last batch was small. A fast topology
 #: processes about as many per batch. So the next batch can be large even after a small one.
@@ -179,7 +179,7 @@ def first_position(
     A commit of the same deployment is always used, because the strategies that ignore commits ignore them only the first time. If
     the message at the committed offset is gone, the partition begins at the earliest offset that is left. A committed offset
     beyond the end is used as it is, because the broker may not know the end yet. `stormspark.connectors.kafka.doubts` finds out
-    whether it does.
+    whether the log really ends before that offset.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)
@@ -237,8 +237,9 @@ def share_out(
 def allowance(waiting: int, emitted: int, limit: int | None = None) -> int:
     """Return how many offsets may be handed out, so that tasks always have messages, but not many messages wait.
 
-    The waiting and the new messages together may be twice what the last batch emitted, or 50,000 if that is more. If backpressure
-    limits the tasks, ``limit`` is how many tuples they may emit in the next batch. Then the messages together may be twice that.
+    The waiting and the new messages together may be twice as many as the last batch emitted, or 50,000 if that is more. If
+    backpressure limits the tasks, ``limit`` is how many tuples they may emit in the next batch. Then the messages together may be
+    twice as many as ``limit``.
 
     >>> allowance(waiting=30_000, emitted=100_000), allowance(waiting=49_000, emitted=0), allowance(waiting=60_000, emitted=10)
     (170000, 1000, 0)
@@ -264,7 +265,7 @@ def _fair(there: Mapping[Partition, int], limit: int | None) -> Mapping[Partitio
 def ranges(
     start: Mapping[str, Mapping[str, int | str]], end: Mapping[str, Mapping[str, int | str]]
 ) -> list[Range]:
-    """Return the ranges that a batch from ``start`` to ``end`` hands out, by partition.
+    """Return the ranges that a batch from ``start`` to ``end`` hands out, sorted by partition.
 
     A partition that ``start`` does not have gets no range, because this batch only records its first position. If a partition's
     position moves back, or its topic was made again, its range has no messages and only says what happened.

@@ -43,15 +43,15 @@ from stormspark.errors import InvalidTopologyError, StormsparkError
 
 __all__ = ["KafkaPlanner", "PlannerSettings", "check_topics"]
 
-#: A batch waits this long until Kafka returns the ends of partitions, which usually takes some ms. After that, the batch goes on
-#: without them.
+#: A batch waits for at most this long until Kafka returns the ends of partitions, which usually takes some ms. After that, the
+#: batch goes on without them.
 _ENDS_SECS = 0.25
 _CHECK_SECS = 10.0
-#: A batch waits this long for the commit that has to come before the batch.
+#: If a commit has to come before a batch, the batch waits for the commit for at most this long.
 _COMMIT_SECS = 5.0
 #: A topology that stops tries to commit for this long. A broker that has just started needs some seconds until it takes commits.
 _LAST_COMMIT_SECS = 30.0
-#: A run that stops at the current ends waits this long until it is sure what has happened to a log.
+#: If it is in doubt what has happened to a log, a run that stops at the current ends waits for at most this long.
 _SETTLE_SECS = 15.0
 #: While a pattern has not matched any topic yet, the positions have this name in place of a topic. No topic can have it.
 _NO_TOPIC = "*"
@@ -277,9 +277,9 @@ class KafkaPlanner:
     def _first_positions(
         self, partitions: Sequence[Partition], ends: Mapping[Partition, int], *, came_later: bool
     ) -> Positions:
-        """Return first positions. They come from the strategy.
+        """Return the first positions of these partitions. They come from the strategy.
 
-        If a partition was added later, it is the partition's beginning (K3).
+        But partitions that were added later begin at their earliest offsets (K3).
         """
         settings, brokers = self.settings, self._connected()
         earliest = brokers.earliest(partitions)
@@ -338,7 +338,7 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """Commit, for the group, the positions before which all is done, if the commit period is over (K5).
+        """If the commit period is over, commit for the group. The positions are those before which all messages are done (K5).
 
         With ``now``, commit at once, and wait until Kafka has taken the commit. If Kafka does not take it, log a warning.
         """

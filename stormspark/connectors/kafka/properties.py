@@ -1,6 +1,6 @@
 """Translates Kafka's consumer settings from the Java client's names to librdkafka's (K6).
 
-Settings of things that stormspark does itself are rejected.
+Settings for what stormspark does itself are rejected.
 """
 
 from __future__ import annotations

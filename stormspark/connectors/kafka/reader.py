@@ -58,7 +58,7 @@ class _Feed:
         self.messages: deque[Message] = deque()
         self.bytes = 0
         self.paused = False
-        #: Whether the consumer's position is before or after the log's messages.
+        #: Whether the log no longer has the consumer's position, which is before or after all of its messages.
         self.lost = False
 
     def add(self, message: Any) -> None:
@@ -82,7 +82,7 @@ class _Feed:
         self.next = offset + 1
 
     def take(self, end: int, limit: int) -> Chunk:
-        """Remove and return up to ``limit`` messages before ``end``, and where the rest begins."""
+        """Remove up to ``limit`` messages before ``end``. Return them, and the offset at which the rest begins."""
         messages = self.messages
         if messages and len(messages) <= limit and messages[-1][2] < end:
             taken = list(messages)
@@ -124,7 +124,7 @@ class RangeReader:
         self._dry_since: dict[_Key, float] = {}
         #: Partitions that seem to end before offsets that were handed out.
         self._ends_early = Patience[_Key]()
-        #: How often Kafka has answered what a partition's end is, and when it was asked last.
+        #: For each partition: how often Kafka has returned its end, and when Kafka was last asked for it.
         self._asked: dict[_Key, tuple[int, float]] = {}
         self._ask_nobody_until = -float("inf")
         self._warned_at = -float("inf")
@@ -183,7 +183,7 @@ class RangeReader:
         return feed
 
     def _fetch(self, wanted: _Feed) -> None:
-        """Take messages of all partitions, until the wanted one has some or the time is up."""
+        """Take messages of all partitions, until the wanted partition has some or the time is up."""
         until = self._clock() + self._wait_secs
         before = wanted.next
         while True:

@@ -213,7 +213,7 @@ class KafkaSpout(RangeSpout):
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """Return the lowest open offset of each partition. Warn if a partition has to wait because of its lowest offset (W13)."""
+        """Return the lowest open offset of each partition. Warn if a partition has to wait because of that offset (W13)."""
         self._asked += 1
         marks: dict[str, int] = {}
         position: Any

@@ -5,9 +5,9 @@ Two threads take part. The *loop* runs the coroutines. The emits, acks, fails an
 *notes*. The *task's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
 pipe wakes this thread up.
 
-A call is *over* when it has returned, raised, or taken too long. What it does after that has no effect. In an ordered bolt each
-call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once. The notes of later
-calls wait in their lists until all earlier calls are over.
+A call is *over* when it has returned, raised, or taken too long. What it does to its tuple after that has no effect. In an
+ordered bolt each call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once.
+The notes of later calls wait in their lists until all earlier calls are over.
 """
 
 from __future__ import annotations
@@ -15,141 +15,22 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import get_ident
 from typing import Any
 
-from stormspark.api import DEFAULT_STREAM, AsyncBolt, Bolt, OutputCollector, TopologyContext, Tuple
+from stormspark.api import AsyncBolt, Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.tuple_state import SETTLED
-from stormspark.errors import EmitError, FailedException, ReportedFailedException
+from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import WorksOutside
+from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
 
 __all__ = ["AsyncBoltExecutor"]
 
 #: How many notes are taken in at once. After so many notes, the other bolts get their turn.
 _MOST_NOTES = 4096
-
-
-class _Call:
-    """One call of ``execute``, for one tuple."""
-
-    __slots__ = ("deadline", "error", "has_begun", "is_over", "is_settled", "notes", "running", "tup")
-
-    def __init__(self, tup: Tuple, deadline: float) -> None:
-        self.tup = tup
-        self.deadline = deadline
-        self.running: asyncio.Task[None]
-        self.has_begun = self.is_over = False
-        #: Whether the call has acked or failed its tuple itself.
-        self.is_settled = False
-        #: The exception with which the call has ended.
-        self.error: BaseException | None = None
-        #: In an ordered bolt, the notes that the call has made while earlier calls were not over.
-        self.notes: list[_Note] = []
-
-
-#: A note: a function that the task's thread has to call, or a `_Call` that has ended.
-_Note = Callable[[], object] | _Call
-#: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
-_current: ContextVar[_Call | None] = ContextVar("stormspark_async_call", default=None)
-
-
-class AsyncCollector:
-    """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
-
-    ``note`` takes a call, a note, and whether the note counts even if the call is over. ``place`` names the task in errors.
-    """
-
-    def __init__(self, collector: Any, place: str, note: Callable[[_Call | None, _Note, bool], None]) -> None:
-        self._collector = collector  # a `BoltCollector`; only the task's thread may use it
-        self._place, self._note = place, note
-
-    def emit(
-        self,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        anchors: Tuple | Iterable[Tuple] | None = None,
-    ) -> None:
-        """Emit a tuple that is anchored to the current tuple, or to ``anchors``. Raises `EmitError`."""
-        call, anchors, outlives = self._anchored(anchors)
-        values = self._collector.outlet(stream).checked(values)
-        self._note(call, partial(self._collector.emit, values, stream, anchors), outlives)
-
-    def emit_direct(
-        self,
-        task: int,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        anchors: Tuple | Iterable[Tuple] | None = None,
-    ) -> None:
-        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
-        call, anchors, outlives = self._anchored(anchors)
-        values = self._collector.outlet(stream).checked(values)
-        self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors), outlives)
-
-    def _anchored(
-        self, anchors: Tuple | Iterable[Tuple] | None
-    ) -> tuple[_Call | None, Tuple | tuple[Tuple, ...], bool]:
-        """Return the call that an emit belongs to, the emit's anchors, and whether the emit counts even if the call is over.
-
-        Raises `EmitError` if an anchor is settled.
-        """
-        call = _current.get()
-        if anchors is None and call is not None:
-            self._check_open(call)
-            return call, call.tup, False
-        given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
-        if not given:
-            return call, given, True
-        self._collector.roots_of(given)
-        own = call is not None and any(
-            call.tup is one for one in ((given,) if isinstance(given, Tuple) else given)
-        )
-        if own:
-            assert call is not None
-            self._check_open(call)
-        return call, given, not own
-
-    def _check_open(self, call: _Call) -> None:
-        """Raise `EmitError` if the call is over or has settled its tuple. The tuple's state may not say so yet, because the
-        task's thread changes it later.
-        """
-        if call.is_over:
-            msg = (
-                f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
-                f"starts, or emit with anchors=()"
-            )
-            raise EmitError(msg)
-        if call.is_settled:
-            msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail (E14); emit first, then ack"
-            raise EmitError(msg)
-
-    def ack(self, tup: Tuple) -> None:
-        """Ack a tuple before its call ends."""
-        self._settle(tup, partial(self._collector.ack, tup))
-
-    def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail the tuple's trees (E5)."""
-        self._settle(tup, partial(self._collector.fail, tup, reason))
-
-    def _settle(self, tup: Tuple, note: _Note) -> None:
-        call = _current.get()
-        own = call is not None and tup is call.tup
-        if own:
-            assert call is not None
-            call.is_settled = True
-        self._note(call, note, not own)
-
-    def reset_timeout(self, tup: Tuple) -> None:
-        """Begin the timeouts of the tuple's trees anew (C11)."""
-        self._note(_current.get(), partial(self._collector.reset_timeout, tup), True)
-
-    def report_error(self, error: BaseException | str) -> None:
-        """Report an error of this task (C4)."""
-        self._note(_current.get(), partial(self._collector.report_error, error), True)
 
 
 class AsyncBoltExecutor(Bolt, WorksOutside):
@@ -168,16 +49,16 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         #: Task's thread: the tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
         #: The notes that the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
-        self._notes: deque[_Note] = deque()
+        self._notes: deque[Note] = deque()
         self._signalled = False
         #: Task's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
-        self._calls: dict[_Call, None] = {}
+        self._calls: dict[Call, None] = {}
         #: Loop: the calls of an ordered bolt whose notes have not all gone into the queue.
-        self._order: deque[_Call] = deque()
+        self._order: deque[Call] = deque()
         #: Loop: the calls with a deadline, the earliest first.
-        self._deadlines: deque[_Call] = deque()
+        self._deadlines: deque[Call] = deque()
         #: Loop: whether a timer is set for the first deadline.
         self._timer_is_set = False
         self._closed = False
@@ -251,7 +132,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
-            if type(note) is _Call:
+            if type(note) is Call:
                 if self._outside < before and _restarts(note.error):
                     # Tuples were settled between the last exception and this one. Return their number first, so that the task
                     # does not count these two exceptions as raised in a row.
@@ -265,7 +146,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self._signal()
         return before - self._outside
 
-    def _returned(self, call: _Call) -> None:
+    def _returned(self, call: Call) -> None:
         """Ack or fail the tuple of a call that has returned, unless the call has settled the tuple itself."""
         self._occupied -= 1
         error, tup = call.error, call.tup
@@ -319,7 +200,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         deadline = 0.0 if self._timeout is None else self._loop.now() + self._timeout
         begin, calls = self._loop.begin, self._calls
         for tup in tuples:
-            call = _Call(tup, deadline)
+            call = Call(tup, deadline)
             calls[call] = None
             if self._ordered:
                 self._order.append(call)
@@ -328,9 +209,9 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             call.running = begin(self._run(call))
         self._set_timer()
 
-    async def _run(self, call: _Call) -> None:
+    async def _run(self, call: Call) -> None:
         call.has_begun = True
-        _current.set(call)
+        current_call.set(call)
         try:
             if not call.is_over:
                 await self.bolt.execute(call.tup)
@@ -350,7 +231,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             call.is_over = True
             self._pass_on(call)
 
-    def _note(self, call: _Call | None, note: _Note, outlives: bool = False) -> None:
+    def _note(self, call: Call | None, note: Note, outlives: bool = False) -> None:
         """Add a note of a call. ``call`` is None for code outside of all calls. Any thread may call this.
 
         If ``outlives``, the note counts even if the call is over, because it does not concern the call's tuple.
@@ -369,7 +250,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         else:
             self._pass_on(note)
 
-    def _pass_on(self, note: _Note) -> None:
+    def _pass_on(self, note: Note) -> None:
         self._notes.append(note)
         if not self._signalled:
             self._signal()
@@ -384,7 +265,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             if not self._closed:
                 raise
 
-    def _over(self, call: _Call) -> None:
+    def _over(self, call: Call) -> None:
         """Mark a call as over. In an ordered bolt, the notes of the next call then go into the queue."""
         call.is_over = True
         order = self._order

@@ -3,7 +3,7 @@ emits.
 
 The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits
 have not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per
-``next_tuple`` of `AsyncSpoutExecutor`. So max spout pending and backpressure limit an async spout like any other.
+``next_tuple`` of `AsyncSpoutExecutor`. So max spout pending and backpressure limit an async spout like any other spout.
 """
 
 from __future__ import annotations

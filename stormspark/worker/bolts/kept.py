@@ -1,5 +1,5 @@
-"""The runner of a `KeepsOutside`. Such a bolt has its tuples processed outside of the worker, and keeps track of unsettled
-tuples itself.
+"""The runner of a `KeepsOutside`, a bolt whose tuples are processed outside of the worker. The bolt itself keeps track of
+unsettled tuples.
 """
 
 from __future__ import annotations

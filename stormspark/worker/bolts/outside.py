@@ -1,4 +1,4 @@
-"""The runner of a bolt that has its tuples processed outside of the worker (`WorksOutside`)."""
+"""The runner of a bolt whose tuples are processed outside of the worker (`WorksOutside`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OutsideRunner"]
 class OutsideRunner(PlainRunner):
     """The runner of a bolt whose tuples are not done yet when ``execute`` returns.
 
-    The worker checks how many tuples the bolt has room for before it gives the bolt more, and it waits for the bolt's answers.
+    The worker gives the bolt no more tuples than the bolt has room for, and waits for the bolt's answers.
     """
 
     works_outside = True

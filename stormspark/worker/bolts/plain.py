@@ -26,7 +26,7 @@ class PlainRunner(Runner):
     def __init__(self, task: BoltTask, bolt: Bolt) -> None:
         super().__init__(task)
         self._bolt = bolt
-        # The value is the time at which the tuple's chunk began, for the story of a failed tree.
+        # For each held tuple, the time when its chunk began. Stories of failed trees contain this time.
         self._held: MutableMapping[Tuple, float] = self._new_held()
         self._ledger = task.ledger
         self.collector = BoltCollector(task, self._ledger, self._held)

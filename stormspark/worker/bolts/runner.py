@@ -4,7 +4,7 @@ runner.
 A task makes a runner for each instance of its bolt (`stormspark.worker.bolts.kinds`), and calls it in this order:
 
 1. `prepare` calls the bolt's ``prepare``.
-2. `run` executes a chunk. If the bolt has its tuples processed outside of the worker (`WorksOutside`), the task then calls
+2. `run` executes a chunk. If the bolt's tuples are processed outside of the worker (`WorksOutside`), the task then calls
    `send`, unless `run` has raised.
 3. `held` returns the tuples that were executed and are neither acked nor failed yet.
 
@@ -33,7 +33,7 @@ class Runner:
 
     #: Whether a tuple is acked when ``execute`` returns, without a call of the collector.
     acks_on_return = False
-    #: Whether the bolt has its tuples processed outside of the worker, so that the worker has to wait for answers; see
+    #: Whether the bolt's tuples are processed outside of the worker, so that the worker has to wait for answers; see
     #: `WorksOutside`.
     works_outside = False
     #: See `WorksOutside.works_in`.
@@ -43,7 +43,7 @@ class Runner:
 
     def __init__(self, task: BoltTask) -> None:
         self.task = task
-        #: Where in the chunk the tuple is whose execution raised.
+        #: The position in the chunk of the tuple whose execution raised.
         self.position = -1
         #: The tuple whose execution raised.
         self.current: Tuple | None = None

@@ -67,8 +67,8 @@ class Bell:
         return rung
 
     def close(self) -> None:
-        """Close the descriptors, unless they are closed already. Later rings do nothing. No other thread may be inside `ring`
-        now.
+        """Close the descriptors, unless they are closed already. Later rings do nothing. Call this only when no other thread is
+        inside `ring`.
 
         If this is never called, the descriptors are closed once nothing refers to the bell.
         """

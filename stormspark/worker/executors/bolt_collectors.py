@@ -130,7 +130,7 @@ class ThreadedBoltCollector:
 
 
 class ThreadedBasicCollector:
-    """The collector of a `BasicBolt` (C5). ``roots`` are the trees of the current tuple, which anchors all emits."""
+    """The collector of a `BasicBolt` (C5). All emits are anchored to the current tuple, whose trees are ``roots``."""
 
     def __init__(self, task: ThreadedBoltTask, notes: Notes) -> None:
         self._task, self._notes = task, notes

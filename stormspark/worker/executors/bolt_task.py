@@ -39,7 +39,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         #: The tuples that the executor's thread has taken, each with the time when it was taken. A tuple stays in this
         #: dictionary until the worker's thread knows how its call has ended, even if the instance of the bolt ends earlier.
         self.under_way: dict[Tuple, float] = {}
-        #: `_fails`: the failed tuples that hooks have to hear of, with these hooks. `_tells_fails`: whether the executor's
+        #: `_fails`: the failed tuples that hooks have to hear of, each with its hooks. `_tells_fails`: whether the executor's
         #: thread has been told to call the hooks.
         self._fails: deque[tuple[tuple[TaskHook, ...], Tuple]] = deque()
         self._tells_fails = False
@@ -180,8 +180,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.executor.submit(self.name, self._tell_fails)
 
     def _tell_fails(self) -> None:
-        """Call the hooks for all failed tuples that wait for this, on the executor's thread."""
-        self._tells_fails = False  # first, so that a fail from now on gets another call
+        """Call the hooks, on the executor's thread, for all failed tuples in `_fails`."""
+        self._tells_fails = False  # first, so that a fail that comes from now on submits another call
         while self._fails:
             hooks, tup = self._fails.popleft()
             for hook in hooks:
@@ -216,7 +216,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return [*super().held(), *self.under_way.items()]
 
     def load(self) -> BoltLoad:
-        """See `BoltTask.load`. The time is divided among the executors that run side by side."""
+        """See `BoltTask.load`. The time is divided by the number of executors that run side by side."""
         load, now = super().load(), self._clock()
         begun = list(self.under_way.values())[-1:] if self.queue.is_executed else []
         return load._replace(

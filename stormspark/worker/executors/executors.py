@@ -29,8 +29,8 @@ __all__ = ["Executors"]
 
 #: The worker's thread waits for notes for at most this long at a time. Then it looks at its own work again.
 _WAIT_SECONDS = 0.002
-#: The worker's thread takes notes at most once in this time. Otherwise it would take each note by itself when many executors
-#: are busy. After taking notes it looks at all queues, which costs as much as several calls.
+#: The worker's thread takes the waiting notes at most once in this many seconds. Otherwise it would take them one by one when
+#: many executors are busy. Each time it also looks at all queues, which costs as much as several calls.
 _GATHER_SECS = 0.0005
 #: For how long a superstep waits for the next note. A call that has noted nothing for this long is not waited for. The time is
 #: short, because a worker that waits for calls holds up the other workers.
@@ -55,7 +55,7 @@ class Executors:
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
-        #: `_stops_since`: when the topology was told to stop. `_waits_until`: until when a batch may wait for calls after that.
+        #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
         self._stops_since = self._waits_until = inf
         #: Whether a batch was taken back because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
@@ -169,18 +169,18 @@ class Executors:
 
     @property
     def at_work(self) -> int:
-        """How many calls of bolts are under way or noted, plus the notes that wait to be taken."""
+        """How many calls of bolts are due or under way, plus the notes that wait to be taken."""
         return sum(bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def left(self) -> bool:
-        """Whether a tuple waits for one of these bolts, or is being executed, or has notes that were not taken yet."""
+        """Whether one of these bolts has tuples that wait, calls that are under way, or notes that were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def may_note_soon(self) -> bool:
-        """Whether it is worth while to wait for notes of bolts, because something is `left`, and not only behind calls that
-        take long.
+        """Whether it is worth while to wait for notes of bolts. It is worth while if something is `left` at a bolt whose call
+        has not taken long.
 
         A call that takes long goes on while later supersteps run, and one of these takes its notes. If supersteps waited for
         such a call, a call that never returns would hold up every superstep, and so all workers. But a transaction has to wait
@@ -294,7 +294,7 @@ class Executors:
         If the last batch has already given up an executor's call, this method does not wait for that executor.
         """
         self._waits_until = inf  # this method and later ones have limits of their own
-        self.let_emit(self.spouts, begin_turns=False)  # no thread may wait for room for its notes
+        self.let_emit(self.spouts, begin_turns=False)  # else a thread could wait for ever to add a note
         for task in self.tasks:
             task.is_stopping = True
         for spout in self.spouts:
@@ -329,8 +329,8 @@ class Executors:
     def busy(self) -> Busy | None:
         """Return the call that has been under way for longest. Another thread calls this.
 
-        A call that others wait for is preferred, and otherwise a call of a bolt. A spout may wait for ever, and its call must
-        not hide a call of a bolt that does not return.
+        Calls that hold up more than their own executor come first, and then calls of bolts. A spout may wait for ever, and its
+        call must not hide a call of a bolt that does not return.
         """
         now = self._clock()
         calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]

@@ -1,8 +1,8 @@
 """The notes that an executor's thread makes for the thread of the worker's tasks.
 
 User code runs on the executor's thread. Queues, lanes and the ledger belong to the worker's thread, so the tuple path takes no
-locks. When user code emits or acks, or when a call ends, the executor's thread *notes* a function. The worker's thread calls it
-later. It calls the functions of one instance in the order in which they were noted.
+locks. When user code emits or acks, or when a call ends, the executor's thread *notes* a function. The worker's thread calls
+the function later. It calls the functions of one instance in the order in which they were noted.
 """
 
 from __future__ import annotations

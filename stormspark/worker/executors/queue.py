@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 class SharedQueue(TupleQueue):
     """A `TupleQueue` that the worker's thread fills and an executor's thread empties.
 
-    Senders append to ``inbox`` without a lock. So whoever takes tuples out of it copies a number of them, and deletes the same
-    number.
+    Senders append to ``inbox`` without a lock. So a thread that takes tuples out counts them first, then copies that many, and
+    then deletes that many.
 
     >>> queue = SharedQueue()
     >>> queue.inbox += [(("a",), None, None), (("b",), None, None)]

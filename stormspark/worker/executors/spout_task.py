@@ -2,7 +2,7 @@
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
 emit. The executor's thread makes the calls, so a call that waits holds up no other executor. An emit beyond the granted number
-of tuples waits inside the call. The worker's thread passes acks and fails on at any time, and the executor's thread delivers
+of tuples waits inside the call. The worker's thread may pass on acks and fails at any time, and the executor's thread delivers
 them between two calls (B3).
 """
 
@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any
 from stormspark.acker import ACKED, Verdict
 from stormspark.api import SpoutAckInfo, SpoutFailInfo
 from stormspark.errors import EmitError
+from stormspark.worker.executors.activation import ActivatedOnThread
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
-from stormspark.worker.executors.task import ThreadedTask
 from stormspark.worker.sources.rows import message_id_of
-from stormspark.worker.spout_task import SpoutTask
 
 if TYPE_CHECKING:
     from stormspark.api import Spout
 
 __all__ = ["ThreadedSpoutTask"]
 
-#: After a turn without emits, the next turn begins this much later, as in Storm (B12).
+#: After a turn without emits, the next turn begins this many seconds later, as in Storm (B12).
 _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
@@ -36,7 +35,7 @@ _VERDICTS_PER_TURN = 64
 _PATIENCE_SECS = 5.0
 
 
-class ThreadedSpoutTask(ThreadedTask, SpoutTask):
+class ThreadedSpoutTask(ActivatedOnThread):
     """One task of a `Spout` whose executor has a thread of its own."""
 
     has_thread = True
@@ -73,9 +72,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
         self._emitted = 0
         #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
-        #: True if ``activate`` was called last, False if ``deactivate`` was, None if neither was; used by the executor's
-        #: thread.
-        self._was_activated: bool | None = None
+        self._was_activated = None
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -87,38 +84,6 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
     def _collector_for_user(self) -> ThreadedSpoutCollector:
         self._threaded = ThreadedSpoutCollector(self, self.notes, self._collector)
         return self._threaded
-
-    def set_active(self, active: bool) -> None:
-        """See `SpoutTask.set_active`. The worker waits for the first ``open``, because a spout has to be opened before it is
-        activated.
-        """
-        if active and not self.life.is_open:
-            self.start()
-            self.executors.wait_for_starts([self])
-        super().set_active(active)
-
-    def _activate_or_deactivate(self) -> None:
-        if not self.life.is_active:
-            self._calls_left = 0
-        if self.executor.is_current:  # the spout is being opened
-            self._was_activated = self.life.is_active
-            super()._activate_or_deactivate()
-        else:
-            self.executor.submit(
-                self.name, partial(self._activate_on_thread, self.notes, self.life.is_active)
-            )
-
-    def _activate_on_thread(self, notes: Notes, active: bool) -> None:
-        if notes.ended or self.is_held or self._was_activated is active:
-            return
-        self._was_activated = active
-        try:
-            self._tell_activity(active)
-        except InstanceEnded:
-            return
-        except BaseException as error:  # SystemExit must not end the thread
-            failure = self._component_error("raised in activate or deactivate", error)
-            self._note(notes, partial(self.stop_topology, failure))
 
     def end_thread_work(self) -> None:
         """See `ThreadedTask.end_thread_work`."""
@@ -242,7 +207,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
             ):
                 self._counting.wait()
             if notes.ended or (self._unwinds and self._in_next_tuple):
-                raise InstanceEnded  # ``deactivate`` and ``close`` come later, and may emit
+                raise InstanceEnded  # else this is ``deactivate`` or ``close``, which may emit
             self._noted += emits
             self._trees_noted += begins_tree
         notes.add(partial(self.begin_noted, notes, emit) if begins_tree else emit)
@@ -301,7 +266,7 @@ class ThreadedSpoutTask(ThreadedTask, SpoutTask):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` would have an effect. They have none during a turn that has emitted nothing yet."""
+        """Whether `ask` or `deliver` would have an effect. They have no effect during a turn that has emitted nothing yet."""
         return (
             not self._turn_is_open
             or self._emitted > 0

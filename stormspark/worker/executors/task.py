@@ -52,7 +52,7 @@ class ThreadedTask(Task):
         self.start_error: ComponentError | None = None
         #: Whether no turn may begin, because an instance is starting, has failed to start, or has raised an error.
         self.is_held = True
-        #: Whether no turn may begin, because the worker stops. The next call is the last call of the instance.
+        #: Whether no turn may begin, because the worker stops. The instance only gets its last calls now, such as ``close``.
         self.is_stopping = False
         executor.tasks.append(self)  # type: ignore[arg-type]
 
@@ -64,8 +64,8 @@ class ThreadedTask(Task):
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Have a new instance started on the executor's thread. If a call runs on this thread now, the start follows it. Do not
-        wait for the start.
+        """Start a new instance on the executor's thread, without waiting for it. If a call runs on that thread now, the start
+        follows the call.
         """
         if self.is_stopping:
             return  # a new instance would start after the last call of the old one
@@ -306,8 +306,8 @@ class ThreadedTask(Task):
 
     @property
     def _notes_of_caller(self) -> Notes:
-        """The notes of the instance whose code calls this. It may be an older instance, which has ended while its ``open`` or
-        ``prepare`` runs.
+        """The notes of the instance whose code calls this. It may be an older instance, which has ended although its ``open``
+        or ``prepare`` still runs.
         """
         return self._notes_here if self.executor.is_current else self.notes
 

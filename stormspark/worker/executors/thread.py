@@ -58,11 +58,11 @@ class _Call:
 
 
 class ExecutorThread:
-    """The thread of the executor ``name``. Its tasks take turns on it, and each turn is a single call of user code.
+    """The thread of the executor ``name``. Its tasks take turns on it. A turn is short: often a single call of user code.
 
     ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``. ``serve`` has to take
-    the notes of this executor's tasks, and to wait a moment for a ring. This thread calls ``enter`` with the name of the task
-    whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
+    the notes of this executor's tasks, and to wait a moment for a ring. The executor's thread calls ``enter`` with the name of
+    the task whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ExecutorThread:
         self._entered = ""
         #: The task whose code runs, and the time when the code began; None while no code runs. Other threads read this.
         self.at: tuple[str, float] | None = None
-        #: When the worker's thread last took notes of the tasks.
+        #: When the worker's thread last carried out notes of the tasks.
         self.heard_at = -inf
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._started = False

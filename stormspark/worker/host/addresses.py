@@ -42,8 +42,8 @@ ANY_PORT = Ports()
 class Address(NamedTuple):
     """The address of a process. Other processes dial ``host``.
 
-    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if that is an address of its own host, or else at
-    all addresses of its host.
+    The process listens at ``bind``. Without ``bind`` it listens at ``host`` if its machine has that address, or else at all
+    addresses of its machine.
     """
 
     host: str

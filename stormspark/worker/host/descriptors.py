@@ -11,8 +11,8 @@ __all__ = ["make_room"]
 
 #: How many descriptors a process needs for files, pipes and libraries, in addition to the descriptors of connections.
 _OTHER_FILES = 64
-#: The soft limit is raised to this number if the hard limit allows it. A high limit costs nothing, and nobody can count most
-#: connections in advance.
+#: The soft limit is raised to this number if the hard limit allows it. A high limit costs nothing, and nobody knows in advance
+#: how many connections user code opens.
 _AMPLE = 65_536
 
 

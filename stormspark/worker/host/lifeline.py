@@ -4,15 +4,15 @@ is killed.
 A worker must outlive the Spark task that started it, so the worker does not end with its parent. It ends in each of these
 cases:
 
-- The JVM of the Spark executor beside which it was started is gone. A pidfd shows this at once. It never refers to a later
-  process with the same pid.
+- The JVM of the Spark executor beside the worker is gone. A pidfd shows this at once. A pidfd never refers to a later process
+  with the same pid.
 - The link to nimbus is cut, because the driver is gone or has given this worker up. Each side treats a cut link as the death of
   the other side. So the two sides disagree only until both have noticed the cut.
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
 
 In the same way, Storm's workers depend on their supervisor's heartbeat directory, and Heron's workers on the scheduler's
-container. A parent-death signal would not work. The kernel sends it at the end of the *thread* that has forked the process, and
-PySpark ends its Python processes when they are idle.
+container. A parent-death signal would not work. The kernel sends that signal at the end of the *thread* that has forked the
+process, and PySpark ends its Python processes when they are idle.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Lifeline:
     heartbeats.
 
     ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and does
-    not return. ``busy`` returns the call that the worker is in, which each heartbeat tells. ``look`` is called several times
-    per second.
+    not return. ``busy`` returns the call that the worker is in, and each heartbeat reports this call. ``look`` is called
+    several times per second.
     """
 
     def __init__(

@@ -49,8 +49,8 @@ _PATIENCE_SECS = 1.0
 #: The first pause of a dialler before it tries again, and the longest pause.
 _FIRST_PAUSE_SECS, _LONGEST_PAUSE_SECS = 0.05, 1.0
 _ALIVE_SECS = 1.0
-#: The errors of `accept` that mean that this process or its host has no room for one more connection. Such a lack of room
-#: passes.
+#: The errors of `accept` that mean that this process or its host has no room for one more connection. The lack passes after a
+#: while.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 #: How long a `Door` waits for room for one more connection, and the least time between two warnings about this.
 _ROOM_SECS, _LOG_SECS = 0.2, 60.0
@@ -268,7 +268,7 @@ def remove_if_dead(endpoint: Endpoint) -> None:
             # A process that is just ending still accepts connections for a moment. Only a living process sends the challenge.
             if sock.recv(1):
                 return
-        except (TimeoutError, BlockingIOError):  # others wait to be accepted, so the process lives
+        except (TimeoutError, BlockingIOError):  # other diallers wait to be accepted, so the process lives
             return
         except OSError:
             pass

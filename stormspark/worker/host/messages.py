@@ -237,7 +237,7 @@ class Fatal(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """The call of a task's code that a worker has been in for ``seconds``."""
+    """A call of a task's code, which has run in a worker for ``seconds``."""
 
     task: str
     seconds: float
@@ -252,7 +252,7 @@ class Busy(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A heartbeat of a worker process. It tells the call that the worker is in."""
+    """A heartbeat of a worker process. It names the call that the worker is in."""
 
     busy: Busy | None = None
 

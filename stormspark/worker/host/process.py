@@ -2,7 +2,7 @@
 
 The threads, and their work:
 
-    main                the only thread that touches tasks: opens them, runs errands in order, obeys orders, closes them
+    main                the worker's thread: opens the tasks, runs errands in order, obeys orders, closes the tasks
     one per connection  receives a whole request, waits for its errand, sends the reply
     lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM
 
@@ -17,8 +17,8 @@ The start has these steps:
 4. The process opens the tasks, and sends Ready.
 
 From step 2 on, the process reports an error to nimbus. Nimbus stops the topology with that error if the next start would fail,
-too. A worker whose process is killed during its start is a lost worker like any other. Before "up" the process that started it
-notices the loss. After "up" nimbus notices it by the broken connection.
+too. A worker whose process is killed during its start is a lost worker like any other. Before "up", the process that started
+the worker notices the loss. After "up", nimbus notices it by the broken connection.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class WorkerProcess:
             return self._open(plan, met)
         except BaseException as error:
             _log.exception("the worker can't start")
-            # This `OSError` does not come from user code, whose errors would be a `ComponentError`.
+            # An `OSError` here does not come from user code, because an error of user code is a `ComponentError`.
             self._report_failed_start(error, outside=isinstance(error, OSError))
             self._leave("it could not start")
 

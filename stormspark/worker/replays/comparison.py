@@ -30,9 +30,9 @@ def compare_emits(
 ) -> Iterator[str]:
     """Describe the first difference between ``then``, the recorded emits, and ``now``, the emits of the replay.
 
-    Most other differences follow from the first. A difference in the number of emits is described, too. ``kind`` is the name of
-    the emits in the description. ``numbers`` has, for each emit in ``now``, the number of its input. ``numbers`` is None if the
-    emits belong to no input.
+    Most other differences follow from the first. A difference in the number of emits is described, too. The description calls
+    the emits ``kind``. ``numbers``: for each emit in ``now``, the number of its input. ``numbers`` is None if the emits belong
+    to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
         if isinstance(old.values, Unpicklable) and old.stream == new.stream:

@@ -197,7 +197,7 @@ def _execute(task: BoltTask, source: TupleSource, values: tuple[Any, ...], watch
 
 
 def _repeat(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
-    """Call the bolt's method whose call ``event`` has recorded."""
+    """Repeat the call of the bolt's method that ``event`` records."""
     if isinstance(event, BatchBegins):
         task.begin_batch(event.attempt, event.announced)
     else:

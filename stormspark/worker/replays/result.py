@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["MISSING", "Change", "Emitted", "Executed", "Replay"]
 
-#: The value of a key that has none.
+#: Stands in the place of a value if a key has no value.
 MISSING = object()
 
 
@@ -22,7 +22,7 @@ class Emitted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change of one key of the state. A key that has no value has the value `missing`."""
+    """The change of one key of the state. ``before`` or ``after`` is `MISSING` if the key had no value at that time."""
 
     key: Any
     before: Any
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
     @staticmethod
     def missing() -> Any:
-        """Return `MISSING`, the value of a key that has none."""
+        """Return `MISSING`, for a key that has no value."""
         return MISSING
 
 

@@ -1,8 +1,8 @@
 """A worker's log for the durable acker. It holds numbered change sets. A set stays in the log until the worker knows that the
 set's batch is committed.
 
-The invariant: **the acker's journal holds a prefix of each worker's log, each change exactly once.** So the XOR of a record in
-the journal is zero if and only if the journal has both the change that opens the record and the change that closes it.
+The invariant: **the acker's journal holds a prefix of each worker's log, with each change exactly once.** So the XOR of a
+record's values in the journal is zero if and only if the journal both opens and closes the record.
 
 The invariant holds for these reasons. A change set holds all changes since the previous set, and sets are in the order in which
 the batches ended. A set goes to the driver with every report until the next batch begins. Spark begins the next batch only

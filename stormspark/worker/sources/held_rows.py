@@ -65,8 +65,8 @@ class HeldRows:
             yield row
 
     def changes(self, open: Mapping[Hashable, Row]) -> list[TaskChanges]:
-        """Return the changes to the state table at the end of a batch. ``open`` has the rows that are open when the batch ends,
-        by id.
+        """Return the changes to the state table at the end of a batch. ``open`` maps ids to the rows that are open when the
+        batch ends.
 
         Raises `SerializationError` if a row could not be read back from the table.
         """

@@ -28,7 +28,7 @@ class _Kept(NamedTuple):
 
 
 class OpenRows:
-    """The open rows and open ranges of one task.
+    """The open rows and open ranges (`RangeSpout`) of one task.
 
     `fresh` is public, so that callers can remove a row from it directly if the row is acked in its own batch. This is faster
     than a call.
@@ -118,8 +118,8 @@ class OpenRows:
     def changes(
         self, unread: Iterable[Row], time: AckerTime, draw: Callable[[int], Sequence[int]]
     ) -> list[Change]:
-        """Return the changes for the durable acker since the last call, which are records that were opened or closed. All open
-        rows become kept rows.
+        """Return the records that were opened or closed since the last call, as changes for the durable acker. All open rows
+        become kept rows.
 
         Old records are closed, and new records of the same rows are opened instead, so that the acker's watermark never passes
         an open record. ``unread`` holds the unread rest of each range. ``draw(n)`` returns n random signed numbers of 64 bits.

@@ -21,7 +21,7 @@ class RowKeys:
 
     def __init__(self) -> None:
         self._batch = -1
-        self._taken: Counter[Hashable] = Counter()  # how many numbers each partition has used in that batch
+        self._taken: Counter[Hashable] = Counter()  # how many numbers each partition has used in `_batch`
         #: The last batch that came again while trees of an earlier attempt at it were open, and how many times it did.
         self._again = (-1, 0)
 

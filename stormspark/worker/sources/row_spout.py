@@ -96,7 +96,7 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit one row. Earlier rows that become no tuple are acked or given up."""
+        """Emit one row. Rows before this row that become no tuple are acked or given up."""
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 if self._give_up(row, row.unreadable or self._failed_too_often(row)):

@@ -16,7 +16,7 @@ class RowKey(NamedTuple):
     tree of its own.
 
     If batches are transactions, keys are the same in every attempt at a batch. Otherwise trees of an earlier attempt live on,
-    and rows may come in another order. So `RowKeys` gives a row another number in each attempt, and no tree can be taken for
+    and rows may come in another order. So `RowKeys` gives a row another number in each attempt, and no tree can be mistaken for
     the tree of another row.
 
     >>> RowKey(("customer", 7), batch=4, partition=0, number=12)

@@ -57,9 +57,7 @@ class SpoutSource:
         return self.rows
 
     def skip(self, rows: Iterable[Hashable]) -> None:
-        """Let these rows become dead letters when they would be emitted, because they failed in too many attempts at their
-        batch.
-        """
+        """Let these rows become dead letters instead of tuples, because they failed in too many attempts at their batch."""
         self.rows.skipped = frozenset(map(comparable, rows))
 
     def progress(self, spout: RowSpout | None, batch: int) -> SourceProgress:

@@ -11,8 +11,8 @@ from stormspark.worker.sources.rows import RangeKey, Row
 
 __all__ = ["PartOfRange", "UnreadRanges"]
 
-#: How many rows of a range are read at once. This is so many that the cost per row is small, and so few that no long queue
-#: builds up.
+#: How many rows of a range are read at once. The number is so large that the cost per row is small, and so small that no long
+#: queue builds up.
 _READ = 512
 
 

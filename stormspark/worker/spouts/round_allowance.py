@@ -10,12 +10,12 @@ from stormspark.metrics import TaskCounters
 
 __all__ = ["UNLIMITED", "RoundAllowance", "StopReason"]
 
-#: The limit of a spout that has no limit. No spout ever reaches this number.
+#: The number that means "no limit". No spout ever emits so many tuples.
 UNLIMITED = 1 << 62
 
 
 class StopReason(Enum):
-    """The reason why a spout is not called for a while. The value is the name of the counter for the time of the pause (F6)."""
+    """The reason why a spout is not called for a while. The value is the name of the counter that adds up these pauses (F6)."""
 
     #: The spout is not active.
     INACTIVE = "skipped_inactive_ms"
@@ -47,7 +47,7 @@ class RoundAllowance:
         self.hungry = self.limited = False
         #: Whether max spout pending stopped the spout in this round.
         self.held = False
-        #: Why the spout is not called now, and the time when that began; None while the spout is called.
+        #: Why the spout is not called now, and since when; None while the spout is called.
         self._stopped: tuple[StopReason, float] | None = None
 
     def begin(self, limit: int | None) -> None:

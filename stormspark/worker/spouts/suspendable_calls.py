@@ -43,8 +43,8 @@ class SuspendableCalls:
         self.suspended = False
         #: How many tuples the suspended call has emitted so far, counted in whole turns; 0 once the call has returned.
         self.emits_in_call = 0
-        #: `turn`: how many emits a call may make before it is suspended. `most`: how many calls may be made. `deadline`: until
-        #: when calls may begin.
+        #: `turn`: how many emits a call may make before it is suspended. `most`: how many calls may be made. `deadline`: when
+        #: to make no more calls.
         self.turn = 0
         self.most = 0
         self.deadline = 0.0

@@ -14,7 +14,7 @@ __all__ = ["TransactionVerdicts", "VerdictQueue"]
 
 
 class VerdictQueue:
-    """The verdicts of one task if batches are no transactions. They can be delivered at once, whether or not their batch
+    """The verdicts of one task if batches are not transactions. They can be delivered at once, whether or not their batch
     succeeds.
     """
 

@@ -60,8 +60,8 @@ class BatchState:
         self._plan, self._enter = plan, enter
         self._tasks = [task for task in tasks if task.state is not None]
         self._sources = [spout for spout in spouts if spout.component.source]
-        #: The state that has moved to tasks of this worker, because their components' numbers of tasks have changed. An entry
-        #: is kept until a commit has stored the state under its new task.
+        #: The state that has moved to tasks of this worker, because the number of tasks of their components has changed. An
+        #: entry is kept until a commit has stored the state under its new task.
         self._dealt: dict[str, dict[int, list[Moved]]] = {}
         self._access = access
         #: The generation of the driver; 0 if no state is kept durably.
@@ -190,7 +190,7 @@ class BatchState:
         reached("worker.committed")
 
     def roll_back(self, txid: int) -> None:
-        """Take all tasks back to the state of batch ``txid``, because the next batch runs again.
+        """Take all tasks back to the state of batch ``txid``, because the batch after that one runs again.
 
         `committed` must have been called for batch ``txid`` before.
         """

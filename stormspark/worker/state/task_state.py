@@ -55,8 +55,7 @@ class TaskState:
         self.store = KeyValueStore(owner, cache_bytes=cache_bytes)
         #: The store for the windows of a windowed bolt. It has no cache, because the windows keep in memory what they need.
         self.windows = KeyValueStore(owner, cache_bytes=0) if component.windowed else None
-        #: Objects that belong to the process and not to the state, by name, such as the collector, the context and the
-        #: configuration.
+        #: The objects, by name, that belong to the process and not to the state: collector, context and configuration.
         self._surroundings: Mapping[str, Any] = {}
         self._saved: bytes | None = None  # the pickled attributes that are in the store
         #: The batch that is prepared, as long as the task does not know whether it is committed; else None.
@@ -142,7 +141,7 @@ class TaskState:
         return isinstance(_of_user(instance), TransactionalSink)
 
     def rolled_back(self, instance: Any, txid: int) -> None:
-        """Take the stores back to batch ``txid``, because the next batch runs again.
+        """Take the stores back to batch ``txid``, because the batch after that one runs again.
 
         Raises any error of ``pre_rollback`` or ``pre_restore``, after the stores are rolled back.
         """

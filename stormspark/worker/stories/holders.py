@@ -36,7 +36,7 @@ def find_holders(
     """Find the holders of tuples of some trees.
 
     The keys of ``wanted`` are the trees themselves, or the root ids of parts. The values of ``wanted`` are names for the trees,
-    and are the keys of the result. ``names`` has the name of each task, by id.
+    and are the keys of the result. ``names``: the name of each task, by id.
     """
     found: dict[Hashable, list[Holder]] = defaultdict(list)
     for bolt in bolts:

@@ -1,4 +1,4 @@
-"""The choice of the trees of one spout's task that are traced. They are samples, and replays of messages that failed."""
+"""Chooses which trees of one spout's task are traced. These trees are samples, and replays of messages that failed."""
 
 from __future__ import annotations
 

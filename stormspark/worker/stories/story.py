@@ -1,5 +1,5 @@
-"""The story of a tree. It names the task that emitted the tree, the way of its tuples, the tasks that acked them, and the tasks
-that did not.
+"""The story of a tree. It tells which task emitted the tree, which way its tuples went, which tasks acked them, and which tasks
+did not.
 
 Each worker writes what it knows, one JSON object per line (`stormspark.worker.stories.stories`). This module merges the lines
 of all workers into one `Story` per tree. It compares times of workers on the same host by that host's monotonic clock, and

@@ -33,7 +33,7 @@ __all__ = ["BasicCollector", "BoltCollector"]
 
 
 class BoltCollector:
-    """The collector of one task of a `Bolt`. Such a bolt calls the collector for every anchor, ack and fail (C2)."""
+    """The collector of one task of a `Bolt`. Such a bolt itself anchors, acks and fails tuples, through the collector (C2)."""
 
     __slots__ = ("_counters", "_held", "_ledger", "_outlets", "_task", "guarded")
 
@@ -91,8 +91,7 @@ class BoltCollector:
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def roots_of(self, anchors: Tuple | Iterable[Tuple]) -> Roots:
-        """Return the trees of the anchors: None if there is none, the tree if there is one, else a tuple of distinct trees
-        (E4).
+        """Return the trees of the anchors: None for no tree, the tree itself for one tree, else a tuple of distinct trees (E4).
 
         Raises `EmitError` if an emit can't be anchored to ``anchors``.
         """
@@ -204,7 +203,7 @@ class BoltCollector:
 
 
 class BasicCollector:
-    """The collector of one task of a `BasicBolt`. ``roots`` are the trees of the current tuple, which anchors all emits (C5)."""
+    """The collector of one task of a `BasicBolt`. All emits are anchored to the current tuple, whose trees are ``roots`` (C5)."""
 
     __slots__ = ("_guarded", "_ledger", "_outlets", "_task", "_usual", "_width", "roots")
 

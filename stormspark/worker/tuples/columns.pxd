@@ -1,2 +1,2 @@
-# See docs/decisions.md, "One source, plain or compiled": "object" because "packed" alone is a keyword of Cython.
+# "object" is written out, because "packed" alone is a keyword of Cython; see "One source, plain or compiled" in decisions.md.
 cpdef object packed(values)

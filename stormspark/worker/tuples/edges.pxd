@@ -1,4 +1,4 @@
-# `close_edges` of edges.py for compiled modules, which import both: the C compiler puts it into each loop that calls it.
+# The C version of `close_edges` in edges.py. Compiled modules use it, and the C compiler puts it into each loop that calls it.
 
 from stormspark.acker.ledger cimport Ledger
 from stormspark.acker.tree cimport Branch, Part, Tree

@@ -2,9 +2,9 @@
 
 These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many
 deliveries it executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the
-first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple it was (``position`` in the chunk, and
-``current``), and the error leaves the loop. If the reference count of a tuple object shows that the user did not keep the
-object, the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
+first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple raised (``position`` in the chunk, and
+``current``), and lets the error through. If the reference count of a tuple object shows that the user did not keep the object,
+the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
@@ -14,8 +14,8 @@ object, the loop reuses it for the next tuple. Reuse costs half as much as a new
 # and C constants.
 # Two loops ack after each tuple. In the usual case they close the tuple's edge themselves, because a call of `close_edges`
 # would cost plain Python 4 % (docs/decisions.md).
-# `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code changes its C field. It is only
-# assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
+# `branch` is a second name for `roots`: the .pxd declares it as `Branch`, so compiled code changes its C field. `branch` is
+# only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def execute_basic(
             values, source, roots = delivery
             position += 1
             if recycling.refcount(tup) != unshared:
-                # The user has kept the tuple. The tuple is acked, so no later ack or anchor may use it.
+                # The user has kept the tuple. It is acked already, so it may not be acked again or be an anchor.
                 tup.state = tuple_state.SETTLED
                 tup = Tuple(values, source)
             else:

@@ -21,7 +21,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class Block(NamedTuple):
-    """Tuples of one stream from task ``sender`` to task ``target``, in order. ``columns`` has their values by column."""
+    """Tuples of one stream from task ``sender`` to task ``target``, in order. ``columns``: their values, by column."""
 
     target: int
     sender: int
@@ -44,6 +44,6 @@ class Trees(NamedTuple):
     references: list[array[int] | None]
 
 
-#: The order of tuples in lanes with several streams. The key is the index of the lane's first block. The value is the number of
-#: the lane's blocks and, for each tuple in order, the index of its block among these.
+#: The order of tuples in lanes with several streams. The key is the index of the lane's first block. The value is a pair: how
+#: many blocks the lane has, and for each tuple in order the index of its block among these.
 Orders: TypeAlias = "dict[int, tuple[int, array[int]]]"

@@ -1,11 +1,12 @@
 """Lanes to other workers. Tuples wait in lanes until they leave as frames.
 
-A lane holds the tuples from one task to one task of another worker, in order. So an emit to another worker costs the same as an
-emit within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns of values, and a table of trees.
-In the table each tree has one edge for all of its tuples in the frame (see `stormspark.acker.ledger`).
+A lane holds the tuples from one task to one task of another worker, in order. A lane is a list, as an inbox is, so an emit to
+another worker costs the same as one within this worker. `seal` packs all lanes to one worker into a frame. A frame has columns
+of values, and a table of trees. In the table each tree has one edge for all of its tuples in the frame (see
+`stormspark.acker.ledger`).
 
-Frames are bounded in bytes. The module estimates the bytes that wait from the weight of some tuples and from the weight of the
-last frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
+Frames are bounded in bytes. To estimate how many bytes wait, the module weighs some of the tuples, and remembers the weight of
+the last frames. A frame that turns out too heavy is packed again as several frames, each with a table of its own.
 """
 
 # lanes.pxd beside this module gives C types for the attributes of `Lanes` and for some variables. Cython compiles this module
@@ -39,10 +40,9 @@ __all__ = ["Lanes"]
 _ONE_TREE = frozenset({Tree, Part, TracedTree, TracedPart})
 _values_of, _roots_of = itemgetter(0), itemgetter(2)
 _NOTHING = (0, 0)
-#: If a frame has more than this many times its intended bytes, it is packed again, as several frames.
+#: If a frame is more than this many times as large as intended, it is packed again, as several frames.
 _TOO_HEAVY = 2
-#: A frame of lighter tuples reduces the learned weight of a tuple by at most the weight divided by this number, which is a
-#: quarter.
+#: A frame of lighter tuples reduces the learned weight of a tuple by at most a quarter (the weight divided by this number).
 _FORGOTTEN = 4
 _NO_LANES: list[list[Delivery]] = []
 

@@ -10,8 +10,8 @@ the edge in this worker until the lane's frame leaves.
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables. Cython
 # compiles this module with these types. When you add, rename or retype an attribute, a method or a variable, change both files
 # and check with `make compiled`.
-# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C field. It
-# is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
+# `branch` is a second name for `roots`, for speed: the .pxd declares it as `Branch`, so compiled code changes its C field.
+# `branch` is only assigned where the type is exactly `Tree` or `Part`, because the ``count`` of a traced tree is a property.
 # `known`, `inbox` and `returned` are local variables that hold attributes, so that an emit looks up each attribute once.
 # `_OneCopy` has references of its own to the tasks that its chooser remembers, so that an emit need not call the chooser.
 
@@ -107,7 +107,7 @@ class Outlet:
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
             self.emitted += 1
-            return 0  # it is no error that a task that does not subscribe gets nothing (B9)
+            return 0  # a task that does not subscribe gets nothing, which is no error (B9)
         inbox.append((values, self.source, roots))
         add_edge(roots)
         self.emitted += 1

@@ -1,13 +1,13 @@
 """A reader for pickles in which some values can't be unpickled. It reads all other values.
 
 A frame is one pickle of some 500 tuples, because one call for all of them is cheap. If one value raises while it is unpickled,
-no tuple of the frame would arrive. So this module reads the same bytes once more, with the unpickler of the standard library
-that is written in Python. Some steps of an unpickler run code of a value's class. The module catches the errors of these steps,
-and puts a `Damaged` in place of the object that a step would have made.
+no tuple of the frame would arrive. So this module reads the same bytes once more, with the pure Python unpickler of the
+standard library. Some steps of an unpickler run code of a value's class. The module catches the errors of these steps, and puts
+a `Damaged` in place of the object that a step would have made.
 
-Values may share parts, because a pickle has each object once. So this reader remembers which object contains which. An object
-that contains a damaged object is damaged itself. The order in which objects were made does not matter, and objects may refer to
-each other.
+Values may share parts, because a pickle contains each object only once. So this reader remembers which objects contain which
+other objects. An object that contains a damaged object is damaged itself. The order in which objects were made does not matter,
+and objects may refer to each other.
 
 As long as all values can be read, this module is not used and costs nothing.
 """

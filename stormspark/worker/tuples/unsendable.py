@@ -1,4 +1,4 @@
-"""How tuples that can't be sent to another worker are taken out of their frame, and fail with a reason.
+"""Takes tuples that can't be sent to another worker out of their frame, and fails them with a reason.
 
 As long as all tuples can be sent, this module is not used.
 """
@@ -23,7 +23,7 @@ FailUnsent = Callable[[int, Iterable[Roots], str], None]
 
 
 def without(taken: list[Taken], problem: Callable[[Delivery], str | None], fail: FailUnsent) -> list[Taken]:
-    """Return the taken tuples without those for which ``problem`` returns a reason. Those tuples fail with this reason."""
+    """Return ``taken`` without the tuples for which ``problem`` returns a reason. These tuples fail with that reason."""
     sendable = []
     for sender, target, lane in taken:
         kept = []

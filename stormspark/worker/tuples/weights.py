@@ -1,4 +1,4 @@
-"""The weight of a tuple, which is about how many bytes its values take, in memory and in a frame.
+"""The weight of a tuple: about how many bytes its values take, in memory and in a frame.
 
 `sys.getsizeof` of a dict is the size of the dict's table, without the objects in the table. So `sys.getsizeof` is correct for
 flat values only. For a container, `weight` looks at a few items and estimates the rest. It has to be fast, because it is called

@@ -35,8 +35,8 @@ _ALIGNMENT = 64
 class _Block(NamedTuple):
     """Rows of one stream from task ``sender`` to task ``target``.
 
-    ``keys`` has the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys``
-    is a single index.
+    ``keys``: the index of each row's key (see `BatchRoots`), as packed 32-bit ints. If all rows have the same key, ``keys`` is
+    a single index.
     """
 
     target: int
@@ -110,7 +110,7 @@ class BatchLanes:
         self._waiting, self._rows, self.bytes = [], 0, 0
 
     def _parts(self, batch: pa.RecordBatch, roots: BatchRoots) -> Iterator[tuple[pa.RecordBatch, BatchRoots]]:
-        """Split a record batch into parts that fit into a frame, unless a single row does not fit."""
+        """Split a record batch into parts that fit into a frame. A single row that does not fit becomes a part, too."""
         rows = batch.num_rows
         # A record batch with dictionaries is not split, because each part would carry the whole dictionaries.
         if rows < 2 or batch.nbytes <= self._frame_bytes or _has_dictionaries(batch.schema):

@@ -130,7 +130,7 @@ class BatchOutlet:
         self.emitted += batch.num_rows
         subscription, receiver = self._by_task.get(task, (None, None))
         if subscription is None or receiver is None:
-            return []  # it is no error that a task that does not subscribe gets nothing (B9)
+            return []  # a task that does not subscribe gets nothing, which is no error (B9)
         if not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "

@@ -27,8 +27,8 @@ Positions = NDArray[np.intp]
 class BatchRoots:
     """The roots of the rows of a record batch.
 
-    ``keys`` are roots, in any order. ``rows`` has the index of each row's roots in ``keys``. ``rows`` is None if all rows have
-    the same roots.
+    ``keys`` are roots, in any order. ``rows``: for each row, the index of its roots in ``keys``. ``rows`` is None if all rows
+    have the same roots.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -183,7 +183,7 @@ UNTRACKED = BatchRoots([None])
 
 
 def positions_of(rows: Any, count: int, place: str) -> Positions:
-    """Return the positions of some of ``count`` rows. ``rows`` has these positions, or one bool per row."""
+    """Return the positions of some of ``count`` rows. ``rows``: these positions, or one bool per row."""
     array = _numbers(rows)
     if array.dtype == np.bool_:
         if len(array) != count:

@@ -135,7 +135,7 @@ def _row_by_row(
 
 
 def _shares(numbers: NDArray[np.int32], targets: tuple[int, ...]) -> list[Share]:
-    """Make the shares of the targets. ``numbers`` has, for each row, the index of its target in ``targets``."""
+    """Make the shares of the targets. ``numbers``: for each row, the index of its target in ``targets``."""
     if not len(numbers):
         return []
     counts = np.bincount(numbers, minlength=len(targets))

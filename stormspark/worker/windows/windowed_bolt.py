@@ -13,21 +13,10 @@ batch in which the windows are executed, and to no tree. A failure aborts the ba
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from stormspark.acker import Branch
-from stormspark.api import (
-    DEFAULT_STREAM,
-    Bolt,
-    Fields,
-    OutputCollector,
-    TopologyContext,
-    Tuple,
-    TupleSource,
-    TupleWindow,
-    WindowedBolt,
-)
+from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple, TupleWindow, WindowedBolt
 from stormspark.api.windows import MESSAGE_ID_FIELD, PersistentTupleWindow, StatefulWindowedBolt
 from stormspark.errors import FailedException, InvalidTopologyError, ReportedFailedException
 from stormspark.windowing import (
@@ -39,98 +28,10 @@ from stormspark.windowing import (
     Window,
     WindowSettings,
 )
+from stormspark.worker.windows.window_collector import WindowCollector
 from stormspark.worker.windows.window_state import WindowState
 
-__all__ = ["WindowCollector", "WindowedBoltExecutor"]
-
-
-class WindowCollector:
-    """The collector of a windowed bolt. Emits are anchored to all tuples of the current window, or to the anchors that the user
-    names (C27).
-
-    If there is a ``state``, the tuples of windows are acked already, and only the whole batch can fail.
-    """
-
-    __slots__ = ("_anchor", "_collector", "_source", "_state", "_tuples")
-
-    def __init__(
-        self, collector: OutputCollector, context: TopologyContext, state: WindowState | None = None
-    ) -> None:
-        self._collector = collector
-        self._state = state
-        self._source = TupleSource(context.this_component_id, context.this_task_id, "window", Fields())
-        self._tuples: Sequence[Tuple] = ()
-        self._anchor: Tuple | None = None
-
-    def begin(self, tuples: Sequence[Tuple]) -> None:
-        """Begin a window with these tuples, to which emits are anchored. An empty sequence ends the window."""
-        self._tuples = tuples
-        self._anchor = None
-
-    def emit(
-        self,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        anchors: Tuple | Iterable[Tuple] | None = None,
-    ) -> list[int]:
-        """Emit a tuple, and return the ids of the tasks that get it. Raises `EmitError`."""
-        return self._collector.emit(values, stream, self._window() if anchors is None else anchors)
-
-    def emit_direct(
-        self,
-        task: int,
-        values: Sequence[Any],
-        stream: str = DEFAULT_STREAM,
-        anchors: Tuple | Iterable[Tuple] | None = None,
-    ) -> None:
-        """Emit on a direct stream to one task (B9, D11)."""
-        self._collector.emit_direct(task, values, stream, self._window() if anchors is None else anchors)
-
-    def _window(self) -> Tuple | tuple[()]:
-        """Return one anchor for all tuples of the window, so that their trees are collected once per window and not once per
-        emit.
-        """
-        if not self._tuples:
-            return ()
-        if self._anchor is None:
-            trees: dict[Branch, None] = {}
-            for tup in self._tuples:
-                roots = tup.roots
-                if roots is None or tup.state == 1:  # a tuple that is acked or failed can't be an anchor
-                    continue
-                if isinstance(roots, tuple):
-                    trees.update(dict.fromkeys(roots))
-                else:
-                    trees[roots] = None
-            self._anchor = Tuple(
-                (), self._source, next(iter(trees), None) if len(trees) < 2 else tuple(trees)
-            )
-        return self._anchor
-
-    def ack(self, tup: Tuple) -> None:
-        """Ack a tuple early, before it leaves its last window. If windows are state, do nothing, because the tuple is acked
-        already.
-        """
-        if self._state is None:
-            self._collector.ack(tup)
-
-    def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail one tuple, which stays in its windows. If batches are transactions, abort the batch instead."""
-        if self._state is None:
-            self._collector.fail(tup, reason)
-        else:
-            self._state.abort(f"failed {tup!r:.300} of a window: {reason or 'no reason given'}")
-
-    def reset_timeout(self, tup: Tuple) -> None:
-        """Begin the message timeouts of ``tup``'s trees anew (C11)."""
-        self._collector.reset_timeout(tup)
-
-    def flush(self) -> None:
-        """Do nothing, because tuples leave with the superstep (C2)."""
-
-    def report_error(self, error: BaseException | str) -> None:
-        """Report an error of this task (C4)."""
-        self._collector.report_error(error)
+__all__ = ["WindowedBoltExecutor"]
 
 
 class WindowedBoltExecutor(Bolt):
@@ -149,8 +50,8 @@ class WindowedBoltExecutor(Bolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Prepare the user's bolt, then start or restore its windows.
 
-        Raises `InvalidTopologyError` if the bolt has no window (C26), or if the stored windows were in the other kind of time.
-        Raises `CheckpointError` if stored windows can't be read.
+        Raises `InvalidTopologyError` if the bolt has no window (C26), or if the stored windows are in the other kind of time
+        (event time or processing time). Raises `CheckpointError` if stored windows can't be read.
         """
         settings = WindowSettings.read(conf)
         self._context = context
@@ -203,15 +104,15 @@ class WindowedBoltExecutor(Bolt):
                 self._window_due()
         else:
             due = self._by_arrival.add(self._held(tup), self._now_ms())
-            # Ack the tuple before its window is executed. If the window raises an error, this tuple is not to blame more than
+            # Ack the tuple before its window is executed. If the window raises an error, this tuple is no more to blame than
             # the window's other tuples.
             self._collector.ack(tup)
             if due:
                 self._window_due()
 
     def cleanup(self) -> None:
-        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or not acked and so can be
-        replayed.
+        """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or are not acked, so that their
+        spouts replay them.
         """
         self.bolt.cleanup()
 
@@ -269,8 +170,8 @@ class WindowedBoltExecutor(Bolt):
         self._context.set_timer(period / 1000, self._window_due, first / 1000)
 
     def _now_ms(self) -> int:
-        """Return the time. If this host's clock is behind the clock of the previous host, the time goes on from the previous
-        host's time.
+        """Return the time. If this host's clock is behind the clock of the host where the task ran before, the time goes on
+        from the time of that clock.
         """
         self._now = self._context.now_ms() + self._ahead
         return self._now

@@ -1,0 +1,138 @@
+"""The collector of an `AsyncBolt`. It makes a note of each emit, ack and fail of a coroutine, and the task's thread carries the
+notes out later.
+
+A coroutine belongs to a *call* of ``execute``, for one tuple. The call decides what an emit is anchored to, and whether a note
+still counts; see `stormspark.worker.asynchronous.bolt_executor`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from stormspark.api import DEFAULT_STREAM, Tuple
+from stormspark.errors import EmitError
+
+__all__ = ["AsyncCollector", "Call", "Note", "current_call"]
+
+
+class Call:
+    """One call of ``execute``, for one tuple."""
+
+    __slots__ = ("deadline", "error", "has_begun", "is_over", "is_settled", "notes", "running", "tup")
+
+    def __init__(self, tup: Tuple, deadline: float) -> None:
+        self.tup = tup
+        self.deadline = deadline
+        self.running: asyncio.Task[None]
+        self.has_begun = self.is_over = False
+        #: Whether the call has acked or failed its tuple itself.
+        self.is_settled = False
+        #: The exception with which the call has ended.
+        self.error: BaseException | None = None
+        #: In an ordered bolt, the notes that the call has made while earlier calls were not over.
+        self.notes: list[Note] = []
+
+
+#: A note: a function that the task's thread has to call, or a `Call` that has ended.
+Note = Callable[[], object] | Call
+#: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
+current_call: ContextVar[Call | None] = ContextVar("stormspark_async_call", default=None)
+
+
+class AsyncCollector:
+    """The collector of an async bolt; see `stormspark.api.AsyncOutputCollector`.
+
+    ``note`` takes a call, a note, and whether the note counts even if the call is over. ``place`` names the task in errors.
+    """
+
+    def __init__(self, collector: Any, place: str, note: Callable[[Call | None, Note, bool], None]) -> None:
+        self._collector = collector  # a `BoltCollector`; only the task's thread may use it
+        self._place, self._note = place, note
+
+    def emit(
+        self,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> None:
+        """Emit a tuple that is anchored to the current tuple, or to ``anchors``. Raises `EmitError`."""
+        call, anchors, outlives = self._anchored(anchors)
+        values = self._collector.outlet(stream).checked(values)
+        self._note(call, partial(self._collector.emit, values, stream, anchors), outlives)
+
+    def emit_direct(
+        self,
+        task: int,
+        values: Sequence[Any],
+        stream: str = DEFAULT_STREAM,
+        anchors: Tuple | Iterable[Tuple] | None = None,
+    ) -> None:
+        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
+        call, anchors, outlives = self._anchored(anchors)
+        values = self._collector.outlet(stream).checked(values)
+        self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors), outlives)
+
+    def _anchored(
+        self, anchors: Tuple | Iterable[Tuple] | None
+    ) -> tuple[Call | None, Tuple | tuple[Tuple, ...], bool]:
+        """Return the call that an emit belongs to, the emit's anchors, and whether the emit counts even if the call is over.
+
+        Raises `EmitError` if an anchor is settled.
+        """
+        call = current_call.get()
+        if anchors is None and call is not None:
+            self._check_open(call)
+            return call, call.tup, False
+        given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
+        if not given:
+            return call, given, True
+        self._collector.roots_of(given)
+        own = call is not None and any(
+            call.tup is one for one in ((given,) if isinstance(given, Tuple) else given)
+        )
+        if own:
+            assert call is not None
+            self._check_open(call)
+        return call, given, not own
+
+    def _check_open(self, call: Call) -> None:
+        """Raise `EmitError` if the call is over or has settled its tuple. The tuple's state may not say so yet, because the
+        task's thread changes it later.
+        """
+        if call.is_over:
+            msg = (
+                f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
+                f"starts, or emit with anchors=()"
+            )
+            raise EmitError(msg)
+        if call.is_settled:
+            msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail (E14); emit first, then ack"
+            raise EmitError(msg)
+
+    def ack(self, tup: Tuple) -> None:
+        """Ack a tuple before its call ends."""
+        self._settle(tup, partial(self._collector.ack, tup))
+
+    def fail(self, tup: Tuple, reason: str | None = None) -> None:
+        """Fail the tuple's trees (E5)."""
+        self._settle(tup, partial(self._collector.fail, tup, reason))
+
+    def _settle(self, tup: Tuple, note: Note) -> None:
+        call = current_call.get()
+        own = call is not None and tup is call.tup
+        if own:
+            assert call is not None
+            call.is_settled = True
+        self._note(call, note, not own)
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Begin the timeouts of the tuple's trees anew (C11)."""
+        self._note(current_call.get(), partial(self._collector.reset_timeout, tup), True)
+
+    def report_error(self, error: BaseException | str) -> None:
+        """Report an error of this task (C4)."""
+        self._note(current_call.get(), partial(self._collector.report_error, error), True)

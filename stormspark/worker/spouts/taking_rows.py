@@ -1,0 +1,114 @@
+"""The part of a spout's task that deals with the rows of a source. It queues the rows, makes the spout that emits them, and says
+which rows are open when a batch ends.
+
+A spout without a source gets no rows. Rows outlive the instances of the spout (`SpoutSource`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from stormspark.acker import SpoutAccount, Tree
+from stormspark.acker.records import Record
+from stormspark.api import SourceProgress, SourceSpout, Spout
+from stormspark.checkpoint.state_files import TaskChanges
+from stormspark.errors import SerializationError
+from stormspark.worker.sources.row_spout import RowSpout
+from stormspark.worker.sources.rows import Row
+from stormspark.worker.sources.spout_source import SpoutSource
+from stormspark.worker.spouts.life import SpoutLife
+from stormspark.worker.task import Task
+
+__all__ = ["TakesRows"]
+
+
+class TakesRows(Task):
+    """The part of a `stormspark.worker.spout_task.SpoutTask` that deals with rows."""
+
+    def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._acking, self.waits_for_commit = acking, waits_for_commit
+        self.spout: Spout
+        self.life = SpoutLife()
+        self.source = SpoutSource(self.component, self.index, self._instance)
+        self.account = SpoutAccount(self.id)
+
+    def take_rows(self, batch: int, partition: int, payload: bytes) -> None:
+        """Queue rows that Spark has read for this task. The rows wait until the spout emits them, and may come before the spout
+        is open.
+        """
+        self.source.rows_to_come().take(batch, partition, payload)
+
+    def add_rows(self, batch: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Queue rows of the local engine, as `take_rows` does. These rows are Python objects already."""
+        self.source.rows_to_come().add(batch, partition, rows)
+
+    def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
+        """Emit again the rows that this task left open in an earlier incarnation of the worker."""
+        adopted = self.source.rows_to_come().adopt(rows)
+        if adopted:
+            self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
+
+    def progress(self, batch: int) -> SourceProgress | None:
+        """Return how far the spout has come with its source; None for a spout without a source."""
+        return self.source.progress(self._row_spout, batch) if self.component.source else None
+
+    @property
+    def rows_waiting(self) -> int:
+        """How many rows of a source wait to be emitted, or to be emitted again."""
+        return len(self.source.rows)
+
+    @property
+    def rows_left(self) -> int:
+        """How many of `rows_waiting` have to be emitted before the batch can end.
+
+        While the spout is inactive, rows of committed batches do not count, because they wait until the spout is active again
+        (B13).
+        """
+        return self.source.waiting(held_too=self.life.was_active_in_batch)
+
+    def _around(self, source: SourceSpout) -> RowSpout:
+        """Make the spout that emits the rows of a source."""
+        self.source.follow(source)
+        return RowSpout(
+            source,
+            self.source.rows,
+            self._clock,
+            self._settings.dead_letter_dir,
+            self._gave_up,
+            self._ack_without_tuple,
+            done_by_commit=self.waits_for_commit and self._acking,
+        )
+
+    @property
+    def _row_spout(self) -> RowSpout | None:
+        """The `RowSpout` around the source; None if the spout is not open, or has no source."""
+        return self.spout if self.life.is_open and isinstance(self.spout, RowSpout) else None
+
+    def _gave_up(self, reason: str) -> None:
+        self.counters.dead_letters += 1
+        self.report_error(f"dead letter: {reason}")
+
+    def _ack_without_tuple(self, message_id: Hashable) -> None:
+        """Ack a row that became no tuple. In a transaction the row counts as a tree without edges, and is acked with its
+        batch.
+        """
+        if self.waits_for_commit:
+            tree = Tree(self.account, message_id, self._clock())
+            self._ledger.begin(tree)
+            self._ledger.drained(tree)
+        else:
+            self.spout.ack(message_id)
+
+    def restore_rows(self, found: Iterable[tuple[int, bytes, bytes]]) -> None:
+        """Emit again the rows that were open at the last commit. ``found`` comes from the state table; see `HeldRows.load`."""
+        self.adopt((None, row) for row in self.source.held.load(found))
+
+    def held_rows(self) -> list[TaskChanges]:
+        """Return the open rows that the prepared batch adds to the state table, and those that it removes; see `HeldRows`."""
+        try:
+            return self.source.held_rows(self.account.ended)
+        except SerializationError as error:
+            self.abort(f"a bolt keeps a tuple over the end of its batch, and {error}")
+            return []
