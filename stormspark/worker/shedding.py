@@ -34,22 +34,22 @@ class Shedding:
         self._interval = settings.error_interval_secs
         self._unreported = 0
         self._reported_at: float | None = None
+        #: How many tuples fitted into the queue at the last call of `excess`. An executor's thread may have emptied it since.
+        self._fitting = self._most_tuples
 
     def excess(self) -> int:
         """Return how many of the waiting tuples do not fit."""
         waiting = self._task.waiting
-        return max(0, waiting - self._fit()) if waiting else 0
-
-    def _fit(self) -> int:
-        """Return how many tuples fit into the queue. Call this only while tuples are in the queue."""
-        return max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
+        if not waiting:
+            return 0
+        self._fitting = max(1, min(self._most_tuples, int(self._most_bytes / self._task.queue.size_of_one())))
+        return max(0, waiting - self._fitting)
 
     def shed(self, excess: int, now: float) -> None:
         """Drop or fail the newest ``excess`` tuples, but no ticks. Report the number of shed tuples once per interval. ``now``
         is in seconds.
         """
         task = self._task
-        fit = self._fit()
         newest = task.queue.take_newest(excess)
         if self._strategy == "fail":
             verdict = Verdict(Outcome.FAILED, self._full(), task.component.id, task.id)
@@ -58,7 +58,7 @@ class Shedding:
                 if task.hooks:
                     tup = Tuple(values, source, roots)
                     tup.state = SETTLED
-                    task.call_fail_hooks(tup, most=fit)
+                    task.call_fail_hooks(tup, most=self._fitting)
         else:
             for _, _, roots in newest:
                 close_edges(self._ledger, roots)
@@ -78,9 +78,8 @@ class Shedding:
         self._unreported, self._reported_at = 0, now
 
     def _full(self) -> str:
-        waiting, where = self._task.waiting, "tuples"
-        size = f"{waiting:,} tuples"
-        if waiting < self._most_tuples:
+        where, size = "tuples", f"{self._fitting:,} tuples"
+        if self._fitting < self._most_tuples:
             where = "bytes"
             size += f", some {self._most_bytes / _MEGABYTE:,.3g} MB"
         return (
