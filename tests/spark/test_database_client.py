@@ -14,7 +14,7 @@ from tests.waiting import wait_for, wait_until_idle
 
 psycopg = pytest.importorskip("psycopg")
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]  # the local engine has the short form
 
 
 def test_all_executors_of_both_workers_wait_at_the_same_time(start: Callable[..., SparkTopology]) -> None:
