@@ -82,7 +82,7 @@ def left_by_earlier_version(
 def _rows(read: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the changes in a file. Leave out the rows that only moved the watermark.
 
-    The earlier version added one to each commit.
+    The earlier version added such a row to each commit.
     """
     return read.select(schema.names).cast(schema).filter(pa.compute.field("root") != 0)
 

@@ -1,7 +1,7 @@
 """Writes the durable acker's journal.
 
 The journal gets changes from two sides. A worker reports *change sets*, which are numbered, and the writer writes each change set
-once. The driver closes records, and the writer adds the changes that do so. This module uses neither Spark nor a clock.
+once. The driver closes records, and the writer adds the changes that close them. This module uses neither Spark nor a clock.
 """
 
 from __future__ import annotations

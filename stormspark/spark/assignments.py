@@ -42,7 +42,7 @@ _PLACED = (SeatState.PROMISED, SeatState.STARTING, SeatState.READY)
 
 @dataclass
 class Seat:
-    """The place of one worker. ``incarnation`` counts its lives from 0, and is -1 before the first."""
+    """The place of one worker. ``incarnation`` counts the worker's lives from 0, and is -1 before the first life."""
 
     state: SeatState = SeatState.EMPTY
     incarnation: int = -1
@@ -103,7 +103,7 @@ class Assignments:
         return None
 
     def refusal(self, attempt: int) -> str | None:
-        """Return why nimbus refuses questions of ``attempt``, or None if it answers them."""
+        """Return why nimbus refuses questions of ``attempt``, or None if nimbus answers them."""
         if self.ending is not None:
             return self.ending
         if attempt != self.attempt:
@@ -119,8 +119,8 @@ class Assignments:
     ) -> dict[ProcessId, list[tuple[int, StartHere]]]:
         """Distribute the missing workers over these Spark executors.
 
-        Each worker goes to the Spark executor with the fewest workers. If several have equally few, it goes to the one whose
-        host has the fewest workers. No other process is asked to start these workers, unless `promise_broken` is called.
+        Each worker goes to the Spark executor with the fewest workers. If several have equally few, the worker goes to the one
+        whose host has the fewest workers. No other process is asked to start these workers, unless `promise_broken` is called.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])
@@ -168,9 +168,9 @@ class Assignments:
             seat.state = SeatState.EMPTY
 
     def lost(self, worker: int, incarnation: int, reason: str, *, outside: bool = False) -> bool:
-        """End this life of a worker, and with it the attempt. Return false if it had ended already.
+        """End this life of a worker, and with it the attempt. Return false if this life had ended already.
 
-        ``outside`` says that user code is not the cause, but something outside of the topology, such as storage that can't be
+        ``outside`` says that the cause is not user code, but something outside of the topology, such as storage that can't be
         reached.
         """
         seat = self.seats[worker]

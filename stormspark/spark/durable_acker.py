@@ -12,11 +12,11 @@ lives, the worker's ledger decides how the row's tree ends. When a worker is los
 from the query's state. It gives their rows to the next incarnation of the worker, which owns the records from then on. When the
 driver is lost, the next driver does this for all workers.
 
-The invariant: **a row whose batch is committed is acked, or is a dead letter, or its record is open.** It holds because the
-driver writes records before Spark commits their batch. A record is closed by the journal's commit for the batch in which the
-record's tree ended. The invariant would break if the watermark passed a record that is still open, because the record would leave
-the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the driver would give the
-row to its task again. The task ignores the row if it has the row already.
+The invariant: **a row whose batch is committed is acked, or is a dead letter, or its record is open.** The invariant holds
+because the driver writes records before Spark commits the records' batch. A record is closed by the journal's commit for the
+batch in which the record's tree ended. The invariant would break if the watermark passed a record that is still open, because the
+record would leave the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the
+driver would give the record's row to its task again. The task ignores the row if it has the row already.
 
 When a batch is run again, Spark reads the rows of this batch again. So the driver closes the records that the batch had opened,
 and replays none of them.

@@ -105,8 +105,8 @@ class Executors:
     def requested_slots(self) -> int | None:
         """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
 
-        A standalone cluster may have fewer cores than an application requests, and then gives it fewer. So there the request
-        tells nothing.
+        If a standalone cluster has fewer cores than an application requests, the application gets fewer. So on such a cluster the
+        request tells nothing.
         """
         now = [one.slots for one in self.active()]
         requested = self.to_come()

@@ -2,24 +2,24 @@
 
 Spark gives partition p of superstep k to any idle Python process. Spark may give the partition out again, for a retry, for a
 speculative copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
-carries the partition's record batches to that worker and the reply's record batches back, byte for byte. It does no Python work
-per frame, and it keeps no state except a cache of connections.
+carries the partition's record batches to that worker and the reply's record batches back, byte for byte, without Python work per
+frame. Only rows of sources are first packed into frames in Python. The forwarder keeps no state except a cache of connections.
 
 The invariant: **however often Spark runs a task, a worker runs each request of an attempt once, completely, and only while that
 attempt lasts.**
 
-It holds for these reasons. A request carries its generation, attempt, batch, superstep and partition, and the incarnation of the
-worker that it is meant for. The worker's desk (`stormspark.worker.host.desk`) runs a request only after the request's end mark
-has arrived. If the same request comes again, the desk sends the reply that it remembers. The driver fixes generation and attempt
-in the query when it starts the query. So a task that is left over from an earlier query always names an earlier attempt, and
-nimbus and every worker refuse it. If a worker can't be reached, the attempt ends. The forwarder reports that to nimbus before it
-raises an error. Then nimbus refuses Spark's retries of the same task at once, on this host or another, and does not start the
-worker anew.
+The invariant holds for these reasons. A request carries its generation, attempt, batch, superstep and partition, and the
+incarnation of the worker that it is meant for. The worker's desk (`stormspark.worker.host.desk`) runs a request only after the
+request's end mark has arrived. If the same request comes again, the desk sends the reply that it remembers. The driver fixes
+generation and attempt in the query when it starts the query. So a task that is left over from an earlier query always names an
+earlier attempt, and nimbus and every worker refuse its requests. If a worker can't be reached, the attempt ends. Before the
+forwarder raises an error, it tells nimbus that the worker is lost. From then on nimbus refuses Spark's retries of the same task,
+on any host, and does not start the worker again in this attempt.
 
-The invariant would break if a worker were started again within one attempt, because frames of its first life are lost or half
-delivered. Hence the forwarder has no fallback. If anything is in doubt, the forwarder raises an error, the query fails, and the
-driver starts the next attempt. The forwarder passes a reply's record batches on while they arrive. If the connection breaks
-half-way, the task fails, and Spark drops the part of the reply that it had.
+If a worker were started again within one attempt, frames of its first incarnation would be lost or half delivered, and the
+invariant would break. Hence the forwarder has no fallback. If anything is in doubt, the forwarder raises an error, the query
+fails, and the driver starts the next attempt. The forwarder passes a reply's record batches on while they arrive. If the
+connection breaks half-way, the task fails, and Spark drops the part of the reply that it has got.
 
 Storm sends tuples straight from worker to worker. If the connection breaks, the tuples in it are lost. In stormspark, Spark's
 shuffle is the exchange. So a frame takes four hops (worker -> forwarder -> shuffle -> forwarder -> worker), and each hop can be
@@ -114,7 +114,8 @@ def forwarder(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep ``superstep`` for ``mapInArrow``.
 
-    With ``ticks``, the function takes tick rows instead of frames. It raises `WorkerLostError` if the attempt is over.
+    With ``ticks``, the function takes tick rows instead of frames: one row per worker, which starts the round there. The function
+    raises `WorkerLostError` if the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -122,7 +123,7 @@ def forwarder(
         assert task is not None, "a forwarder runs inside a Spark task"
         partition = task.partitionId()
         if ticks:
-            # Tick rows say no more than the batch's number does, so drop them.
+            # The worker needs nothing that a tick row says, so drop these rows.
             for _ in batches:
                 pass
             batches = ()
@@ -176,7 +177,7 @@ def _request(attempt: Attempt, route: _Route, task: TaskContext, superstep: int,
 def orders_property(orders: RoundOrders) -> tuple[str, str]:
     """Return the name and value of the local property that carries a round's orders to its tasks.
 
-    It leaves out `Attempt.earlier`.
+    The value leaves out `Attempt.earlier`, which travels in the forwarder's closure.
     """
     # Pickle is as safe here as the forwarder's closure, which reaches the tasks in the same way and is pickled, too.
     return _ORDERS, b64encode(pickle.dumps(replace(orders, earlier=NO_EARLIER_ATTEMPTS))).decode()
@@ -217,7 +218,10 @@ def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
 
 
 class _Nimbus:
-    """The connection of this process to the nimbus of a topology. A process has only one, however many workers it speaks to."""
+    """The connection of this process to the nimbus of one generation of a topology.
+
+    The process has only one such connection, however many workers it speaks to.
+    """
 
     def __init__(self, attempt: Attempt) -> None:
         self._key = attempt.key
@@ -260,7 +264,7 @@ class _Nimbus:
         self._connection.close()
 
 
-#: The connections of this process, each to the nimbus of one topology, by the key of the topology's generation.
+#: The connections of this process, each to the nimbus of one generation of a topology, by the generation's key.
 _nimbuses: dict[Key, _Nimbus] = {}
 
 
@@ -320,7 +324,8 @@ class _Route:
             whole = True
         finally:
             if not whole:
-                # Spark may also stop reading half-way. A connection in the middle of a reply can't be used again.
+                # Something has raised, or Spark has stopped reading half-way. In the middle of an exchange, a connection can't
+                # be used again.
                 self.close()
         if reply.error is not None:
             msg = f"worker {self._worker} rejected {request}: {reply.error}"
@@ -356,7 +361,7 @@ class _Route:
         return reply
 
     def _locate(self) -> There:
-        """Find the worker, and start it if nimbus orders so."""
+        """Find the worker, and start it if nimbus orders that."""
         question = Locate(self._attempt.attempt, self._worker)
         answer = self._nimbus.ask(question)
         if isinstance(answer, StartHere):
@@ -456,7 +461,7 @@ def _route(attempt: Attempt, worker: int) -> _Route:
 
 
 def _freeze() -> None:
-    """Exclude the modules that this process has imported from garbage collection.
+    """Keep the garbage collector from looking at the modules that this process has imported.
 
     pyspark's daemon runs a full collection after every task. The collection takes 20 to 40 ms while the next task waits, and
     nearly all of that time goes into looking at modules. This function first collects the present garbage, because the collector

@@ -57,7 +57,7 @@ class Network:
     def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
         """Return the log folder for workers: the folder that the user has ``named``, or None for each worker's own default.
 
-        If all of Spark runs on this host, all its processes belong to the driver's user. Then workers get the driver's folder,
+        If all of Spark runs on this host, all its processes belong to the driver's user. So workers get the driver's folder,
         even if the temporary folder of the driver has changed since Spark was started.
         """
         return named or (drivers if self.address is None else None)

@@ -1,9 +1,9 @@
 """Nimbus: the small server in the driver that knows where the workers are, and gives them their orders.
 
-It does for one topology what Storm's nimbus and supervisors do for a cluster, except for the work that Spark does. A forwarder
-asks nimbus where a worker is, and nimbus may order it to start that worker. A worker fetches the plan, reports that it is ready,
-and sends heartbeats. Nimbus answers each heartbeat with the complete orders. So if an order is lost, the worker gets it with the
-next answer.
+Nimbus does for one topology what Storm's nimbus and supervisors do for a cluster, except for the work that Spark does. A
+forwarder asks nimbus where a worker is, and nimbus may order this forwarder to start that worker. A worker fetches the plan,
+reports that it is ready, and sends heartbeats. Nimbus answers each heartbeat with the complete orders. So if an order is lost,
+the worker gets it with the next answer.
 
 Each process has one connection to nimbus, and each connection has a thread. One condition variable guards all state. A
 connection's first message shows whether a worker or a forwarder has opened the connection. With 200 workers and 200 of Spark's
@@ -586,7 +586,7 @@ class Nimbus:
     def _starts_again(self) -> bool:
         """Whether an earlier attempt has run.
 
-        Then storage and hosts have worked once, and a failure may mean that they can't be reached for a while.
+        If so, storage and hosts have worked once, and a failure may mean that they can't be reached for a while.
         """
         with self._changed:
             return self._assignments.attempt > 0

@@ -4,9 +4,9 @@ A batch costs some 0.2 s of CPU, whether or not anything happens in it. Without 
 use all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once
 while something happens, and ever more slowly while nothing does.
 
-A pause does not delay work that workers can find themselves. They look at their spouts and timers during a pause, and report when
-there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And if batches are
-transactions, spouts may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a
+A pause does not delay work that workers can find themselves. Workers look at their spouts and timers during a pause, and report
+when there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And if batches
+are transactions, spouts may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a
 tree is open, because message timeouts count only one second of the time between two batches (E10). And it is shorter while work
 goes on outside of a worker, such as in a child process of a component.
 """
@@ -25,8 +25,8 @@ __all__ = ["Pacing"]
 _SHARE, _SHARE_BLIND = 1.0, 0.25
 #: In a topology in which only a batch can find out that there is work, the work never waits for longer than this, in seconds.
 _LONGEST_BLIND = 0.25
-#: The longest pause while a tree is open or work goes on outside of workers. This pause and the time that Spark needs to begin
-#: the next batch are less than one second together. Message timeouts count a gap of up to one second in full.
+#: The longest pause while a tree is open or work goes on outside of workers. Together with the time that Spark needs to begin the
+#: next batch, this pause is shorter than one second. Message timeouts count a gap of up to one second in full.
 _LONGEST_UNDER_WAY = 0.75
 
 

@@ -69,7 +69,7 @@ class Phases:
         return phases
 
     def paused(self, seconds: float) -> Mapping[str, float]:
-        """Count a pause after the batch, and return it as a figure. It does not count as part of `between`."""
+        """Count a pause after the batch, and return it as a figure. The pause does not count as part of `between`."""
         assert self._ended is not None
         self._ended += seconds
         return {"pause": seconds}

@@ -32,7 +32,7 @@ def session_for_query(spark: SparkSession) -> SparkSession:
     """Make a new session for a data query, with the Spark context of the user's session. The user's session stays as it is."""
     session = spark.newSession()
     for key, value in {
-        # Adaptive execution would plan each micro-batch stage by stage. That is wasted, because the exchanges are fixed.
+        # Adaptive execution would plan each micro-batch stage by stage. That effort is wasted, because the exchanges are fixed.
         "spark.sql.adaptive.enabled": False,
         "spark.sql.adaptive.streaming.stateless.enabled": False,
         "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
@@ -55,8 +55,8 @@ def data_query(
 ) -> DataFrame:
     """Make the streaming DataFrame that runs a topology. Each of its micro-batches is one batch of the topology.
 
-    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. The partitions of superstep 0
-    are those of these streams and those of the tick rows.
+    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. Superstep 0 has the
+    partitions of these streams and those of the tick rows.
     """
     if available_now:
         ticks = endless_ticks(session, plan.workers)

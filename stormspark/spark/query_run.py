@@ -1,4 +1,7 @@
-"""One run of the data query, the query that runs a topology. A run begins at the checkpoint and ends at the gate (`gate`).
+"""One run of the data query, the query that runs a topology.
+
+A run begins at the checkpoint. It ends at the gate (`gate`), where the query's thread waits until the query is stopped, or
+between two batches, or by itself.
 
 Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch. The supervisor's thread
 (`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
@@ -97,7 +100,7 @@ class QueryRun:
         self.error: BaseException | None = None
         #: Why the attempt failed, or None.
         self.failure: str | None = None
-        #: Whether storage, a broker or a Spark executor failed, and not user code. Then waiting may help.
+        #: Whether storage, a broker or a Spark executor failed, and not user code. If so, waiting may help.
         self.failed_outside = False
         self._running = False
         #: Whether spouts emitted tuples after superstep 0 of the last round: between its supersteps, or in a later superstep.
@@ -375,8 +378,8 @@ class QueryRun:
     def _seconds_since(self, began: float) -> float:
         """Return the duration of a round that began at ``began``.
 
-        It is counted from the end of the previous round, so that it includes what Spark does between two rounds. But with a
-        trigger interval it is counted from the beginning of this round, because batches don't follow each other at once.
+        The duration is counted from the end of the previous round, so that it includes what Spark does between two rounds. But
+        with a trigger interval it is counted from the beginning of this round, because batches don't follow each other at once.
         """
         now = time.monotonic()
         last, self._last_ended = self._last_ended, now

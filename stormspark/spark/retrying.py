@@ -22,7 +22,7 @@ _FIRST_DELAY_SECS = 0.1
 _LOGGED = 3
 _LOG_SECS = 60.0
 
-#: Matches Spark's message if something outside of the topology failed. It looks for class names of Java and Python, because
+#: Matches Spark's message if something outside of the topology failed. The pattern has class names of Java and Python, because
 #: messages differ between file systems. ``FetchFailed`` and ``ExecutorLostFailure`` are Spark's own names for failed tasks.
 _OUTSIDE = re.compile(
     r"ExecutorLostFailure|FetchFailed|executor .{0,40}(lost|decommission)|java\.(io|net|nio)\.[\w.]+Exception"
@@ -119,7 +119,7 @@ class Retries:
 
     @property
     def delay_secs(self) -> float:
-        """The pause before the next attempt. The first retry comes at once, since most trouble ends with the worker that died."""
+        """The pause before the next attempt. The first retry comes at once, because a new worker process cures most trouble."""
         return ExponentialBackoff(0.0, _FIRST_DELAY_SECS, self.longest_delay_secs).delay(self.failures) or 0.0
 
     @property

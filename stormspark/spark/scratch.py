@@ -1,7 +1,8 @@
 """The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
-The driver removes the folder when the topology ends. If the driver is killed, its workers remove the folder. If all of them are
-killed together, as when memory runs out, the folder stays. A later topology of the same user on the same host removes it.
+The driver removes the folder when the topology ends. If the driver is killed, its workers remove the folder. If they are all
+killed together with the driver, as when memory runs out, the folder stays. A later topology of the same user on the same host
+removes it.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class StateHandOver:
     def _of_worker(self, worker: int, tasks_before: dict[str, int]) -> dict[str, list[int] | None]:
         """Return the tasks whose state a worker needs, by component.
 
-        They are the worker's own tasks of the component. If the component's number of tasks has changed, they are all of its
-        tasks, and None stands for them.
+        These are the worker's own tasks of the component. But if the component's number of tasks has changed, the worker needs
+        all tasks of the component, for which None stands.
         """
         mine: dict[str, list[int]] = {}
         for task in self._plan.tasks_of_worker(worker):

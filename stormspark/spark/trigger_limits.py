@@ -105,7 +105,7 @@ class TriggerLimits:
         self._fresh = False
 
     def open(self, spout: str, per_trigger: PerTrigger) -> int:
-        """Return the present limit of a source. A query reads it when it starts."""
+        """Return the present limit of a source. A query reads the limit when the query starts."""
         if spout not in self._limits:
             self._limits[spout] = _Limit(per_trigger, per_trigger.first)
         return self._limits[spout].units

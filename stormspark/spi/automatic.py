@@ -59,6 +59,6 @@ class AutoAckBolt(Bolt):
     def connected(self, line: Callable[[str], Line | None]) -> None:
         """Called when the bolt is prepared, and when the task's streams change, with a function that finds these streams.
 
-        ``line`` returns the `Line` of a stream, or None where a `Sender` returns None. Lines are valid until the next call of
-        this method.
+        ``line`` returns the `Line` of a stream. It returns None in the cases in which a `Sender` returns None. Lines are valid
+        until the next call of this method.
         """

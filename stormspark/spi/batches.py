@@ -1,7 +1,7 @@
-"""Components that know the current batch. Front-ends that have batches of their own build on these components (G2, G6, G7).
+"""Components that know the current batch. Front-ends with their own kind of batches use these components (G2, G6, G7).
 
 The worker tells such a component when an attempt at a batch begins. The worker also tells bolts when all tuples of the batch have
-come. To find that out, Storm counts the tuples between tasks (G7). In stormspark a batch is over when no tuple waits any more.
+come. To find that out, Storm counts the tuples between tasks (G7). In stormspark all have come when no tuple waits any more.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: When ``end_batch`` of a bolt is called. FINISH: once all tuples of the batch are executed. COMMIT, which makes the bolt a
-#: *committer*: once ``end_batch`` of all FINISH bolts has ended well on all workers.
+#: The two times at which ``end_batch`` of a bolt may be called. FINISH: once all tuples of the batch are executed. COMMIT: once
+#: ``end_batch`` of all FINISH bolts has succeeded on all workers. A bolt with COMMIT is called a *committer*.
 FINISH, COMMIT = "finish", "commit"
 
 
@@ -49,7 +49,10 @@ class BatchAware(KnowsBatches):
 
     @property
     def takes_part(self) -> bool:
-        """Whether the component has got or emitted tuples of this batch. If any has, bolts are told when the batch ends."""
+        """Whether the component has got or emitted tuples of this batch.
+
+        If this is true of any component, bolts are told when the batch ends.
+        """
         raise NotImplementedError
 
     def end_batch(self, collector: BasicOutputCollector) -> None:

@@ -82,9 +82,9 @@ class WorksOutside(LivesOutside):
 
     @abstractmethod
     def take_in(self) -> int:
-        """Process the answers that have come from outside, without waiting. Return how many tuples they finished.
+        """Process the answers that have come from outside, without waiting. Return how many tuples these answers finished.
 
-        Called when `fileno` is readable, and also when the worker has waited for it in vain.
+        Called when `fileno` is readable, and also when the worker has waited for that in vain.
         """
 
 

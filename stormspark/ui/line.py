@@ -15,7 +15,7 @@ __all__ = ["ProgressLine"]
 
 
 class ProgressLine:
-    """A line on a console that shows a `Progress` while the ``with`` block lasts. On a terminal it vanishes at the end.
+    """A line on a console that shows a `Progress` while the ``with`` block lasts. On a terminal the line vanishes at the end.
 
     >>> import sys
     >>> with ProgressLine(Console(file=sys.stdout, width=100)) as line:
@@ -29,7 +29,7 @@ class ProgressLine:
         self._console = console
         self._plain_every = plain_every
         self._shown_at: float | None = None
-        # Only `show` redraws the line, in one write. A timer of its own would make it flicker.
+        # Only `show` redraws the line, in one write. A timer would make the line flicker.
         self._live = (
             Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         )

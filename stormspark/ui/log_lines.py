@@ -13,8 +13,8 @@ __all__ = ["LogLines"]
 class LogLines(logging.Handler):
     """A log handler that passes this package's warnings and errors to ``say`` while its ``with`` block lasts.
 
-    A bolt that fails each of its tuples must not make everything else scroll away. So after ``burst`` lines, it shows one line
-    per ``every`` seconds, with the number of lines that were left out.
+    A bolt that fails each of its tuples must not make everything else scroll away. So after ``burst`` lines, the handler shows
+    one line per ``every`` seconds, with the number of lines that were left out.
 
     >>> with LogLines(print):
     ...     logging.getLogger("stormspark.spark").warning("worker %d was lost", 1)

@@ -17,7 +17,7 @@ from stormspark.ui.throttling import max_pending, paused_share, throttled_by, wh
 
 __all__ = ["Progress", "Speedometer"]
 
-#: The progress line names a spout that max spout pending held back for at least this share of the last few seconds.
+#: The progress line names a spout only if max spout pending held the spout back for at least this share of the last few seconds.
 _LEAST_PAUSED = 0.05
 
 
@@ -43,7 +43,8 @@ class Progress:
     throttled: str | None = None
     #: Tuples that did not fit into a bolt's queue, and were dropped or failed (X51).
     shed: int = 0
-    #: Which spout max spout pending held back longest in the last few seconds, for which share of them, and its limit; or None.
+    #: The spout that max spout pending held back longest in the last few seconds, with the share of that time and the spout's
+    #: limit; None if no spout was held back.
     paused: str | None = None
 
     def __str__(self) -> str:
@@ -76,7 +77,7 @@ class _Sample(NamedTuple):
     batch_ms_sum: float
     #: For each bolt: how many tuples it executed, in how many seconds.
     work: Mapping[str, tuple[int, float]]
-    #: For each spout: for how many milliseconds max spout pending has held its tasks back.
+    #: For each spout: the milliseconds for which max spout pending has held the spout's tasks back.
     held_ms: Mapping[str, float]
 
 
@@ -156,7 +157,7 @@ def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> st
 
 
 def _paused(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Return which spout max spout pending held back longest in the last few seconds, for which share of them, and its limit."""
+    """Return the text for `Progress.paused`; None if no spout was held back for long enough."""
     shares = {
         name: paused_share(
             held - old.held_ms.get(name, 0.0), statistics.components[name].tasks, new.at - old.at

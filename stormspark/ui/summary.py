@@ -80,7 +80,7 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
 
 
 def print_summary(statistics: TopologyStatistics, console: Console) -> None:
-    """Print the run's figures: one line for the whole run, the table, the slowed spouts, and each component's last error."""
+    """Print the run's figures: a line for the whole run, the table, and lines about slowed spouts, last errors and metrics."""
     console.print(Text(_headline(statistics)), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):

@@ -10,9 +10,9 @@ from stormspark.ui.figures import level, three_digits
 
 __all__ = ["max_pending", "paused_share", "throttled_by", "throttling_lines", "why_throttled"]
 
-#: Waiting work below this, in seconds, is not mentioned.
+#: Waiting work of less than this many seconds is not mentioned.
 _LEAST_WORK = 0.05
-#: Shares of a run's time below this are not mentioned.
+#: A share of a run's time is not mentioned if it is smaller than this.
 _LEAST_SHARE = 0.005
 
 
@@ -34,7 +34,7 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
 
 
 def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
-    """Return why a bolt slows spouts down: its queue if that is above its mark, else its time per tuple and its waiting work.
+    """Return why a bolt slows spouts down: its queue, if that is above its high mark; else its time per tuple and waiting work.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 98 MB of 100
@@ -93,7 +93,7 @@ def _other_brakes(name: str, component: ComponentStatistics, statistics: Topolog
 
 
 def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
-    """Return for which share of ``seconds`` max spout pending held back the tasks of a spout, on average.
+    """Return the share of ``seconds`` for which max spout pending held back a spout's tasks, on average.
 
     >>> paused_share(5_000.0, tasks=2, seconds=10.0)
     0.25
@@ -102,7 +102,7 @@ def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
 
 
 def max_pending(spout: str, statistics: TopologyStatistics) -> str | None:
-    """Return a spout's max spout pending, and the least value that would not slow it; None if it has no such limit."""
+    """Return a spout's max spout pending, and the least value that would not slow the spout; None if the spout has no limit."""
     pressure = statistics.pressure
     here = pressure.spouts.get(spout) if pressure is not None else None
     if here is None or here.max_pending is None:

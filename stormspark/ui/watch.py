@@ -41,9 +41,9 @@ class Display(Protocol):
 
 
 class Interrupts:
-    """Counts SIGINT and SIGTERM while its ``with`` block lasts, instead of their usual effect.
+    """Counts SIGINT and SIGTERM while its ``with`` block lasts. Meanwhile these signals have no other effect.
 
-    Only the main thread gets signals. In other threads it counts nothing, and the handlers stay as they are.
+    Only the main thread gets signals. In any other thread, `Interrupts` counts nothing and leaves the handlers as they are.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -72,7 +72,7 @@ class Interrupts:
 
 
 class Idleness:
-    """Finds out when a topology has been idle for ``seconds``, which means that nothing was emitted, pending or queued.
+    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or queued.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
@@ -105,10 +105,10 @@ def watch(
 ) -> Ending:
     """Watch the topology until it has ended, or end it. Returns why it ended.
 
-    1. Show its progress every ``poll`` seconds, until it ends by itself, ``seconds`` are over, nothing has happened for
-       ``until_idle`` seconds, or the first interrupt arrives.
-    2. Let it stop at the end of its batch, and keep showing its progress.
-    3. On a second interrupt, kill it.
+    1. Show the topology's progress every ``poll`` seconds, until one of these happens: it ends by itself; it has run for
+       ``seconds``; it has been idle for ``until_idle`` seconds; the first interrupt arrives.
+    2. If the topology still runs, let it stop at the end of its batch, and go on showing its progress.
+    3. On a second interrupt, kill the topology.
     """
     speedometer = Speedometer()
 

@@ -22,9 +22,9 @@ from stormspark.windowing.window import Held, Items, Window
 __all__ = ["EventTimeWindows"]
 
 _T = TypeVar("_T")
-#: If the length is a count, no window is empty after the first item. Storm fires a window at every slide, even if it has no new
-#: item. In stormspark at most this many windows in a row fire without a new item. Otherwise a timestamp far in the future would
-#: keep a task busy for ever.
+#: If the length is a count, no window is empty after the first item. Storm fires a window at every slide, even if the window has
+#: no new item. In stormspark at most this many windows in a row fire without a new item. Otherwise a timestamp far in the
+#: future would keep a task busy for ever.
 _MOST_REPEATS = 1000
 
 

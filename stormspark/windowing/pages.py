@@ -1,9 +1,9 @@
 """Keeps the items of windows in pages, which the caller stores. So a batch writes only the pages that it changed.
 
 `PagedItems` behaves like `Held`, which keeps all items in memory. An item goes into the newest page, whatever its time is. Items
-leave in the order of their times. No new item is earlier than an item that has left (in event time it would be late). So one key,
-the ``cut``, separates the items that have left from those that are held. A page is written again when new items went into it, or
-when only a quarter of its items is left.
+leave in the order of their times. No new item is earlier than an item that has left (in event time such an item would be late).
+So one key, the ``cut``, separates the items that have left from those that are held. A page is written again when new items went
+into it, or when at most a quarter of its items is left.
 
 A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
 So only pages whose times overlap are open at once.

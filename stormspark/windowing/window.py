@@ -18,9 +18,9 @@ _T = TypeVar("_T")
 class Window(Generic[_T]):
     """A window as it fires (C24).
 
-    ``new`` are the items that were in no window before. ``expired`` are the items that have left since the last evaluation.
-    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. A timer
-    that ends the window may be late or early. Then the first item may be earlier or later than ``start``.
+    ``new`` are the items that were in no window before. ``expired`` are the items that have expired since the last evaluation.
+    ``end`` is inclusive. ``start`` is ``end`` minus the length, exclusive; None for a window whose length is a count. If a timer
+    ends the window late or early, the first item may be earlier or later than ``start``.
     """
 
     items: Sequence[_T]
@@ -33,7 +33,7 @@ class Window(Generic[_T]):
 class Items(Protocol[_T]):
     """Items held for windows: in memory (`Held`), or in pages (`PagedItems`)."""
 
-    #: How many items, counted from the first, have been in a window.
+    #: How many of the items have been in a window. They are the first ones.
     seen: int
 
     def __len__(self) -> int: ...
@@ -48,23 +48,28 @@ class Items(Protocol[_T]):
         """Return the time of the item at ``position``."""
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Expire items that are too old at ``end``, and return the window of the first ``reach`` items."""
+        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window.
+
+        Return None if none are left (C28).
+        """
 
     def compact(self, end: int) -> None:
-        """Expire items that can be in no window that ends at ``end`` or later, if that is worth the effort."""
+        """Expire items that can be in no window that ends at ``end`` or later, or leave that to the next call of `window`."""
 
     def drop(self) -> None:
         """Remove the items of the last window."""
 
 
 class Held(Generic[_T]):
-    """Items in memory, by time; items of the same time are in the order of arrival. ``expire`` gets each item once, when it
-    leaves.
+    """Items in memory, in the order of time. Items of the same time are in the order of arrival.
+
+    ``expire`` gets each item once, when the item expires. Items that `drop` removes do not go to ``expire``.
 
     Invariant: the first ``seen`` items are exactly those that were in a window and may be in the next window, too.
 
-    All work is linear in the number of added items and in the sizes of windows. Items out of order are sorted only when
-    their order matters, all at once. The memory of items that have left is freed when they are half of all items.
+    All work but sorting is linear in the number of added items and in the sizes of windows. If an item came out of order, all
+    held items are sorted once, when their order matters. The memory of removed items is freed once at least half of the items in
+    memory are removed ones.
     """
 
     __slots__ = ("_expire", "_expired", "_first", "_in_order", "_items", "_length", "_times", "seen")
@@ -75,7 +80,7 @@ class Held(Generic[_T]):
         self._expire = expire
         self._times: list[int] = []
         self._items: list[_T] = []
-        self._first = 0  # items before this position have left
+        self._first = 0  # items before this position are removed
         self._in_order = True
         self._expired: list[_T] = []
 
@@ -101,9 +106,10 @@ class Held(Generic[_T]):
         return self._times[self._first + position]
 
     def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Expire items that are too old at ``end``, and return the window of the first ``reach`` items; None if empty (C28).
+        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window.
 
-        If the length is a duration, the window has the items later than ``after``, by default ``end`` minus the length.
+        Return None if none are left (C28). If the length is a duration, the window has the items later than ``after``, by default
+        ``end`` minus the length.
         """
         gone = self._too_old(end, reach, after)
         before = max(0, self.seen - gone)

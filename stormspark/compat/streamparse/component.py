@@ -102,7 +102,7 @@ class Component:
         )
 
     def report_metric(self, name: str, value: Any) -> None:
-        """Record a value. The statistics show, once per minute, the last value of each name under ``pystorm``."""
+        """Record a value. Once per minute, the metric ``pystorm`` in the statistics shows the last value of each name."""
         self._stormspark.metric.values[name] = value
 
     def run(self) -> None:

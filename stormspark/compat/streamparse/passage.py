@@ -34,7 +34,7 @@ class Passage(Executor):
     """Passes tuples to one bolt, and carries out the bolt's emits. ``tup`` is the current tuple.
 
     If ``batch`` is not None, emits are anchored to its tuples in place of the current tuple. ``lines`` are the outlets of the
-    streams, by name. They make emits fast. Emits that name no stream use ``line``; see `AutoAckBolt.connected`.
+    streams, by name, and make emits fast. ``line`` is the outlet for emits that name no stream; see `AutoAckBolt.connected`.
     """
 
     __slots__ = (
@@ -71,8 +71,8 @@ class Passage(Executor):
         self.line: Outlet | None = None
         #: The object with the current tuple's values. If user code keeps no reference to it, it is reused for the next tuple.
         self._values: Any = None
-        #: The values of the bolt's switches ``auto_anchor`` and ``auto_ack``. They are not used if `_looks` is true. Then nobody
-        #: tells this object that a switch has changed, so it reads the switches for every tuple.
+        #: The values of the bolt's switches ``auto_anchor`` and ``auto_ack``. If `_looks` is true, these copies are not used:
+        #: nobody tells this object that a switch has changed, so it reads the switches for every tuple.
         self._anchor_now = self._ack_now = True
         self._looks = True
 
@@ -122,7 +122,7 @@ class Passage(Executor):
                     tasks = line.send(values, at.roots)
                     return tasks if need_task_ids else None
             onto = [current]
-        # Look up the collector's methods for every emit, because they are replaced when the bolt starts a thread.
+        # Look up the collector's method for each emit, because methods are replaced when the bolt starts a thread.
         if direct_task is None:
             tasks = surroundings.collector.emit(values, DEFAULT_STREAM if stream is None else stream, onto)
             return tasks if need_task_ids else None

@@ -24,8 +24,8 @@ _next_id = map(str, count(1)).__next__
 class Tuple(ApiTuple):
     """A tuple in pystorm's form: values, and their source. The values can be accessed by the names of their fields (C16).
 
-    The tuple behaves like pystorm's namedtuple. But it is the engine's own object, so no second object is needed per tuple. Its
-    ``id`` is made when it is first read.
+    The tuple behaves like pystorm's namedtuple. But it is the engine's own object, so no second object is needed per tuple. The
+    tuple's ``id`` is made when somebody first reads it.
 
     >>> tup = Tuple("7", "word_spout", "default", 3, values_type("word_spout", "default", ("word", "n"))(("dog", 1)))
     >>> tup.values.word, tup.values[1], tup.values
@@ -140,8 +140,8 @@ def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tupl
     takes one iterable, as ``tuple(...)`` does. The constructor is called once per tuple, and is twice as fast as a namedtuple's.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
-    # No module has an attribute with this type, so pickle can't name it. So values are pickled as plain tuples, and the receiver
-    # makes the type again.
+    # No module has an attribute with this type, so pickle can't name the type. So values are pickled as plain tuples, and the
+    # receiver makes the type again.
     named = vars(cast("Any", namedtuple(name, fields, rename=True)))
     members = {member: named[member] for member in named if member != "__new__"}
     members["__reduce__"] = lambda values: (tuple, (tuple(values),))

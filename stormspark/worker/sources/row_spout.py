@@ -61,10 +61,13 @@ class DeadLetters:
 
 
 class RowSpout(Spout):
-    """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task.
+    """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task, and outlive this spout.
 
-    ``gave_up`` is called with the reason of each dead letter. ``done`` is called with the id of a row that becomes no tuple, so
-    that the task acks the row. If ``done_by_commit``, a row is done when its batch is committed, even if ``ack`` raises.
+    ``gave_up`` is called with the reason of each dead letter that is written. If ``done_by_commit``, a row is done when its batch
+    is committed, even if ``ack`` raises.
+
+    ``done`` is called with the id of a row that becomes no tuple, so that the task acks the row. There is one exception: without
+    ``done_by_commit``, a row whose ``translate`` raises, or whose emit is refused, is only marked as done in ``rows``.
     """
 
     def __init__(
@@ -96,7 +99,10 @@ class RowSpout(Spout):
         self._rows.reopen()
 
     def next_tuple(self) -> None:
-        """Emit one row. Rows before this row that become no tuple are acked or given up."""
+        """Emit one row. On the way to it, ack or give up rows that become no tuple.
+
+        If the dead letter of a row can't be written, the row stays open and comes again.
+        """
         while (row := self._rows.next(self._clock())) is not None:
             if row.unreadable is not None or row.id in self._rows.skipped:
                 if self._give_up(row, row.unreadable or self._failed_too_often(row)):
@@ -121,9 +127,10 @@ class RowSpout(Spout):
             return
 
     def ack(self, message_id: Hashable) -> None:
-        """Mark the row as done, and call the source's ``ack``.
+        """Call the source's ``ack``. Before that, mark the row as done, unless ``done_by_commit``.
 
-        Do nothing if the row was emitted in an earlier attempt at its batch, because the row comes again and is acked later.
+        Without ``done_by_commit``, do nothing if the row was emitted in an earlier attempt at its batch. Such a row comes again
+        and is acked later.
         """
         if not self._done_by_commit:
             if not self._rows.knows(message_id):
@@ -132,7 +139,7 @@ class RowSpout(Spout):
         self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:
-        """Emit the row again later, or give it up."""
+        """Emit the row again later, or give it up. Then call the source's ``fail``."""
         if not self._done_by_commit and not self._rows.knows(message_id):
             return
         verdict = self._collector.verdict

@@ -17,7 +17,7 @@ _READ = 512
 
 
 class PartOfRange(NamedTuple):
-    """The result of one read: the range, the rows that were read, with their ids, and the unread rest, or None if all is read."""
+    """The result of one read: the range, the rows that were read (each with its id), and the rest; None if there is no rest."""
 
     range: Row
     rows: list[tuple[Hashable, tuple[Any, ...]]]

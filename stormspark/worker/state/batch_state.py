@@ -44,8 +44,8 @@ class StateAccess(NamedTuple):
 class BatchState:
     """The state of the ``tasks`` of one worker, and the open rows of its source ``spouts``.
 
-    Without ``access`` state is only in memory, and ends with the process. ``enter`` is called with the task whose code runs
-    next, and with None afterwards. So a message can name a call that does not return (B1).
+    If ``access`` is None, the state is only in memory, and ends with the process. ``enter`` is called with the task whose code
+    runs next, and with None afterwards. So a message can name a call that does not return (B1).
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class BatchState:
     def roll_back(self, txid: int) -> None:
         """Take all tasks back to the state of batch ``txid``, because the batch after that one runs again.
 
-        `committed` must have been called for batch ``txid`` before.
+        ``txid`` must be equal to `last`.
         """
         reached("worker.before_rollback")
         for task in self._entered():
