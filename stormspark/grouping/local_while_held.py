@@ -12,7 +12,7 @@ from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.repartitioning import Repartitioning
 from stormspark.grouping.shuffle import round_robin
 
-__all__ = ["LocalWhileHeldGrouping"]
+__all__ = ["LocalWhileHeldGrouping", "without_wrapping"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class LocalWhileHeldGrouping(Grouping):
     def describe(self) -> str:
         """Return the name of ``otherwise``, and that it may stay local."""
         return f"{self.otherwise.describe()}, local while held"
+
+
+def without_wrapping(grouping: Grouping) -> Grouping:
+    """Return the grouping that users know, because planning may have wrapped it into a `LocalWhileHeldGrouping`."""
+    return grouping.otherwise if isinstance(grouping, LocalWhileHeldGrouping) else grouping
 
 
 class LocalWhileHeld:

@@ -9,6 +9,7 @@ from typing import Any
 
 from stormspark.acker import Ledger
 from stormspark.api import Fields, TopologyContext
+from stormspark.grouping.local_while_held import without_wrapping
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.current_call import CurrentCall
@@ -127,7 +128,7 @@ class TaskServices:
                 component.id: {stream.id: Fields(stream.fields) for stream in component.streams.values()}
                 for component in plan.components.values()
             },
-            edges=tuple((e.source, e.stream, e.target, e.grouping) for e in plan.edges),
+            edges=tuple((e.source, e.stream, e.target, without_wrapping(e.grouping)) for e in plan.edges),
             services=task,
             executor_data=self._executor_data.setdefault((placed.component, placed.executor), {}),
             resources=self._hooks.resources,

@@ -107,8 +107,10 @@ def graph_planned(topology: Topology) -> Graph:
     }
     edges = set()
     for edge in plan.edges:
-        fields = getattr(edge.grouping, "fields", ())
-        edges.add((edge.source, edge.stream, edge.target, edge.grouping.kind, ", ".join(fields)))
+        # Max spout pending makes planning wrap even groupings.
+        grouping = getattr(edge.grouping, "otherwise", edge.grouping)
+        fields = getattr(grouping, "fields", ())
+        edges.add((edge.source, edge.stream, edge.target, grouping.kind, ", ".join(fields)))
     return components, edges
 
 

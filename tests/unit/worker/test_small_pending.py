@@ -161,3 +161,19 @@ def test_a_topology_that_stops_completes_what_its_spouts_emitted_late() -> None:
     running.stop()
     spout = running.statistics().components["a"]
     assert spout.pending == 0 and spout.acked == spout.emitted
+
+
+class KnowsItsSources(Collect):
+    def prepare(self, conf: Any, context: Any) -> None:
+        super().prepare(conf, context)
+        self.groupings = [grouping.kind for grouping in context.sources(context.this_component_id).values()]
+
+
+def test_components_see_the_groupings_that_their_users_declared() -> None:
+    """I2: a child in another language gets them in its handshake."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script([(1,)]), 2)
+    builder.set_bolt("b", KnowsItsSources(), 2).shuffle_grouping("a")
+    builder.set_bolt("c", KnowsItsSources(), 2).none_grouping("a")
+    rig = Rig(builder, 2, topology_max_spout_pending=LIMIT)
+    assert [bolt.groupings for bolt in rig.users("b") + rig.users("c")] == [["shuffle"]] * 2 + [["none"]] * 2
