@@ -46,6 +46,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import exp, log
 from statistics import median
+from typing import NamedTuple
 
 from stormspark.backpressure.drift import Drift
 from stormspark.backpressure.pressure import BoltPressure, LimitChange, Pressure, SpoutPressure
@@ -263,21 +264,36 @@ class _Spout:
         return OPEN_TREES if self.trees.closed else self.because_of
 
 
+class _Work(NamedTuple):
+    """The work of several bolts, in seconds: the sum for bolts that work in turn, and the most of one that works alongside."""
+
+    in_turn: float
+    alongside: float
+
+    def seconds(self, share: float = 1.0) -> float:
+        """Return the time that the bolts need for all of it, if only this ``share`` counts of what is done alongside.
+
+        A worker does one thing at a time. But bolts that work alongside take no time from each other, nor from the other bolts.
+        """
+        return max(self.in_turn, self.alongside * share)
+
+
 class _Round:
     """How long one round took, and which bolts made it long."""
 
     def __init__(self, seconds: float, bolts: Collection[_Bolt]) -> None:
         self.seconds = seconds
-        self._bolts = bolts
-        busy = _by_worker((bolt, bolt.busy) for bolt in bolts)
+        self._came = _by_worker((bolt, bolt.came) for bolt in bolts)
+        self._left = _by_worker((bolt, bolt.left) for bolt in bolts)
+        busy = _by_worker((bolt, bolt.busy) for bolt in bolts).values()
         #: The time of the round, minus the work of the busiest worker.
-        self.overhead = max(0.0, seconds - max(busy.values(), default=0.0))
+        self.overhead = max(0.0, seconds - max((work.seconds() for work in busy), default=0.0))
         #: How long the work that came would take if the bolts ran one after another. For a single bolt see `_Bolt.in_turns`.
-        self.path = _together((bolt, bolt.in_turns(bolt.came)) for bolt in bolts)
-        self._work = _together(
+        self.path = _work((bolt, bolt.in_turns(bolt.came)) for bolt in bolts).seconds()
+        self._work = _work(
             (bolt, bolt.in_turns({worker: busy + bolt.left[worker] for worker, busy in bolt.busy.items()}))
             for bolt in bolts
-        )
+        ).seconds()
         self._most = max((bolt.work for bolt in bolts), default=0.0)
 
     def is_because_of(self, bolt: _Bolt) -> bool:
@@ -286,7 +302,7 @@ class _Round:
         A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt with
         at least `_SHARE` of the worst bolt's work is at fault.
         """
-        whole = self.seconds + self.left_for(self._bolts)
+        whole = self.seconds + max((work.seconds() for work in self._left.values()), default=0.0)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
 
     def came_for(self, bolts: Iterable[_Bolt], share: float = 1.0) -> float:
@@ -294,13 +310,11 @@ class _Round:
 
         If a bolt works alongside, only this ``share`` of its work counts.
         """
-        came = _by_worker(((bolt, bolt.came) for bolt in self._bolts), share)
-        return max((came[worker] for bolt in bolts for worker in bolt.came), default=0.0)
+        return max((self._came[at].seconds(share) for bolt in bolts for at in bolt.came), default=0.0)
 
     def left_for(self, bolts: Iterable[_Bolt], share: float = 1.0) -> float:
         """Return the seconds of work that wait at the busiest of these bolts' workers. ``share``: see `came_for`."""
-        left = _by_worker(((bolt, bolt.left) for bolt in self._bolts), share)
-        return max((left[worker] for bolt in bolts for worker in bolt.left), default=0.0)
+        return max((self._left[at].seconds(share) for bolt in bolts for at in bolt.left), default=0.0)
 
 
 class Controller:
@@ -491,7 +505,7 @@ class Controller:
             work = _by_worker(
                 (one, one.time_for(spout.arrived, self._worker_of)) for one in self._bolts.values()
             )
-            busiest = max(work[worker] for one in self._downstream[name] for worker in one.came)
+            busiest = max(work[at].seconds() for one in self._downstream[name] for at in one.came)
             return (min(self._overheads) + busiest) / spout.tuples
         # Little work came in, so the round is mostly overhead. Its time per tuple may be too high, but never too low.
         return min(spout.cost, whole / tuples)
@@ -684,27 +698,21 @@ class Controller:
         )
 
 
-def _together(seconds: Iterable[tuple[_Bolt, float]], share: float = 1.0) -> float:
-    """Return the time that bolts need for their work. The work of each bolt is given in seconds.
-
-    A worker does one thing at a time, so the seconds of its bolts are added up. Bolts that work alongside take no time from each
-    other, nor from the other bolts. Only a ``share`` of their seconds counts.
-    """
-    in_turn = longest = 0.0
+def _work(seconds: Iterable[tuple[_Bolt, float]]) -> _Work:
+    """Return the work of bolts, given the seconds of each."""
+    in_turn = alongside = 0.0
     for bolt, one in seconds:
         if bolt.alongside:
-            longest = max(longest, one * share)
+            alongside = max(alongside, one)
         else:
             in_turn += one
-    return max(in_turn, longest)
+    return _Work(in_turn, alongside)
 
 
-def _by_worker(
-    seconds: Iterable[tuple[_Bolt, Mapping[int, float]]], share: float = 1.0
-) -> Mapping[int, float]:
-    """Return for each worker the time that it needs for the work of all its bolts; see `_together`."""
+def _by_worker(seconds: Iterable[tuple[_Bolt, Mapping[int, float]]]) -> Mapping[int, _Work]:
+    """Return for each worker the work of all its bolts. The seconds of each bolt are given by worker."""
     of_worker: dict[int, list[tuple[_Bolt, float]]] = defaultdict(list)
     for bolt, by_worker in seconds:
         for worker, one in by_worker.items():
             of_worker[worker].append((bolt, one))
-    return {worker: _together(of_bolts, share) for worker, of_bolts in of_worker.items()}
+    return {worker: _work(of_bolts) for worker, of_bolts in of_worker.items()}
