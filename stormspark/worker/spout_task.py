@@ -47,8 +47,6 @@ class SpoutTask(TakesRows):
     _first_call = "open"
     _collector_type = SpoutCollector
     _emits_per_turn = _EMITS_PER_TURN
-    #: Whether the spout's executor has a thread of its own.
-    has_thread = False
 
     def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
         super().__init__(*args, acking=acking, waits_for_commit=waits_for_commit, **kwargs)
@@ -253,11 +251,6 @@ class SpoutTask(TakesRows):
         return self._may_go_on() if self.calls.suspended else self.account.pending < self._max_pending
 
     @property
-    def wants_asking(self) -> bool:
-        """Whether a call of the spout makes sense, if the spout may emit."""
-        return True
-
-    @property
     def waits_for_verdicts(self) -> bool:
         """Whether nothing but max spout pending keeps the spout from being called. If so, an ack or a fail lets the spout go
         on.
@@ -358,7 +351,7 @@ class SpoutTask(TakesRows):
             self.allowance.stop(StopReason.INACTIVE, now)
         elif self.allowance.left <= 0:
             self.allowance.stop(StopReason.LIMIT, now)
-        elif self.account.pending >= self._max_pending:
+        elif self.waits_for_verdicts:
             self.allowance.stop(StopReason.MAX_PENDING, now)
 
     def load(self) -> SpoutLoad:

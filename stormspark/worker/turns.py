@@ -17,6 +17,7 @@ from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.executors.executors import Executors
+from stormspark.worker.executors.spout_task import ThreadedSpoutTask
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.refusals import Refusals
 from stormspark.worker.services import TaskServices
@@ -84,8 +85,8 @@ class Turns:
 
         Returns whether the time was used up.
         """
-        here = [spout for spout in spouts if not spout.has_thread]
-        beside = [spout for spout in spouts if spout.has_thread]
+        here = [spout for spout in spouts if not isinstance(spout, ThreadedSpoutTask)]
+        beside = [spout for spout in spouts if isinstance(spout, ThreadedSpoutTask)]
         still, now, used_up, alone = 0, self._clock(), False, len(here) == 1
         self._executors.begin_to_wait()
         while still < _MOST_BURSTS:

@@ -217,11 +217,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def load(self) -> BoltLoad:
         """See `BoltTask.load`. The time is divided by the number of executors that run side by side."""
-        load, now = super().load(), self._clock()
-        begun = list(self.under_way.values())[-1:] if self.queue.is_executed else []
+        load = super().load()
+        under_way = self.executor.at_for[1] if self.queue.is_executed else 0.0
         return load._replace(
             seconds=load.seconds / self.side_by_side,
             queued=load.queued + self.queue.is_executed,
             alongside=True,
-            under_way=sum(now - since for since in begun) / self.side_by_side,
+            under_way=under_way / self.side_by_side,
         )

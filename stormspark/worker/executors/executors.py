@@ -149,7 +149,7 @@ class Executors:
             # A thread that is in a call looks for tuples when the call has returned.
             executor = bolt.executor
             if executor.at is None and executor.may_sleep and bolt.queue.waiting:
-                bolt.executor.wake()
+                executor.wake()
 
     def _serve(self, executor: ExecutorThread) -> None:
         """Wait a moment and take the notes of this executor's tasks, because the worker's thread waits for a call of this

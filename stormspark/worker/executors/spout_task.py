@@ -38,8 +38,6 @@ _PATIENCE_SECS = 5.0
 class ThreadedSpoutTask(ActivatedOnThread):
     """One task of a `Spout` whose executor has a thread of its own."""
 
-    has_thread = True
-
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
         super().__init__(*args, acking=acking, **kwargs)
         self.acking = acking
