@@ -34,7 +34,7 @@ from stormspark.grouping.hashing import fields_task_index
 from stormspark.grouping.load_aware import LoadAwareShuffleGrouping
 from stormspark.grouping.local_first import LocalFirstGrouping
 from stormspark.grouping.local_or_shuffle import LocalOrShuffleGrouping
-from stormspark.grouping.local_while_held import LocalWhileHeld, LocalWhileHeldGrouping
+from stormspark.grouping.local_while_held import LocalWhileHeld, LocalWhileHeldGrouping, without_wrapping
 from stormspark.grouping.none import NoneGrouping
 from stormspark.grouping.partial_key import PartialKeyGrouping, two_tasks
 from stormspark.grouping.repartitioning import (
@@ -80,4 +80,5 @@ __all__ = [
     "Stay",
     "fields_task_index",
     "two_tasks",
+    "without_wrapping",
 ]

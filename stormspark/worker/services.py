@@ -9,7 +9,7 @@ from typing import Any
 
 from stormspark.acker import Ledger
 from stormspark.api import Fields, TopologyContext
-from stormspark.grouping.local_while_held import without_wrapping
+from stormspark.grouping import without_wrapping
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.current_call import CurrentCall

@@ -8,6 +8,7 @@ from typing import Any
 
 from stormspark.api.topology import Topology
 from stormspark.cli.load import load_topology
+from stormspark.grouping import without_wrapping
 from stormspark.plan import plan_topology
 from stormspark.porting.findings import Findings, Statement, TopologyFound
 from stormspark.porting.project import read_project
@@ -107,8 +108,7 @@ def graph_planned(topology: Topology) -> Graph:
     }
     edges = set()
     for edge in plan.edges:
-        # Max spout pending makes planning wrap even groupings.
-        grouping = getattr(edge.grouping, "otherwise", edge.grouping)
+        grouping = without_wrapping(edge.grouping)
         fields = getattr(grouping, "fields", ())
         edges.add((edge.source, edge.stream, edge.target, grouping.kind, ", ".join(fields)))
     return components, edges
