@@ -19,8 +19,8 @@ __all__ = ["Branch", "Part", "Roots", "SpoutAccount", "Trace", "TracedPart", "Tr
 class SpoutAccount:
     """The trees of one spout task: how many are open, and the trees that have ended and wait for ``ack`` or ``fail``.
 
-    If batches are transactions, ``attempt`` is the number of the current attempt at a batch, counted over all batches. Each tree
-    keeps the number under which it began.
+    If batches are transactions, ``attempt`` counts the attempts at batches. It does not begin again at 0 when a new batch begins.
+    Each tree keeps the number under which it began.
     """
 
     __slots__ = ("attempt", "ended", "pending", "task")
@@ -38,8 +38,8 @@ class Branch:
     The tuple path (the code that runs for every tuple) reads and writes ``count`` and ``value`` directly, because a method
     call per tuple is too expensive in Python:
 
-    - ``count``: the open edges (deliveries) in this worker. Each delivery that is emitted in this worker adds one, and its ack
-      subtracts one. Code that brings the count to zero calls `Ledger.drained`.
+    - ``count``: the open edges (deliveries) in this worker. A delivery adds one when it is emitted here or arrives in a frame. It
+      subtracts one when it is acked or leaves in a frame. Code that brings the count to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to and from other workers, as far as this worker knows them.
     - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
     """
@@ -128,9 +128,9 @@ _count: Any = Branch.__dict__["count"]
 class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But if compiled code
-    knows the type of a branch, it reads the slot and not the property. So compiled code may do that only if the type is exactly
-    `Tree` or `Part`.
+    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But where the
+    .pxd file declares a variable as a branch, compiled code uses the slot and not the property. So it may change a count through
+    such a variable only if the object's class is exactly `Tree` or `Part`.
     """
 
     __slots__ = ()

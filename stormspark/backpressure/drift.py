@@ -6,8 +6,9 @@ __all__ = ["Drift"]
 
 #: A value that is at most this far from zero is never taken for a change.
 _ALLOWED = 0.3
-#: A change is assumed when the sum of the excesses of one or several values is more than this. An excess is the part of a value's
-#: distance from zero that is beyond `_ALLOWED`.
+#: A change is assumed when the sum of the excesses of one or several values is more than this. An excess is a value's distance
+#: from zero less `_ALLOWED`, so the excess of a small value is negative. The sum never falls below zero. Each direction has its
+#: own sum.
 _ENOUGH = 1.4
 
 
@@ -17,7 +18,7 @@ class Drift:
 
     The watch gets one value per round. A ratio of 5.5 counts as a change at once, a ratio of 2 after four rounds, a ratio of 1.5
     after fourteen, and a ratio of 1.3 never. Noise of 30 % per round (sigma of a lognormal distribution) is mistaken for a change
-    once in some ten thousand rounds.
+    less than once in ten thousand rounds.
 
     >>> drift = Drift()
     >>> [drift.observe(x) for x in (0.4, -0.4, 0.1, -2.3)]

@@ -19,10 +19,10 @@ class _Column(NamedTuple):
 
 
 def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
-    """Return the columns of the table at ``path`` that the failed query knew, and the number of all columns that it knew.
+    """Return which columns of the table at ``path`` the failed query knew, as far as the error names them, and how many it knew.
 
-    The columns come from the query's plan, which is part of the error. If a table has many columns, Spark shows only the first
-    ones. Returns None if the error has no such plan.
+    The columns come from the query's plan, which is part of the error. If a table has many columns, Spark names only the first
+    ones, and how many more there are. Returns None if the error has no such plan.
 
     >>> columns_read("+- ~StreamingExecutionRelation DeltaSource[file:/data/t], [n#1L, the price#2], name=x", "/data/t")
     (['n', 'the price'], 2)

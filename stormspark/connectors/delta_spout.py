@@ -30,9 +30,10 @@ class DeltaSpout(SourceSpout):
     ``maxBytesPerTrigger`` limit how much one batch reads. Up to that limit, each batch reads as much as the bolts can take (F10).
     Spark records in the topology's checkpoint how far it has read.
 
-    Delta can't read on if a column was renamed or dropped, if it got another type, or if rows were changed. The topology then
-    ends with an error that names the table and the change. With ``over_column_changes``, Delta reads on after columns were
-    renamed or dropped, and uses the present names for all rows. This setting then holds for all Delta spouts of the topology.
+    Delta can't read on if a column was renamed or dropped, if it got another type, or if rows were changed or deleted (unless
+    ``skipChangeCommits`` is set). The topology then ends with an error that names the table and the change. With
+    ``over_column_changes``, Delta reads on after columns were renamed or dropped, and uses the present names for all rows. This
+    setting then holds for all Delta spouts of the topology.
 
     The Spark session needs Delta's jars and extension.
 

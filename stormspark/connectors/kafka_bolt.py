@@ -33,8 +33,9 @@ _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
-#: Keys of the task's state. The value of the first key is the topic at which Kafka keeps the number of the last delivered batch.
-#: The value of the second key is the number of the last batch that the bolt knows to be delivered.
+#: Keys of the task's state. The value of the first key is a topic: Kafka keeps the number of the last delivered batch as a
+#: consumer group's offset of this topic. The value of the second key is the number of the last batch that the bolt knows to be
+#: delivered.
 _MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
@@ -101,9 +102,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     If the delivery fails, the tuple fails with the reason. Strings are written as UTF-8, bytes unchanged, and None as a null.
     For other values, set a serializer, or a mapper that returns bytes. The bolt needs confluent-kafka.
 
-    If the topology's batches are transactions (C42), a batch is committed only after the broker has its messages. If the broker
-    can't be reached, no tuple fails, and the batch runs again. The messages are written while the batch runs, so a batch that
-    runs again writes them again. With `with_transactions`, each message is written once.
+    If the topology's batches are transactions (C42), a batch is committed only after the broker has its messages, but
+    `set_fire_and_forget` turns this off. If the broker can't be reached, no tuple fails, and the batch runs again. The messages
+    are written while the batch runs, so a batch that runs again writes them again.
+
+    With `with_transactions`, the messages are delivered after their batch is committed, and each is written once.
 
     >>> bolt = (
     ...     KafkaBolt()
@@ -132,18 +135,20 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     def with_transactions(self, transactional_id: str | None = None) -> Self:
         """Write each message exactly once, for consumers with ``isolation.level=read_committed``.
 
-        The topology's batches become transactions (C42), and the messages of a batch become one Kafka transaction. The messages
-        are first committed with the batch, in the task's state, and then delivered. The Kafka transaction also commits the
-        batch's number, as the offset of a consumer group that belongs to this task.
+        The topology's batches become transactions (C42), and each task writes its messages of a batch in one Kafka transaction.
+        The messages are first committed with the batch, in the task's state, and then delivered. The Kafka transaction also
+        commits the batch's number, as the offset of a consumer group that belongs to this task.
 
-        The names of this group and of the producer begin with ``transactional_id``. Its default is ``stormspark-`` and the
-        topology's name. After that, both names have the component's id and an id of the task.
+        The name of this group is also the producer's transactional id. It consists of ``transactional_id``, the component's id
+        and a random id of the task, which stays the same when the topology starts again. ``transactional_id`` is ``stormspark-``
+        and the topology's name by default.
 
         Brokers forget the batch's number after a week (``offsets.retention.minutes``). If a topology starts again after that,
         the messages of its last batch may be written twice, and the bolt reports that.
 
         While the broker can't be reached, batches go on, and up to 64 MB of messages per task wait in the state. Each try to
-        deliver them blocks the worker for up to ``max.block.ms``. The default of this option is 5000 with `with_transactions`.
+        deliver them blocks the worker, usually for up to ``max.block.ms`` (5000 by default with `with_transactions`). A try
+        during which the broker goes away can also take ``message.timeout.ms``.
         """
         self._transactions, self._transactional_id = True, transactional_id or ""
         return self
@@ -198,7 +203,10 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def set_fire_and_forget(self, fire_and_forget: bool) -> Self:
-        """Set whether tuples are acked at once. By default they are not. With True, nobody notices deliveries that fail."""
+        """Set whether tuples are acked at once. By default they are not.
+
+        With True, only the producer callback hears of deliveries that fail.
+        """
         self._fire_and_forget = fire_and_forget
         return self
 
@@ -359,7 +367,10 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._collector.ack(tick)
 
     def cleanup(self) -> None:
-        """Wait some seconds for messages that are not delivered yet. Messages in the outbox stay in it until the next start."""
+        """Wait up to ten seconds for messages that are not delivered yet.
+
+        With `with_transactions` there is no need to wait, because messages in the outbox stay in it until the next start.
+        """
         if self._outbox is not None:
             self._batches.close()
         elif left := self._producer.flush(_END_SECS):

@@ -1,4 +1,4 @@
-"""The doors of a worker. Through them comes what no frame brings: answers from outside of the worker, notes of executors, and
+"""The doors of a worker. They let in what does not come in frames: answers from outside of the worker, notes of executors, and
 calls of users' threads.
 
 If batches are transactions, a door is closed while new tuples would come too late for the batch, or would keep the batch from
@@ -25,8 +25,8 @@ class Doors:
         self._plan, self._turns, self._transaction = plan, turns, transaction
 
     def open(self, step: Step, phase: int, frames: Sequence[Frame], *, first_round: bool) -> None:
-        """Open or close the doors, because a superstep begins. ``first_round`` says whether the superstep belongs to the first
-        round of an attempt at a batch.
+        """Open or close the doors at the start of superstep ``phase``. ``first_round`` says whether the superstep belongs to the
+        first round of an attempt at a batch.
         """
         transaction, transactions = self._transaction, self._plan.exactly_once
         if transaction.prepared is not None:

@@ -61,9 +61,8 @@ class Bell:
         """Wait at most ``seconds`` for a ring. Return whether the bell rang."""
         rung = bool(self._poll.poll(seconds * 1000))
         if rung:
-            self._rung = (
-                True  # two threads may have rung at once, and `quiet` has read the ring of one of them
-            )
+            # Two threads may have rung at once. Then `quiet` has read one ring only, and has to read the pipe again.
+            self._rung = True
         return rung
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class TaskLogs(logging.Handler):
         self._on_threads: dict[int, str] = {}
 
     def install(self) -> TaskLogs:
-        """Take over the root logger, stdout and stderr of this process. Call this on the thread that runs the tasks."""
+        """Take over the root logger, stdout and stderr of this process. Call this on the worker's thread."""
         self._thread = threading.get_ident()
         root = logging.getLogger()
         root.handlers[:] = [self]
@@ -52,9 +52,7 @@ class TaskLogs(logging.Handler):
         return self
 
     def enter(self, task: str | None) -> None:
-        """Remember that the thread of the tasks begins to run code of ``task``, or code of the worker itself if ``task`` is
-        None.
-        """
+        """Remember that the worker's thread now runs code of ``task``, or the worker's own code if ``task`` is None."""
         self._current = task or self._worker
 
     def enter_on_thread(self, task: str) -> None:
@@ -91,7 +89,7 @@ class _Lines:
     """A stand-in for stdout or stderr that turns whole lines into log records.
 
     As on a terminal, text after a carriage return replaces the text before it on the line. So only the end of a progress bar is
-    logged. A line that does not end is logged in pieces.
+    logged. A line longer than `_LONGEST_LINE` is logged in pieces.
     """
 
     def __init__(self, logger: logging.Logger, level: int, stream: TextIO) -> None:

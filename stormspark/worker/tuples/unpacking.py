@@ -52,10 +52,10 @@ def unpack(
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger. Return the number of tuples.
 
-    While the ledger takes in the edges, it collects the branches of traced trees (`stormspark.worker.stories`) in the list
-    ``traced``. This function records in the traces of these branches which tasks the frame's tuples are for, and clears the
-    list. If a tuple has a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names the
-    value. By default ``refuse`` fails the tuple. The other tuples arrive.
+    While the ledger takes in the edges, the recording of each traced tree (`stormspark.worker.stories`) appends the tree's branch
+    to the list ``traced``. This function records in the traces of these branches which tasks the frame's tuples are for, and
+    clears the list. If a tuple has a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names
+    the value. By default ``refuse`` fails the tuple. The other tuples arrive.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]
@@ -184,7 +184,7 @@ def _arrive(
 def _trace_arrivals(
     branch: Any, trees: list[Any], keys: object, blocks: list[Block], references: list[array[int] | None]
 ) -> None:
-    """Record in the trace of a branch how many of a frame's tuples each task gets."""
+    """Record in the trace of a branch how many of the branch's tuples in this frame each task gets."""
     if keys is None:
         numbers = [trees.index(branch)]
     else:
