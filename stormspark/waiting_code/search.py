@@ -156,8 +156,8 @@ class _Place(NamedTuple):
 class _Search:
     """One search. It begins at a component, and looks at everything that the component uses.
 
-    With ``only_known``, the search ignores ``waits = False``. It ends only at something that is known to wait, and only in
-    methods that are called for each tuple.
+    With ``only_known``, the search ignores ``waits = False``, except in stormspark's own classes. It ends only at something that
+    is known to wait, and only in methods that are called for each tuple.
     """
 
     def __init__(self, component: object, *, only_known: bool = False) -> None:
@@ -334,7 +334,8 @@ class _Search:
             msg = "its class says so (waits = True)"
             raise _MayWaitError(msg)
         self.believes |= waits is False
-        return waits is False and not self._only_known
+        # What stormspark says of its own classes is always believed, because its users can't change it.
+        return waits is False and (not self._only_known or module_of(cls).startswith("stormspark."))
 
 
 def _is_known(cls: type, place: _Place) -> bool:

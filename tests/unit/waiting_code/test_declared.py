@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from stormspark import AsyncBolt, BasicBolt, TopologyBuilder
+from stormspark import AsyncBolt, BasicBolt, Fields, TopologyBuilder
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import advice, plan_topology
-from stormspark.testing import TestWordSpout
+from stormspark.testing import FixedTupleSpout, TestWordSpout
 from stormspark.waiting_code import WaitsValueError, look_through
 
 
@@ -184,6 +184,13 @@ def test_advice_names_the_line_that_waits_once_and_says_what_it_means() -> None:
 def test_there_is_no_advice_about_a_start_or_about_what_nobody_knows(bolt: BasicBolt) -> None:
     """`waits = False` is for such cases."""
     assert advice(plan_topology(builder_with(bolt).create_topology("fine"))) == []
+
+
+def test_there_is_no_advice_about_stock_components() -> None:
+    """A user can't change what they declare."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", FixedTupleSpout([("a",)], Fields("word")))
+    assert advice(plan_topology(builder.create_topology("stock"))) == []
 
 
 @pytest.mark.parametrize("threads", ["never", "always"])
