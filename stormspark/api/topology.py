@@ -1,4 +1,4 @@
-"""Building a topology (A1-A10). The builder collects declarations, and `create_topology` pickles and freezes them."""
+"""Building a topology (A1-A10). `TopologyBuilder` collects declarations, and its `create_topology` makes a topology of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class TopologyBuilder:
 
         Each value is emitted in a tuple without a message id. The tuple's only field is ``lambda``.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
+        Raises `InvalidTopologyError` for an id that is empty or in use, a parallelism below 1, an object that is not a spout
+        (A2), a function that needs arguments, or coroutines in the wrong place.
         """
         where = user_line()
         if not isinstance(spout, Spout | SourceSpout | AsyncSpout):
@@ -90,7 +91,8 @@ class TopologyBuilder:
 
         A function's tuple is acked when the function returns, and its emits are anchored to the tuple, as in `BasicBolt`.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a bolt (A2).
+        Raises `InvalidTopologyError` for an id that is empty or in use, a parallelism below 1, an object that is not a bolt
+        (A2), a function that takes other arguments, ``fields`` without a function, or coroutines in the wrong place.
         """
         where = user_line()
         if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt | AsyncBolt):
@@ -108,9 +110,10 @@ class TopologyBuilder:
         )
 
     def add_worker_hook(self, hook: WorkerHook) -> Self:
-        """Run ``hook`` in every worker, before its tasks start and after they have ended (A5).
+        """Run ``hook`` in every worker, before the worker's tasks start and after they have ended (A5).
 
-        Hooks start in the order in which they were added. Raises `SerializationError` for a hook that can't be pickled.
+        Hooks start in the order in which they were added. Raises `InvalidTopologyError` for an object that is no `WorkerHook`,
+        and `SerializationError` for a hook that can't be pickled.
         """
         where = user_line()
         if not isinstance(hook, WorkerHook):

@@ -65,7 +65,7 @@ def _print(findings: Findings) -> None:
 
 
 def _print_statements(console: Console, name: str, statements: list[Statement]) -> None:
-    """Print the changes to make and what could not be made out; the report has the rest."""
+    """Print the statements about changes to make, and about code that could not be read. The report has all statements."""
     shown = [one for one in statements if one.kind in ("change", "unread")]
     if not shown:
         return

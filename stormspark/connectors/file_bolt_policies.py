@@ -1,4 +1,4 @@
-"""Policies that say when a `FileBolt` syncs and when it begins a new file, and actions for finished files (K10)."""
+"""Policies that say when a `FileBolt` syncs and when it begins a new file, and an action for finished files (K10)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class FileRotationPolicy(ABC):
 class NoRotationPolicy(FileRotationPolicy):
     """A rotation policy that never ends a file.
 
-    So readers usually see a local file only when the task ends, unless the files have their final names from the beginning.
+    Readers skip a file until it has its final name. With this policy a local file gets its final name only when the task ends,
+    unless the bolt was made with ``in_progress=False``.
     """
 
     def mark(self, tup: Tuple, offset: int) -> bool:

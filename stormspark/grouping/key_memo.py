@@ -1,4 +1,4 @@
-"""A memo that remembers which tasks each key belongs to, so that a fields grouping costs one dict look-up per tuple (D1).
+"""A memo that remembers to which tasks each key goes, so that a fields grouping usually costs one dict look-up per tuple (D1).
 
 A subclass of `KeyMemo` decides what the *place* of a key is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
@@ -23,7 +23,7 @@ __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 #: limit is large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again,
 #: which takes thirty times as long as a look-up.
 MOST_KEYS = 500_000
-#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond some 140 MB.
+#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond about 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -102,7 +102,7 @@ class KeyMemo(Generic[_T]):
 
 
 class TaskMemo(KeyMemo[int]):
-    """A memo that maps the key of a tuple to its task: the target at `fields_task_index` of the key's values (D1).
+    """A memo that maps the key of a tuple to its task: the target whose index is `fields_task_index` of the key's values (D1).
 
     >>> memo = TaskMemo((4, 5, 6), "long", fields=1)
     >>> memo["storm"], memo[4], memo[4.0], memo[True]

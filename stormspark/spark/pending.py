@@ -24,7 +24,7 @@ def read_pending(
 
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
-    local one.
+    local one. Raises `CheckpointError` if the checkpoint can't be read.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
     session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})
