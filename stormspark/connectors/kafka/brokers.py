@@ -135,7 +135,7 @@ class Brokers:
         return self._offsets(partitions, "latest")
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the ends of the logs. Unlike `ends`, they lie behind the messages of open Kafka transactions."""
+        """Return the ends of the logs. Unlike those of `ends`, they lie after the messages of open Kafka transactions."""
         from confluent_kafka import IsolationLevel
 
         return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)

@@ -341,8 +341,8 @@ class KafkaPlanner:
     def commit(self, end: Document, *, now: bool = False) -> None:
         """If there is a group and its commit period is over, commit the positions before which all messages are done (K5).
 
-        Unless the guarantee is AT_LEAST_ONCE, the positions are ``end``. With ``now``, commit at once, and wait for half a minute
-        until Kafka has taken the commit. If Kafka does not take it, log a warning.
+        Unless the guarantee is AT_LEAST_ONCE, the positions are ``end``. With ``now``, commit at once, and wait up to half a
+        minute until Kafka has taken the commit. If Kafka does not take it, log a warning.
         """
         from confluent_kafka import KafkaException
 

@@ -235,7 +235,7 @@ class ThreadedTask(Task):
 
     @property
     def shared_executor(self) -> Executor:
-        """See `Task.shared_executor`. The collectors of this task always check which thread calls them."""
+        """See `Task.shared_executor`. Here no check is turned on, because this task's collectors always check the thread."""
         return self._host.shared_executor
 
     def outlet(self, stream: str) -> Outlet:
@@ -320,7 +320,10 @@ class ThreadedTask(Task):
     # -- notes -------------------------------------------------------------------------------------------------
 
     def take_notes(self, notes: Notes) -> None:
-        """Carry out the notes of an instance. An error in a note counts as an error in the code of the instance."""
+        """Carry out the notes of the current instance; ignore those of an earlier one, or of a task that stops the topology.
+
+        An error in a note counts as an error in the code of the instance.
+        """
         if notes is not self.notes or self.fatal is not None:
             return
         try:

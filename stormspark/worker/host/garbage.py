@@ -11,7 +11,7 @@ are open. Once there are many, one collection examines them. Those that it does 
 hardly any garbage, the next collection waits for more young containers.
 
 *Old objects.* Nothing shows how much garbage there is among old objects, so they are collected at intervals. The intervals are
-so long that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not grow.
+so long that these collections cost at most 1 % of the time while the process grows, and 0.1 % while it does not grow.
 """
 
 from __future__ import annotations
