@@ -61,7 +61,7 @@ class TopologyBuilder:
         spout: Spout | SourceSpout | AsyncSpout | Callable[[], Any],
         parallelism: int = 1,
     ) -> SpoutDeclarer:
-        """Add a spout or a function. The function takes no arguments, and returns the next value or None for no value (A1).
+        """Add a spout or a function. The function takes no arguments, and returns the next value, or None if there is none (A1).
 
         Each value is emitted in a tuple without a message id. The tuple's only field is ``lambda``.
 

@@ -1,4 +1,5 @@
-"""The store in which a worker keeps the state of a task. Committed state is on the local disk, and the rest in memory (C35).
+"""The store in which a worker keeps the state of a task. What was committed some time ago is in a database on the local disk, and
+the rest in memory (C35).
 
 Only the state table is authoritative. A store is a copy of one task's part of that table, and is made anew after every restart.
 So the store need not survive a crash. Its SQLite database has no name, and vanishes with the process.
@@ -18,8 +19,7 @@ And the memory depends only on the first four places, however many keys there ar
 
 A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each key costs the write of a
 page. If the state is large, the page also has to be read from disk. So committed changes wait in ``recent``. They go to the
-database together: once they exceed the number of bytes, or when somebody iterates, clears the store or asks for the number of
-keys.
+database together: once they take too many bytes, or when somebody iterates, clears the store or asks for the number of keys.
 
 Values are pickled once per batch, and not with each put. So a counter that is put a thousand times in a batch is pickled once. A
 get or put of a key in memory takes about 0.5 us of CPU time, and a get from a database of a million keys takes 5 us. A change

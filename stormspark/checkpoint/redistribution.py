@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 def keys_are_of_grouping(component: ComponentPlan) -> bool:
-    """Whether the user has declared that the keys of the component's state are the values of its groupings."""
+    """Whether the user has declared that the keys of the component's state are the values by which its groupings group."""
     return component.settings.state_keys == "grouping"
 
 

@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: About how many rows of all streams together are sorted at once, which takes some milliseconds; and how many rows of each stream
-#: are in memory at the least, even if there are many streams.
+#: `_CHUNK_ROWS`: about how many rows of all streams together are sorted at once, which takes some milliseconds. Each stream has
+#: an equal part of them in memory. `_LEAST_ROWS`: the size of this part if there are very many streams.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 
@@ -33,7 +33,7 @@ _Group = tuple[str, int, str]
 def merged(
     streams: Sequence[Iterable[pa.RecordBatch]], horizon: int, drop_deleted: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all streams, in order, without the rows that no restore as of the horizon or a later batch needs.
+    """Yield, in order, those rows of all streams that a restore as of the horizon or of a later batch may need.
 
     With ``drop_deleted``, deletions up to the horizon are left out, too. Use this only if there are no older rows.
     """

@@ -161,7 +161,7 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
     """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not in stormspark (F5, F7).
 
-    Also yield advice if tuples shall fail, but acking is off (X51).
+    Also yield advice if the strategy is to fail tuples, but acking is off (X51).
     """
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:

@@ -1,7 +1,7 @@
 """One run of the data query, the query that runs a topology.
 
-A run begins at the checkpoint, and ends in one of three ways. The supervisor stops it while the query's thread waits at the gate
-(`gate`), or it stops it between two batches, or the query ends by itself.
+A run begins at the checkpoint. Unless the query ends by itself, the supervisor stops it, either while the query's thread waits at
+the gate (`gate`), or between two batches.
 
 Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch. The supervisor's thread
 (`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes

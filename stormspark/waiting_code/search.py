@@ -3,7 +3,8 @@
 The search reads bytecode and values. It calls none of the user's code: no function, no property, no ``__getattr__``. It follows
 everything that the component's methods name, and everything in the component's attributes. Whatever it does not understand counts
 as code that may wait. So if the search finds no reason, the code only computes. There is one exception: if an object arrives in a
-tuple or in the configuration, the search knows only the names of the methods that are called, and a few names count as waiting.
+tuple or in the configuration, the search knows only the names of the attributes that are used. A few such names count as waiting,
+and all others do not.
 """
 
 from __future__ import annotations

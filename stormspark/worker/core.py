@@ -1,10 +1,10 @@
 """The worker, which runs its tasks superstep by superstep.
 
-In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. In later supersteps it
-only calls spouts again that have waited for acks. The superstep ends when no task of the worker has work left, or at the
+In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. In a later superstep
+it calls only those spouts again that have waited for acks. The superstep ends when no task of the worker has work left, or at the
 deadline. Tuples that still wait stay in their queues, in order, ahead of all later input. A superstep returns the frames for
-other workers. Only the last superstep of a round returns the report to the driver instead. Tuples for other workers that still
-wait after the last superstep leave in superstep 0 of the next round.
+other workers. The last superstep of a round returns the report to the driver instead. Tuples for other workers that still wait
+after the last superstep leave in superstep 0 of the next round.
 
 Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
 its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.

@@ -35,7 +35,7 @@ _MODES = (
     TopologyReliabilityMode.EFFECTIVELY_ONCE,
 )
 #: Heron looks for timed-out tuples ten times within each timeout, so a timeout is late by at most a tenth of its length (B25).
-#: stormspark does the same with eleven buckets.
+#: With eleven buckets (``stormspark.message.timeout.buckets``), stormspark is as precise.
 _TIMEOUT_BUCKETS = 11
 
 
@@ -115,8 +115,9 @@ def reliability_mode(config: Mapping[str, Any]) -> str:
 def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, Any]:
     """Return the settings that the engine gets from a typed configuration (A45).
 
-    These are the values that JSON can write, except those that only the front-end reads. The configuration of a topology also
-    gets Heron's precision of timeouts. It raises `InvalidTopologyError` for values that Heron rejects too.
+    These are the settings that JSON can write, except those that only the front-end reads. For a topology, there is also the
+    setting that makes timeouts as precise as Heron's. Raises `InvalidTopologyError` for values of a topology that Heron rejects
+    too.
 
     >>> engine_conf({"mine": {1, 2}, "topology.debug": True}, of_topology=True)
     {'topology.debug': True, 'stormspark.message.timeout.buckets': 11}

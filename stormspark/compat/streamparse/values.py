@@ -1,4 +1,4 @@
-"""Copies the values that one component sends to another. The receiver gets what pystorm's JSON would give it, but without JSON.
+"""Copies the values that one component sends to another. The receiver gets what it would get through JSON, as in pystorm.
 
 In pystorm, each component is a process, so the values that it emits are copied. The component may change an emitted list
 afterwards. The next bolt gets a list even if a Python tuple was emitted. Projects rely on both. So this module copies lists and

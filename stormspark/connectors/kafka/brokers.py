@@ -81,7 +81,7 @@ class Brokers:
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the ids of topics.
 
-        A topic is left out if it does not exist, if the brokers have no ids, or if this user may not see its id.
+        A topic is left out if it does not exist, if the brokers give topics no ids, or if this user may not see its id.
         """
         from confluent_kafka import KafkaException, TopicCollection
 
@@ -295,8 +295,8 @@ class EndsWatch:
     def ask(self, wait_secs: float) -> Answer:
         """Return the last answer that arrived. First request a new one, unless the last request is too recent or under way.
 
-        Wait up to ``wait_secs`` for the new answer, unless Kafka did not answer the last request. Raises the error if asking
-        has failed for any reason other than Kafka.
+        Wait up to ``wait_secs`` for the new answer, unless Kafka did not answer the last request. If a request has failed for a
+        reason that has nothing to do with Kafka, raise its error.
         """
         if self._asked_at + self._pause <= self._clock() and not self._wanted.is_set():
             self._asked_at = self._clock()

@@ -113,10 +113,10 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: If the run stops at the current ends, the offsets at which it stops. An offset before the partition's position has no
-    #: effect.
+    #: If the run stops at the ends that the partitions had when it began: these ends. An end before the partition's position has
+    #: no effect.
     _target: Positions | None = field(default=None, init=False)
-    #: The positions before which all messages are acked or given up. They are as of the tasks' last reports.
+    #: The positions before which all messages are acked or given up, according to the tasks' last reports.
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)

@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """Yield the keys and values that a setter of Java's Config sets. If nobody knows the setter, its key is `Unknown`."""
+    """Yield the keys and values that a setter of Java's Config sets. For a setter that nobody knows, the key is `Unknown`."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return

@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Return the simple names of a class's base classes and then of its interfaces that are not classes of the project."""
+        """Return simple names of types from outside of the project: first those that a class extends, then its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):

@@ -187,7 +187,9 @@ class ThreadedTask(Task):
         self.notes.end()
 
     def take_back(self) -> None:
-        """See `Task.take_back`. A spout without state goes on, and its notes belong to the next attempt."""
+        """See `Task.take_back`. What the instance does is ignored from now on. But a spout without state goes on, and its notes
+        belong to the next attempt.
+        """
         if self.state is not None or isinstance(self, BoltTask):
             self.end_thread_work()
 

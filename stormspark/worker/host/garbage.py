@@ -1,8 +1,8 @@
 """A schedule for Python's cyclic garbage collector, so that the collector does not run while tuples are processed.
 
-By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers.
-They are nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until the
-worker has replied, because then the driver does its part of the batch. So the collector is off, and `collect` runs after the
+By default the collector runs every 700 allocations, and takes half of the time in a topology that counts words. Tuples and trees
+are containers. Nearly all of them are young and in no cycle, so reference counting frees them. Objects in a cycle can wait until
+the worker has replied, because then the driver does its part of the batch. So the collector is off, and `collect` runs after the
 reply.
 
 *Young objects.* The interpreter counts, at no cost, the containers that were made and not freed since the last collection of
