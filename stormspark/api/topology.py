@@ -130,7 +130,8 @@ class TopologyBuilder:
         """Pickle the components and freeze all declarations. ``conf`` is the topology's configuration (A20).
 
         Raises `SerializationError`, which names a component that can't be pickled (A2), and `InvalidTopologyError` for wrong
-        declarations (A10). Only `stormspark.plan.plan_topology` checks whether the components fit together.
+        declarations (A10) or a ``conf`` that is no mapping (A24). Only `stormspark.plan.plan_topology` checks whether the
+        components fit together.
         """
         if conf is not None and not isinstance(conf, Mapping):
             msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"

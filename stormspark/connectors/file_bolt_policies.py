@@ -26,7 +26,8 @@ _UNITS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 class SyncPolicy(ABC):
     """A policy that decides when a `FileBolt` or a `DeltaBolt` makes its tuples durable, so that they can be acked.
 
-    For a `FileBolt`, ``offset`` is the size of the tuple's file. For a `DeltaBolt`, it is the number of tuples that wait.
+    For a `FileBolt`, ``offset`` is the size of the tuple's file. For a `DeltaBolt`, it is the number of tuples that wait. If
+    batches are transactions, tuples are acked earlier, and a `DeltaBolt` does not use the policy.
     """
 
     @abstractmethod

@@ -2,9 +2,10 @@
 
 A subclass of `KeyMemo` decides what the *place* of a key is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
-Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings are
-looked up as they are, because a string equals nothing but strings. Other keys are looked up together with their types. Even
-then 0.0 equals -0.0, so floats, and keys that contain floats, are never remembered.
+Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings, and
+tuples of strings, are looked up as they are, because a string equals nothing but strings. Other keys are looked up together with
+their types. Even then 0.0 equals -0.0, and other types have such pairs, too. So a key is remembered only if all its values are
+strings, ints, bools, bytes or None.
 """
 
 from __future__ import annotations

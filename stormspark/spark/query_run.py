@@ -3,9 +3,10 @@
 A run begins at the checkpoint. Unless the query ends by itself, the supervisor stops it, either while the query's thread waits at
 the gate (`gate`), or between two batches.
 
-Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch. The supervisor's thread
-(`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
-to the gate. It never decides how the topology goes on. It also lets no exception of a failed batch reach Spark.
+Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch, and `batch` calls most other
+methods. The supervisor's thread (`stormspark.spark.topology`) starts and stops the query. If a batch fails, the query's
+thread only records what happened (`error`, `failure`) and goes to the gate. It never decides how the topology goes on. It also
+lets no exception of a failed batch reach Spark.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class QueryRun:
         self.gate = Gate(self.session)
         #: The batch that runs now, or ran last.
         self.batch_number = -1
-        #: The frames that Spark has read for the running batch; None once the batch's first round has begun.
+        #: The DataFrame that Spark passed for the running batch. Collecting it runs the first round. None once that has begun.
         self._frames: DataFrame | None = None
         #: Whether Spark is known to have committed a batch of this run, because it has asked for another batch since.
         self.succeeded = False

@@ -50,7 +50,7 @@ class ThreadedTask(Task):
         self.is_starting = False
         #: The error with which the last start has failed.
         self.start_error: ComponentError | None = None
-        #: Whether no turn may begin, because an instance is starting, has failed to start, or has raised an error.
+        #: Whether no turn may begin: until an instance has started, after it has raised an error, and after `end_thread_work`.
         self.is_held = True
         #: Whether no turn may begin, because the worker stops. The instance only gets its last calls now, such as ``close``.
         self.is_stopping = False
