@@ -10,10 +10,10 @@ __all__ = ["RunningClock"]
 class RunningClock:
     """A clock that counts the seconds in which a topology was running.
 
-    Time inside a batch counts fully. Time between two batches counts up to ``gap`` seconds, because planning a batch takes
-    about that long. A longer gap is an outage, a restart or a pause, and must not fail tuples that nobody could work on
-    (W2, W3). ``longest`` limits the seconds that count from one call of `advance` to the next. While a worker is in one long
-    call of user code, it can't tell other workers which tuples merely wait. The limit keeps such tuples from timing out.
+    Time between two batches counts up to ``gap`` seconds, because planning a batch takes about that long. A longer gap is an
+    outage, a restart or a pause, and must not fail tuples that nobody could work on (W2, W3). Time inside a batch counts up to
+    ``longest`` seconds from one call of `advance` to the next. While a worker is in one long call of user code, it can't tell
+    other workers which tuples merely wait. This limit keeps such tuples from timing out.
 
     >>> clock = RunningClock(gap=1.0)
     >>> clock.begin_batch(100.0); clock.advance(105.0)      # 5 s of work
@@ -43,9 +43,9 @@ class RunningClock:
         self._in_batch = True
 
     def advance(self, now: float) -> float:
-        """Advance to ``now``, because work goes on; return the running seconds.
+        """Advance to ``now``, a time inside a batch. Return the seconds counted so far.
 
-        Nothing is added between two batches, or if ``now`` is before the time of the last call.
+        Between two batches, or if ``now`` is before the time of the last call, no seconds are added.
         """
         if self._last is not None and self._in_batch:
             self.seconds += min(max(now - self._last, 0.0), self._longest)
@@ -53,6 +53,6 @@ class RunningClock:
         return self.seconds
 
     def end_batch(self, now: float) -> None:
-        """End the batch at ``now``, when its last superstep has ended."""
+        """End the batch at ``now``, the end of its last superstep."""
         self.advance(now)
         self._in_batch = False

@@ -17,14 +17,19 @@ __all__ = ["problem_with_coroutines"]
 
 _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
-#: The methods of other components that users might write as coroutines. A component may have other coroutines for its own use.
+#: Methods of components that are not async. Users might write them as coroutines by mistake. A component may have other
+#: coroutines for its own use.
 _OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
 
 
 def problem_with_coroutines(component: Component) -> str | None:
-    """Return what is wrong with a component's coroutines, or with an async component's settings; None if all is well."""
+    """Return the rule that a component breaks, as a sentence; None if it breaks none.
+
+    An async component must have coroutines as methods, sensible settings, and no second kind of component as a base. It can't
+    have state or take part in batches. Any other component must not have coroutines as the methods that stormspark calls.
+    """
     if isinstance(component, AsyncBolt):
         return (
             _not_coroutines(component, _OF_BOLT)

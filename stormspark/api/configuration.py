@@ -14,9 +14,9 @@ __all__ = ["Config"]
 class Config(dict[str, Any]):
     """A configuration: a dict with one method for each of Storm's usual settings.
 
-    The methods return the configuration itself. They check the value's type, and raise an `InvalidTopologyError` that names
-    the key. Settings that have no effect in stormspark (JVM options, serialisers, resources) are kept as well. When the topology
-    is planned, a warning names them.
+    The methods return the configuration itself. If a value is not allowed, they raise an `InvalidTopologyError` that names the
+    key. Settings that have no effect in stormspark (JVM options, serialisers, resources) are kept as well. When the topology is
+    planned, a warning names them.
 
     >>> Config({"my.file": "words.txt"}).set_num_workers(2).set_max_spout_pending(5000)
     {'my.file': 'words.txt', 'topology.workers': 2, 'topology.max.spout.pending': 5000}

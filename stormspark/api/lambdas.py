@@ -74,7 +74,9 @@ class LambdaSink(BasicBolt):
 
 
 def spout_of(supplier: Callable[[], Any]) -> LambdaSpout:
-    """Make a spout from a function without arguments; raise `InvalidTopologyError` for any other function.
+    """Make a spout from a function that can be called without arguments.
+
+    Raises `InvalidTopologyError` for any other function, for a generator function and for a coroutine function.
 
     >>> spout_of(lambda tup: 1)
     Traceback (most recent call last):
@@ -89,7 +91,7 @@ missing a required argument: 'tup'
 def bolt_of(function: Callable[..., Any], fields: Fields | Iterable[str]) -> LambdaBolt | LambdaSink:
     """Make a bolt from ``function(tup, collector)`` if there are ``fields``, otherwise from ``function(tup)``.
 
-    Raises `InvalidTopologyError` for any other function.
+    Raises `InvalidTopologyError` if the function takes other arguments, or is a generator function or a coroutine function.
 
     >>> type(bolt_of(print, ())).__name__, type(bolt_of(lambda tup, out: out.emit((1,)), "one")).__name__
     ('LambdaSink', 'LambdaBolt')

@@ -1,4 +1,4 @@
-"""Building a topology (A1-A10). The builder collects declarations, and `create_topology` pickles and freezes them."""
+"""Building a topology (A1-A10). `TopologyBuilder` collects declarations, and its `create_topology` makes a topology of them."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ class TopologyBuilder:
         spout: Spout | SourceSpout | AsyncSpout | Callable[[], Any],
         parallelism: int = 1,
     ) -> SpoutDeclarer:
-        """Add a spout or a function. The function takes no arguments, and returns the next value or None for no value (A1).
+        """Add a spout or a function. The function takes no arguments, and returns the next value, or None if there is none (A1).
 
         Each value is emitted in a tuple without a message id. The tuple's only field is ``lambda``.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a spout (A2).
+        Raises `InvalidTopologyError` for an id that is empty or in use, a parallelism below 1, an object that is not a spout
+        (A2), a function that needs arguments, or coroutines in the wrong place.
         """
         where = user_line()
         if not isinstance(spout, Spout | SourceSpout | AsyncSpout):
@@ -90,7 +91,8 @@ class TopologyBuilder:
 
         A function's tuple is acked when the function returns, and its emits are anchored to the tuple, as in `BasicBolt`.
 
-        Raises `InvalidTopologyError` for an id in use, a parallelism below 1, or an object that is not a bolt (A2).
+        Raises `InvalidTopologyError` for an id that is empty or in use, a parallelism below 1, an object that is not a bolt
+        (A2), a function that takes other arguments, ``fields`` without a function, or coroutines in the wrong place.
         """
         where = user_line()
         if not isinstance(bolt, Bolt | BasicBolt | WindowedBolt | ArrowBolt | AsyncBolt):
@@ -108,9 +110,10 @@ class TopologyBuilder:
         )
 
     def add_worker_hook(self, hook: WorkerHook) -> Self:
-        """Run ``hook`` in every worker, before its tasks start and after they have ended (A5).
+        """Run ``hook`` in every worker, before the worker's tasks start and after they have ended (A5).
 
-        Hooks start in the order in which they were added. Raises `SerializationError` for a hook that can't be pickled.
+        Hooks start in the order in which they were added. Raises `InvalidTopologyError` for an object that is no `WorkerHook`,
+        and `SerializationError` for a hook that can't be pickled.
         """
         where = user_line()
         if not isinstance(hook, WorkerHook):
@@ -127,7 +130,8 @@ class TopologyBuilder:
         """Pickle the components and freeze all declarations. ``conf`` is the topology's configuration (A20).
 
         Raises `SerializationError`, which names a component that can't be pickled (A2), and `InvalidTopologyError` for wrong
-        declarations (A10). Only `stormspark.plan.plan_topology` checks whether the components fit together.
+        declarations (A10) or a ``conf`` that is no mapping (A24). Only `stormspark.plan.plan_topology` checks whether the
+        components fit together.
         """
         if conf is not None and not isinstance(conf, Mapping):
             msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"

@@ -1,6 +1,6 @@
 """Backpressure: how many tuples spouts may emit, and for how long spouts are called.
 
-The package is pure: time and levels are arguments.
+The package knows no clock and no queues: it gets times and the lengths of queues as arguments.
 """
 
 from stormspark.backpressure.controller import (

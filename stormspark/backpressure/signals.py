@@ -1,6 +1,7 @@
 """The controller's input from one round, and its output for the next round.
 
-A *round* is one run of all supersteps. A micro-batch is one round, or several if it is prolonged.
+A *round* is one run of all supersteps. A micro-batch is one round, or several if it is prolonged, or if it is a transaction that
+has work left after its first round.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ class SpoutLoad(NamedTuple):
 
     #: How many tuples the task emitted.
     emitted: int
-    #: Whether the task had more to emit when something stopped it: its limit, its time, or a queue above its mark.
+    #: Whether the task had more to emit when something stopped it: its limit, its time, or too many tuples that wait in its
+    #: worker. False if max spout pending stopped it.
     hungry: bool
     #: Whether the task's limit stopped it.
     limited: bool
@@ -44,11 +46,11 @@ class BoltLoad(NamedTuple):
     #: The number of tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down
     #: (F10).
     shed: int = 0
-    #: Whether the task's executor has a thread of its own, so that the bolt works at the same time as all other bolts, and also
+    #: Whether the task's executor has a thread of its own, so that the bolt works at the same time as other bolts, and also
     #: between supersteps. Then `seconds` is divided by the number of the bolt's executors in this worker.
     alongside: bool = False
-    #: For how many seconds the call under way has lasted, divided in the same way as `seconds`. Before the first call of a bolt
-    #: has returned, nothing else is known of the bolt's speed.
+    #: For how many seconds the call under way has lasted, divided in the same way as `seconds`. Until the first call of a bolt
+    #: returns, this is all that is known of the bolt's speed.
     under_way: float = 0.0
 
 

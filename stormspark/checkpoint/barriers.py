@@ -13,7 +13,7 @@ import time
 
 __all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
 
-#: All barriers, in the order in which a batch reaches them.
+#: The barriers of every batch, in the order in which a batch reaches them. Workers reach the last two only if they roll back.
 BARRIERS = (
     "driver.batch_begins",
     "worker.before_prepare",
@@ -28,7 +28,7 @@ BARRIERS = (
     "worker.rolled_back",
 )
 
-#: The barriers that a batch reaches only if bolts take part in its end.
+#: More barriers, which a batch reaches only if bolts are told of its end.
 BATCH_BARRIERS = ("worker.before_finish", "worker.finished", "driver.before_announcement", "driver.announced")
 
 _FOLDER = os.environ.get("STORMSPARK_BARRIERS")

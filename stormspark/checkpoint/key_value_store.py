@@ -1,7 +1,8 @@
-"""The store in which a worker keeps the state of a task. Committed state is on the local disk, and the rest in memory (C35).
+"""The store in which a worker keeps the state of a task. What was committed some time ago is in a database on the local disk, and
+the rest in memory (C35).
 
 Only the state table is authoritative. A store is a copy of one task's part of that table, and is made anew after every restart.
-So the store need not survive a crash. Its SQLite database lies in the temporary directory, and vanishes with the process.
+So the store need not survive a crash. Its SQLite database has no name, and vanishes with the process.
 
 The store looks a key up in these places, one after the other. The first place that has the key, or a deletion of the key,
 decides:
@@ -13,12 +14,12 @@ decides:
     committed   the database
 
 ``prepare_commit`` moves entries from ``changed`` to ``prepared``, ``commit`` moves them on to ``recent``, and ``rollback``
-empties ``changed`` and ``prepared``. So the cost of a batch depends only on the number of its changes. And the memory depends
-only on the sizes of these three and of ``cache``, however many keys there are.
+empties ``changed``, ``prepared`` and ``cache``. So the cost of a batch depends only on its changes and on the keys that it reads.
+And the memory depends only on the first four places, however many keys there are.
 
 A page of the database holds neighbouring keys. If the keys that change in a batch lie far apart, each key costs the write of a
 page. If the state is large, the page also has to be read from disk. So committed changes wait in ``recent``. They go to the
-database together, once there are too many of them, or when somebody iterates or asks for the number of keys.
+database together: once they take too many bytes, or when somebody iterates, clears the store or asks for the number of keys.
 
 Values are pickled once per batch, and not with each put. So a counter that is put a thousand times in a batch is pickled once. A
 get or put of a key in memory takes about 0.5 us of CPU time, and a get from a database of a million keys takes 5 us. A change
@@ -46,7 +47,7 @@ __all__ = ["KeyValueStore"]
 
 _ABSENT: Final = object()
 _UNKNOWN: Final = object()
-#: A bound that sorts behind every key, because no type of key has this code.
+#: A bound that sorts behind every encoded key. A key begins with a code for its type, and this byte is no such code.
 _BEHIND_ALL: Final = b"\xff"
 #: About how many bytes the objects around a key and its value take.
 _AROUND: Final = 200
@@ -68,7 +69,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
 
     ``owner`` names the owner of the state in errors. ``cache_bytes`` bounds the pickled size of the values that are kept as
     objects. ``recent_bytes`` bounds the committed changes that are not in the database yet. As soon as the database exceeds
-    8 MiB, it goes to ``SQLITE_TMPDIR`` or, if that is not set, ``TMPDIR``.
+    8 MiB, SQLite writes it to a file in the folder ``SQLITE_TMPDIR``, else ``TMPDIR``, else the system's folder for such files.
 
     >>> store = KeyValueStore("component 'count', task 3")
     >>> store.load([pa.record_batch({"key": [encode_key("storm")], "value": [pickle.dumps(7)]})])
@@ -172,7 +173,8 @@ class KeyValueStore(KeyValueState[Any, Any]):
     def prepare_commit(self, txid: int) -> None:
         """See `State.prepare_commit`.
 
-        Raises `SerializationError`, which names the key whose value can't be pickled. Then none of the changes is prepared.
+        Raises `SerializationError`, which names the key, if a value can't be pickled. Then none of the changes is prepared.
+        Raises `StateError` if another transaction is prepared.
         """
         if self._txid not in {None, txid}:
             msg = (
@@ -313,9 +315,9 @@ class KeyValueStore(KeyValueState[Any, Any]):
         return None if row is None else row[0]
 
     def _between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes | tuple[Any]]]:
-        """Yield encoded keys in order, each with its pickled value, or with its object in a tuple.
+        """Yield the encoded keys of a range in order, each with its value: pickled, or as an object in a tuple of its own.
 
-        Uncommitted changes override the rest.
+        Uncommitted changes override what is committed.
         """
         self._write_recent()
         changed: dict[bytes, Any] = {

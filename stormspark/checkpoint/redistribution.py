@@ -5,9 +5,9 @@ of a bolt's state are the values by which its fields groupings group (``stormspa
 to the task that will get its tuples.
 
 **When.** State is dealt out anew in the first batch that the new tasks commit. Each task loads the keys that belong to it now.
-The task's worker writes one file for the batch. The file has the task's own changes, the keys that came from other tasks, and the
-deletions of these keys at the other tasks. The batch's single commit has all these files and the new number of tasks. So a crash
-before the commit leaves the whole old state, and a crash after it leaves the whole new state.
+Each worker writes one file for the batch. The file has the changes that the worker's tasks made, the keys that came to them from
+other tasks, and the deletions of these keys at the other tasks. The batch's single commit has all these files and the new number
+of tasks. So a crash before the commit leaves the whole old state, and a crash after it leaves the whole new state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 def keys_are_of_grouping(component: ComponentPlan) -> bool:
-    """Whether the user has declared that the keys of the component's state are the values of its groupings."""
+    """Whether the user has declared that the keys of the component's state are the values by which its groupings group."""
     return component.settings.state_keys == "grouping"
 
 
@@ -66,10 +66,10 @@ def deal(
     as_of: int,
     mine: Collection[int],
 ) -> dict[int, list[Moved]]:
-    """Return the state of ``component`` as of a batch, by task, in the order of keys.
+    """Return the state of ``component`` as of batch ``as_of``: the keys of each task whose index is in ``mine``, in order.
 
-    ``mine`` are the indices of the wanted tasks. Raises `CheckpointError` if a key can't come from the groupings, or if two tasks
-    have the same key. The message names the key.
+    Raises `CheckpointError`, which names the key, if a key can't come from the groupings, or if one task would get the same key
+    from two tasks.
     """
     width = next(
         len(edge.grouping.key_fields)
@@ -120,8 +120,8 @@ def moves(
 ) -> Iterator[tuple[int, dict[bytes, bytes | None]]]:
     """Yield the changes to write with the batch: for each task index, keys and values, with None for a deleted key.
 
-    ``changed`` are the tasks' own changes. They override the keys that moved. Some of the indices may be of tasks that no longer
-    exist.
+    ``changed`` has each task's own changes, which override the keys that moved to the task. Some of the yielded indices may
+    belong to tasks that no longer exist.
 
     >>> dict(moves({1: [Moved(0, b"k", b"1"), Moved(1, b"s", b"2")]}, {1: [(b"k", b"3")]}))
     {1: {b'k': b'3'}, 0: {b'k': None}}

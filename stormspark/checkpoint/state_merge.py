@@ -3,12 +3,12 @@
 The inputs are streams of record batches. Each stream is sorted by component, task, kind and key, and then by the batch,
 newest first. The streams in the list are newest first: all changes in a stream come from older batches than the changes in the
 streams before it. So after a stable sort by key, the rows of one key are newest first. The **horizon** is a batch that decides
-which of these rows are needed: all rows that are newer than the horizon, and the newest one of the others. Every batch from the
+which rows of a key are needed: all rows that are newer than the horizon, and the newest one of the others. Every batch from the
 horizon on can still be restored from these rows.
 
-Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. In each stream, the rows in
-memory end at some last key. The merge takes all keys that are smaller than all of these last keys. The smallest last key itself
-waits, because its stream may have more rows of it.
+Rows pass through Arrow a few thousand at a time, so only some rows of each stream are in memory. The merge looks at the last key
+that each stream has in memory. It takes all keys that are smaller than all of these last keys. The smallest last key itself
+waits, because its stream may have more rows of that key.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 
 __all__ = ["merged"]
 
-#: How many rows are sorted at once: the number from all streams together, and the least number from each stream. Sorting them
-#: takes some milliseconds.
+#: `_CHUNK_ROWS`: about how many rows of all streams together are sorted at once, which takes some milliseconds. Each stream has
+#: an equal part of them in memory. `_LEAST_ROWS`: the size of this part if there are very many streams.
 _CHUNK_ROWS, _LEAST_ROWS = 16_384, 512
 _Group = tuple[str, int, str]
 
@@ -33,7 +33,7 @@ _Group = tuple[str, int, str]
 def merged(
     streams: Sequence[Iterable[pa.RecordBatch]], horizon: int, drop_deleted: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all streams, in order, without the rows that no restore as of the horizon or a later batch needs.
+    """Yield, in order, those rows of all streams that a restore as of the horizon or of a later batch may need.
 
     With ``drop_deleted``, deletions up to the horizon are left out, too. Use this only if there are no older rows.
     """
@@ -56,7 +56,7 @@ def merged(
 
 
 class _Stream:
-    """The part of a stream that is in memory: ``rows`` of one ``group`` (component, task, kind), and the rows after them."""
+    """A stream, with the part of it that is in memory: ``rows`` of one ``group`` (component, task, kind), and the next part."""
 
     group: _Group
     rows: pa.RecordBatch | None
@@ -137,7 +137,10 @@ def _changes(batch: pa.RecordBatch) -> list[int]:
 
 
 def _needed(parts: list[pa.RecordBatch], horizon: int, drop_deleted: bool) -> pa.RecordBatch:
-    """Merge parts, newest first, which have all rows of their keys. The result is sorted by key, without unneeded rows."""
+    """Merge ``parts`` into rows that are sorted by key, and leave out the rows that are not needed.
+
+    The parts are ordered from the newest to the oldest. Together they have all rows of each of their keys.
+    """
     if len(parts) == 1:
         rows = parts[0]
     else:

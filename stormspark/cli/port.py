@@ -19,7 +19,10 @@ __all__ = ["port_project"]
 
 
 def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing: bool) -> None:
-    """Read the project in ``path``, print the findings, and write the report and the skeletons into ``out``."""
+    """Read the project in ``path``, and print the findings, as a table or as JSON.
+
+    If ``importing``, also load and plan the topologies. If ``out`` is given, write the report and the skeletons into this folder.
+    """
     findings, skeletons = read_project(path)
     if importing:
         plan_each(findings, path)
@@ -65,7 +68,7 @@ def _print(findings: Findings) -> None:
 
 
 def _print_statements(console: Console, name: str, statements: list[Statement]) -> None:
-    """Print the changes to make and what could not be made out; the report has the rest."""
+    """Print the statements about changes to make, and about code that could not be read. The report has all statements."""
     shown = [one for one in statements if one.kind in ("change", "unread")]
     if not shown:
         return

@@ -1,4 +1,4 @@
-"""A bolt that writes tuples to a Delta table with delta-rs, and acks them after their commit. The bolt runs on every engine."""
+"""A bolt that writes tuples to a Delta table with delta-rs, so it runs on both engines."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ _MOST_WAITING = 4 << 30
 
 
 class DeltaBolt(TransactionalSink, Bolt):
-    """A bolt that appends tuples to the Delta table at ``table``, a path or a URL, and acks them after the commit.
+    """A bolt that appends tuples to the Delta table at ``table``, a path or a URL, or merges them into it.
 
-    Each task makes its own commits: when ``sync_policy`` says so, and at least every ``interval_secs``. If there is no table, the
-    bolt creates one, partitioned by ``partition_by``. The new table's columns come from ``schema`` (pyarrow). Without a schema,
-    they come from the names and types of the first tuples. An existing table keeps its types. If a tuple has no field for a
-    column, the column is null in the tuple's row.
+    Each task makes its own commits: when ``sync_policy`` says so, and at least every ``interval_secs``. It acks tuples after
+    their commit. If there is no table, the bolt creates one, partitioned by ``partition_by``. The new table's columns come from
+    ``schema`` (pyarrow). Without a schema, they come from the names and types of the first tuples. An existing table keeps its
+    types. If a tuple has no field for a column, the column is null in the tuple's row.
 
-    ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes it if the tuple's
+    ``merge_on`` names the columns of a key. A tuple then replaces the row with the same key, or deletes this row if the tuple's
     field ``delete_on`` is true. If one commit has several tuples with the same key, the newest one counts. If several tasks
     write, group the tuples by the key.
 
     If a tuple does not fit the table, only this tuple fails, with the reason. The bolt tries a commit up to ``retry_count``
     times. With ``merge_on`` there are ten more tries. If all tries fail, the commit's tuples fail. A commit may succeed although
     delta-rs raised an error. The bolt recognises such a commit by its number (Delta's ``txn``), and does not repeat it. If a
-    worker dies between a commit and its acks, the commit's tuples are written twice.
+    worker dies between a commit and its acks, and the spout emits the tuples again, they are written twice.
 
-    If the topology's batches are transactions (C42), every tuple is written exactly once. Each task then makes at most one commit
-    per batch, after the batch is committed, and ``sync_policy`` and ``interval_secs`` have no effect.
+    If the topology's batches are transactions (C42), every tuple is written exactly once. Tuples are then acked at once, because
+    the batch succeeds or fails as a whole. After a batch is committed, each task makes at most one commit with the batch's rows.
+    ``sync_policy`` and ``interval_secs`` have no effect.
 
     Raises `InvalidTopologyError` for arguments that can't work.
 
@@ -129,7 +130,7 @@ class DeltaBolt(TransactionalSink, Bolt):
                 self._learn_the_schema()
 
     def execute(self, tup: Tuple) -> None:
-        """Keep a tuple for the next commit, and make the commit if the sync policy says so."""
+        """Keep a tuple for the next commit. Unless batches are transactions, commit now if the sync policy says so."""
         if tup.is_tick:
             self._collector.ack(tup)
         elif self._outbox is not None:
@@ -160,8 +161,8 @@ class DeltaBolt(TransactionalSink, Bolt):
     def pre_save(self, checkpoint_id: int) -> None:
         """Write the batch's rows to files, and record the files in the state.
 
-        Raises OSError if the files can't be written, ValueError if a tuple does not fit the table, and `UnavailableError` if too
-        many rows wait to be delivered.
+        Raises OSError if the files can't be written, ValueError if a tuple does not fit the table, and `UnavailableError` if the
+        files that wait to be delivered are too large.
         """
         assert self._outbox is not None
         rows = self._rows()

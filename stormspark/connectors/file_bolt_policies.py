@@ -1,4 +1,4 @@
-"""Policies that say when a `FileBolt` syncs and when it begins a new file, and actions for finished files (K10)."""
+"""Policies that say when a `FileBolt` syncs and when it begins a new file, and an action for finished files (K10)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _UNITS = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 class SyncPolicy(ABC):
     """A policy that decides when a `FileBolt` or a `DeltaBolt` makes its tuples durable, so that they can be acked.
 
-    For a `FileBolt`, ``offset`` is the size of the tuple's file. For a `DeltaBolt`, it is the number of tuples that wait.
+    For a `FileBolt`, ``offset`` is the size of the tuple's file. For a `DeltaBolt`, it is the number of tuples that wait. If
+    batches are transactions, tuples are acked earlier, and a `DeltaBolt` does not use the policy.
     """
 
     @abstractmethod
@@ -80,7 +81,8 @@ class FileRotationPolicy(ABC):
 class NoRotationPolicy(FileRotationPolicy):
     """A rotation policy that never ends a file.
 
-    So readers usually see a local file only when the task ends, unless the files have their final names from the beginning.
+    Readers skip a file until it has its final name. With this policy a local file gets its final name only when the task ends,
+    unless the bolt was made with ``in_progress=False``.
     """
 
     def mark(self, tup: Tuple, offset: int) -> bool:

@@ -1,4 +1,4 @@
-"""Parses Spark's schema strings, and converts values of files to their columns' types. This is for reading files without Spark.
+"""Parses Spark's schema strings, and converts the values in files to the columns' types. So files can be read without Spark.
 
 >>> [(column.name, column.type) for column in read_schema("id long, `the price` decimal(10,2) NOT NULL, at timestamp")]
 [('id', 'bigint'), ('the price', 'decimal(10,2)'), ('at', 'timestamp')]
@@ -63,7 +63,7 @@ class Column:
         return self.of_text(str(value))
 
     def of_text(self, text: str) -> Any:
-        """Convert a string, such as a field of a CSV file."""
+        """Convert a string, such as a field of a CSV file. An empty string becomes None."""
         if text == "":
             return None
         try:

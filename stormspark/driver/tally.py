@@ -21,7 +21,9 @@ __all__ = ["Tally"]
 
 
 class Tally:
-    """The tally of one topology. It is thread-safe. The topology's running time begins with the tally, and ends with `stop`."""
+    """The tally of one topology, which is thread-safe. The topology's running time begins when the tally is made, and ends with
+    `stop`.
+    """
 
     def __init__(
         self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None
@@ -43,7 +45,7 @@ class Tally:
         self._ended: float | None = None
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
-        """Add the reports of a batch, or of one of its rounds, that took ``seconds``."""
+        """Add the reports of a batch, or of one of its rounds, and the ``seconds`` that it took."""
         with self._lock:
             self._batch_times.add(seconds)
             for report in reports:

@@ -40,7 +40,8 @@ def load(
     """Load the topology in a Flux file.
 
     ``filter_file`` is a file of properties, whose values replace ``${key}``. With ``env_filter``, the environment variable NAME
-    replaces ``${ENV-NAME}``. The Flux file can name modules in its own folder, because this process and the workers find them.
+    replaces ``${ENV-NAME}``. The file's classes may be in modules in the file's own folder, because `load` adds this folder to
+    the module path of this process and of those that it starts.
 
     Raises `TopologyNotFoundError` if there is no such file. Raises `InvalidTopologyError`, with file and line, for a mistake in
     the file.

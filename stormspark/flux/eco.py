@@ -39,7 +39,7 @@ class Resources:
 def taken_out(conf: Mapping[str, Any]) -> tuple[dict[str, Resources], dict[str, Any]]:
     """Take the two settings that only Heron has out of a configuration: resources and JVM options.
 
-    Returns the resources of each component, and all other settings. JVM options have no effect.
+    Returns the resources of each component, and all other settings. For JVM options, a warning says that they have no effect.
 
     >>> taken_out({"topology.component.resourcemap": [{"id": "count", "ram": "1GB", "cpu": 0.5}], "mine": 1})
     ({'count': Resources(ram_mb=1024.0, cpu=0.5)}, {'mine': 1})

@@ -48,7 +48,7 @@ def lowered(definition: TopologyDefinition) -> Topology:
 
 
 def _refuse_halves(definition: TopologyDefinition) -> None:
-    """Raise an error unless the file has either spouts or a topology source, but not both (K13).
+    """Raise an error unless the file has spouts, or else a topology source without spouts, bolts and streams (K13).
 
     A file with spouts must also have a name, and none of its bolts may have the id of a spout (A2).
     """

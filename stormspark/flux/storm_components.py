@@ -45,7 +45,7 @@ class TestWordSpout(Spout):
         self._due_ms = context.now_ms()
 
     def next_tuple(self) -> None:
-        """Emit a word if one is due. Missed words are not emitted later."""
+        """Emit a word if one is due. After a long delay, at most one of the missed words is emitted late."""
         now_ms = self._context.now_ms()
         if now_ms >= self._due_ms:
             self._due_ms = max(self._due_ms + self.PERIOD_MS, now_ms)

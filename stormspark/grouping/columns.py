@@ -1,6 +1,6 @@
 """Storm's task index for whole columns, in numpy: the fields grouping of many rows at once (D1-D3).
 
-The hashes equal those of `stormspark.grouping.hashing` for each value. They are unsigned 32-bit arrays, in which sums
+The hashes equal those of `stormspark.grouping.hashing` for each value. They are arrays of unsigned 32-bit ints, in which sums
 and products wrap as Java's do. If this module has no function for the type of a column, `hashing` hashes the column value by
 value.
 """
@@ -18,7 +18,7 @@ __all__ = ["ascii_hashes", "boolean_hashes", "double_hashes", "long_hashes", "ta
 Hashes = NDArray[np.uint32]
 
 _INVERSE_31 = pow(31, -1, 1 << 32)
-#: The number of bytes of strings that are hashed at once.
+#: How many bytes of strings are hashed at once. A longer string is hashed alone.
 _BLOCK = 1 << 16
 
 

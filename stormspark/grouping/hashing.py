@@ -1,5 +1,4 @@
-"""Storm's task index for a fields grouping. The index comes from the hash that the key has if its values are Java objects
-(D1-D3).
+"""Computes Storm's task index for a fields grouping, from the hash that the key's values have as Java objects (D1-D3).
 
 Storm computes Java's ``Arrays.deepHashCode`` of the key's values. So the hash of a key with one value v is 31 + hash(v). A
 value's hash depends on its Java class. Therefore ``1``, ``1.0`` and ``True``, which are equal in Python, are three keys in
@@ -23,7 +22,7 @@ The types of numbers are an argument, because they differ between versions of St
   keys are Strings.
 
 In one case Java has no stable hash: it hashes a ``byte[]`` inside a list, dict or set by identity. stormspark hashes these bytes
-by content, so that equal keys go to the same task. A value of any other class is rejected.
+by content, so that equal keys go to the same task. A value of a class that is not listed above is rejected.
 """
 
 from __future__ import annotations

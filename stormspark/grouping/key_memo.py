@@ -1,10 +1,11 @@
-"""A memo that remembers which tasks each key belongs to, so that a fields grouping costs one dict look-up per tuple (D1).
+"""A memo that remembers to which tasks each key goes, so that a fields grouping usually costs one dict look-up per tuple (D1).
 
 A subclass of `KeyMemo` decides what the *place* of a key is: one task in `TaskMemo`, two tasks for a partial key grouping (D12).
 
-Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings are
-looked up as they are, because a string equals nothing but strings. Other keys are looked up together with their types. Even
-then 0.0 equals -0.0, so floats, and keys that contain floats, are never remembered.
+Python's dicts treat 1, 1.0 and True as one key, and also 0.0 and -0.0, but Java hashes them differently. So only strings, and
+tuples of strings, are looked up as they are, because a string equals nothing but strings. Other keys are looked up together with
+their types. Even then 0.0 equals -0.0, and other types have such pairs, too. So a key is remembered only if all its values are
+strings, ints, bools, bytes or None.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["LONGEST_KEY", "MOST_KEYS", "KeyMemo", "TaskMemo", "shared_memo"]
 #: limit is large enough for a dictionary of words. If the keys in use did not fit, half of the places would be computed again,
 #: which takes thirty times as long as a look-up.
 MOST_KEYS = 500_000
-#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond some 140 MB.
+#: Keys of more than about this many bytes are not remembered, so that a memo can't grow beyond about 140 MB.
 LONGEST_KEY = 128
 
 _EXACT = frozenset({str, int, bool, bytes, NoneType})
@@ -102,7 +103,7 @@ class KeyMemo(Generic[_T]):
 
 
 class TaskMemo(KeyMemo[int]):
-    """A memo that maps the key of a tuple to its task: the target at `fields_task_index` of the key's values (D1).
+    """A memo that maps the key of a tuple to its task: the target whose index is `fields_task_index` of the key's values (D1).
 
     >>> memo = TaskMemo((4, 5, 6), "long", fields=1)
     >>> memo["storm"], memo[4], memo[4.0], memo[True]

@@ -16,8 +16,8 @@ __all__ = ["NoneGrouping"]
 class NoneGrouping(Grouping):
     """The grouping that sends each tuple to a task drawn at random, each task as likely as any other (D8).
 
-    Storm does the same, and Heron shuffles. The shares of the tasks are equal only on average. With `ShuffleGrouping` they differ
-    by at most one tuple per sender.
+    Storm does the same, but Heron uses a shuffle grouping. The shares of the tasks are equal only on average. With
+    `ShuffleGrouping` they differ by at most one tuple per sender.
 
     >>> from random import Random
     >>> context = GroupingContext("lines", "default", ("line",), 1, (4, 5), (), Random(7))

@@ -65,8 +65,8 @@ class InProcessWorkers:
         self._plain_orders = PLAIN_ORDERS
         #: Whether spouts emitted so late in the last round that the round may not have completed their trees.
         self._emitted_late = False
-        #: The source rows of the next or the running batch, as (task, partition, rows). The spouts get them again if the batch
-        #: has to run again.
+        #: If batches are transactions, the source rows of the next or the running batch, as (task, partition, rows). The spouts
+        #: get them again if the batch has to run again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
         self._failed_rows = FailedRows(plan.settings.poison_attempts)
         self._driver = BatchDriver(plan, self, self._failed_rows)
@@ -87,7 +87,7 @@ class InProcessWorkers:
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
         stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
         committed. Raises `ComponentError` if the batch has failed ``stormspark.max.attempts`` times. Raises
-        `BatchTakenBackError` if the topology stops meanwhile and a call does not return (`limit_waiting`).
+        `BatchTakenBackError` if the topology stops meanwhile and a call does not return in time (`limit_waiting`).
         """
         self._plain_orders = RoundOrders(
             limits=limits, target_secs=target, committed=self._committed, staying_local=staying_local

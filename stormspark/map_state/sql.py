@@ -59,12 +59,12 @@ class SqlBackingMap:
     ...     connection.execute(sql.text("SELECT txid, value, previous FROM word_counts WHERE key = '[\"storm\"]'")).one()
     (2, '8', '3')
 
-    Values are stored as JSON, so some of them come back as other types. For example, a tuple comes back as a list. With
-    ``serializer=pickle`` they may be any object, but other programs can't read them. Two keys are the same key if their JSON is
-    equal, as it is for a tuple and a list. A key's JSON may have at most ``key_length`` characters.
+    By default values are stored as JSON, so some of them come back as other types. For example, a tuple comes back as a list.
+    With ``serializer=pickle`` values may be any objects, but other programs can't read them. Two keys are the same key if their
+    JSON is equal, as it is for a tuple and a list. A key's JSON may have at most ``key_length`` characters.
 
-    An engine can't be pickled: make it in ``prepare``. Several tasks may share the table if their keys differ, as under a
-    fields grouping. Each `OpaqueMap` then needs a ``partition`` of its own.
+    An engine of SQLAlchemy can't be pickled: make it in the component's ``prepare``. Several tasks may share the table if their
+    keys differ, as under a fields grouping. Each `OpaqueMap` then needs a ``partition`` of its own.
 
     The class is tested with SQLite and PostgreSQL, and uses nothing that only these two have. For MySQL, MariaDB and SQL Server
     it adapts the types of the columns.
@@ -130,7 +130,10 @@ class SqlBackingMap:
         return [found.get(text) for text in texts]
 
     def multi_put(self, keys: Sequence[Key], values: Sequence[Any]) -> None:
-        """See `BackingMap.multi_put`. Stores all values or none. Raises `SerializationError` if the serializer fails."""
+        """See `BackingMap.multi_put`. Stores all values or none.
+
+        Raises `SerializationError` if the serializer fails or a key is too long, and `StateError` for values of another kind.
+        """
         rows = {
             text: self._row(text, value)
             for text, value in zip(map(self._key_text, keys), values, strict=True)
@@ -190,7 +193,7 @@ class SqlBackingMap:
 
 
 def _key_as_hex(item: Any) -> Any:
-    """Convert a part of a key that JSON does not know, such as a date, a decimal or bytes."""
+    """Convert a part of a key that JSON can't write, such as a date, a decimal or bytes."""
     return {"$": encode_key(item).hex()}
 
 

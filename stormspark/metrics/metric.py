@@ -1,7 +1,8 @@
 """The metrics that components can register (J18).
 
-As in Storm there are two kinds. Metrics of the first kind are reset when they are read, and metrics of the second kind are not.
-Both are read once per interval, which Storm calls a bucket. If a reading is None, it is not reported.
+As in Storm there are two kinds. Metrics of the first kind are reset when they are read, except `AssignableMetric` and
+`StateMetric`. Metrics of the second kind are never reset. Both kinds are read once per interval, which Storm calls a bucket. If a
+reading is None, it is not reported.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Metric(ABC):
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
-        """Return the value since the last reading; None if there is nothing to report."""
+        """Return the value, and reset it if this kind of metric is reset; None if there is nothing to report."""
 
 
 class CountMetric(Metric):

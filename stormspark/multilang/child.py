@@ -1,16 +1,16 @@
 """One child process: its pipes, its signs of life, and its end.
 
-The thread that runs the task also writes to the child and reads from it. No other thread is in between, because to pass each
-message from thread to thread would cost more than the message itself. A write never blocks. Bytes that the pipe does not take
-stay in a buffer until the child reads more of its input. So the worker and the child can't block each other.
+The thread that runs the task also writes to the child and reads from it. No other thread is in between, because it would cost
+more to pass each message from thread to thread than to write it. A write never blocks. Bytes that the pipe does not take stay in
+a buffer until the child reads more of its input. So the worker and the child can't block each other.
 
 Each child has one **attendant** thread, which does everything that must not wait for the task. The attendant reads the child's
 stderr, so that the child never blocks when it writes there. The attendant asks for signs of life, and kills a child that gives
 none. It notices the child's end. Then it kills all processes that the child has forked, even if they hold the pipes open.
 
-There are three signs of life (I13, W9): the worker has read a message of the child, a message waits to be read, or the child
-has read some of its input. So a child that works through a long queue counts as alive, and so does a child whose messages the
-worker has not read yet. Only a child that owes an answer can count as stuck.
+There are three signs of life (I13, W9): the worker has read something from the child, something of the child waits to be read,
+or the child has read some of its input. So a child that works through a long queue counts as alive, and so does a child whose
+messages the worker has not read yet. Only a child that owes an answer can count as stuck.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CHUNK = 65536
 _PIPE = 4 * _CHUNK
 #: Seconds between two requests for a sign of life.
 _BEAT_SECS = 1.0
-#: How many seconds a child may take to end after SIGTERM.
+#: How many seconds a child may take to end after SIGTERM, or after it has closed its output.
 _GRACE_SECS = 1.0
 #: How many seconds to wait at most for the end of a killed process. The kernel may need longer.
 _GONE_SECS = 10.0
@@ -138,7 +138,7 @@ class Child:
     def fileno(self) -> int:
         """Return a file descriptor that becomes readable when the child has written something, or can take unsent bytes.
 
-        Two calls may return different descriptors.
+        Two calls may return different descriptors. Once the child is killed or stopped, this returns -1.
         """
         if self.closed:
             return -1
@@ -244,7 +244,7 @@ class Child:
         shutil.rmtree(self.pid_folder, ignore_errors=True)
 
     def died(self) -> MultilangError:
-        """Kill the child after it has closed its output, with all processes that it has forked. Return an error that says why."""
+        """Kill the child, which has closed its output, and all processes that it has forked. Return an error that says why."""
         if not self._ended.wait(_GRACE_SECS):
             return self.failed("closed its output, but did not end")
         if self._killed_because is not None:

@@ -5,8 +5,8 @@ is killed, it can't kill its children any more. The kernel's parent-death signal
 the processes that the child has forked. Also, the kernel sends it as soon as the *thread* that started the child ends.
 
 So there is a watchman: a small shell process, which reads its standard input from a pipe that only this process can write to. The
-reaper writes the id of each session to the pipe. When this process ends, the pipe ends, too. Then the watchman kills all
-processes that still run in these sessions. A watchman needs a megabyte of memory.
+reaper writes to the pipe which sessions begin and which ones have ended. When this process ends, the pipe ends, too. Then the
+watchman kills all processes that still run in open sessions. A watchman needs a megabyte of memory.
 """
 
 from __future__ import annotations

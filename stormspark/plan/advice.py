@@ -69,7 +69,7 @@ def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on keys that a component sets for itself, and that Storm silently ignores (A21)."""
+    """Yield advice on keys that are set for one component, but count only for the topology. Storm silently ignores them (A21)."""
     for component in plan.components.values():
         dropped = [
             key
@@ -159,7 +159,10 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not in stormspark (F5, F7, X51)."""
+    """Yield advice on settings that switch backpressure off or drop tuples in Storm, but not in stormspark (F5, F7).
+
+    Also yield advice if the strategy is to fail tuples, but acking is off (X51).
+    """
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (

@@ -25,13 +25,13 @@ _NAME = re.compile(r"[^/.:\\]+")
 
 
 def check_rules(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Raise `InvalidTopologyError` that lists every rule that the topology breaks with its final configuration."""
+    """Raise an `InvalidTopologyError` that lists every rule that the topology breaks with its final configuration."""
     validate(context.topology, plan.conf)
     return plan
 
 
 def validate(topology: Topology, conf: Mapping[str, Any] | None = None) -> None:
-    """Raise `InvalidTopologyError` that lists every rule that ``topology`` breaks.
+    """Raise an `InvalidTopologyError` that lists every rule that ``topology`` breaks.
 
     ``conf`` is the final configuration of the topology, by default its own.
     """
@@ -148,9 +148,7 @@ def _of_input(
 
 
 def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
-    """Yield violations of a cluster's limits on workers and executors. Also yield what its strict validator forbids: dots in
-    names (J5).
-    """
+    """Yield violations of the cluster's limits on workers and executors, and names with dots if its validator is strict (J5)."""
     wanted, allowed = settings.workers or 1, settings.workers_allowed
     if allowed is not None and wanted > allowed:
         yield (

@@ -1,4 +1,4 @@
-"""Reads a folder or a file of a legacy project. It finds the files of each kind, and passes them to the readers.
+"""Reads a folder or a file of a legacy project. It finds the files of each kind, and passes them to the module for this kind.
 
 `read_project` runs no code of the project. `plan_each` runs such code, because it loads and plans each topology. Each topology
 gets a process of its own, so that its code does not affect anything else.
@@ -97,7 +97,7 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
 
 
 def plan_each(findings: Findings, path: Path) -> None:
-    """Load and plan each topology for which stormspark has a front-end. This runs the project's code in other processes."""
+    """Load and plan each topology that is not in Java. This runs the project's code in other processes."""
     path = path.resolve()
     root = path if path.is_dir() else _root_of(path)
     for topology in findings.topologies:

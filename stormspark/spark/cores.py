@@ -31,7 +31,7 @@ def session_cores(spark: SparkSession, wait_secs: float) -> int:
     - With dynamic allocation, the present Spark executors count, or those requested at the start if these are more, or one if
       there are none. Spark adds further Spark executors only while tasks wait for them, so these do not count.
     - On a standalone cluster, and anywhere else, only registered Spark executors count. The function waits for them to register,
-      for ``wait_secs`` at most.
+      for ``wait_secs`` at most. If none has registered by then, it logs a warning and returns 1.
 
     If a task takes several cores (``spark.task.cpus``), these cores count as one.
     """

@@ -3,8 +3,8 @@
 ``query.stop()`` interrupts whatever the query's thread is doing, and so would cut off a batch or a commit half-way. So stormspark
 never stops a busy query. When a batch has failed or must not begin, the query's thread calls `Gate.wait` from inside
 foreachBatch. There the thread sleeps *in the JVM*, and only then does the supervisor stop the query. The interrupt ends the sleep
-with an ``InterruptedException``, which goes back through foreachBatch. Among the exceptions that come from Python, Spark treats
-only this one as a clean end, and reports and logs no error.
+with an ``InterruptedException``, which goes back through foreachBatch. This is the only exception from Python that Spark treats
+as a clean end. So Spark reports and logs no error.
 
 Spark does not commit a batch whose foreachBatch ends at the gate. Spark runs the batch again, with the same offsets, when
 the query is started from its checkpoint.

@@ -22,9 +22,10 @@ def read_pending(
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
     """Return the number of open trees, a tuple (component, task, number of open trees) per task, and the ``most`` oldest trees.
 
+    Only trees of sources' rows count, and only if they were open when their batch ended. The checkpoint has no other trees.
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
-    local one.
+    local one. Raises `CheckpointError` if the checkpoint can't be read.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
     session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})

@@ -1,11 +1,12 @@
 """One run of the data query, the query that runs a topology.
 
-A run begins at the checkpoint. It ends at the gate (`gate`), where the query's thread waits until the query is stopped, or
-between two batches, or by itself.
+A run begins at the checkpoint. Unless the query ends by itself, the supervisor stops it, either while the query's thread waits at
+the gate (`gate`), or between two batches.
 
-Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch. The supervisor's thread
-(`stormspark.spark.topology`) calls everything else. The query's thread only records what happened (`error`, `failure`) and goes
-to the gate. It never decides how the topology goes on. It also lets no exception of a failed batch reach Spark.
+Two threads use a run. On the query's own thread, Spark calls `QueryRun.batch` for every micro-batch, and `batch` calls most other
+methods. The supervisor's thread (`stormspark.spark.topology`) starts and stops the query. If a batch fails, the query's
+thread only records what happened (`error`, `failure`) and goes to the gate. It never decides how the topology goes on. It also
+lets no exception of a failed batch reach Spark.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class QueryRun:
         self.gate = Gate(self.session)
         #: The batch that runs now, or ran last.
         self.batch_number = -1
-        #: The frames that Spark has read for the running batch; None once the batch's first round has begun.
+        #: The DataFrame that Spark passed for the running batch. Collecting it runs the first round. None once that has begun.
         self._frames: DataFrame | None = None
         #: Whether Spark is known to have committed a batch of this run, because it has asked for another batch since.
         self.succeeded = False
@@ -139,7 +140,7 @@ class QueryRun:
         if self.commits is None:
             reports = self._work_off()
         elif number <= self.commits.last:
-            # An earlier driver committed this batch, and died before Spark recorded that. So there is nothing left to do.
+            # An earlier attempt or driver committed this batch, but Spark has not recorded that. So there is nothing left to do.
             _log.info("batch %d of %s is already committed", number, self.plan.topology)
             self._running = False
             return
@@ -186,7 +187,7 @@ class QueryRun:
         """Run the rounds of a batch that is no transaction. Return the reports of the last round."""
         prolonging = self._prolonging
         # In a round that reports to the durable acker, the workers report every row that waits. Further rounds would close most
-        # of these records again. So the workers report to the acker only in the last round.
+        # of these records again. So if further rounds are expected, the workers report to the acker only in the last one.
         reported = not (prolonging.expected and self.acker is not None)
         prolonging.begin()
         began = time.monotonic()
@@ -202,8 +203,8 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # After the round above, the next batch completes these tuples (`is_between_batches`), because the journal has to get
-            # the rows that are open when the batch ends.
+            # Complete the tuples that were emitted late. After the round above, the next batch does that (`is_between_batches`),
+            # because the journal has to get the rows that are open when the batch ends.
             reports = self._plain_round(number + 1, report_to_acker=False)
         return reports
 
@@ -211,8 +212,8 @@ class QueryRun:
         """Whether the batch gets another round, because a spout has reached its max spout pending and waits for acks.
 
         Such a spout goes on after the end of a round, and a round costs less than a batch. If a batch reads no source, nothing
-        else waits for its end. But the batch should not last longer than other batches. If nothing happens in a round, because
-        bolts don't ack the trees yet, the batch ends, and a pause may follow.
+        else waits for its end. But the batch should not take longer than its target time, or delay a trigger or the topology's
+        end. If nothing happens in a round, because bolts don't ack the trees yet, the batch ends, and a pause may follow.
         """
         settings = self.plan.settings
         return (
@@ -281,7 +282,7 @@ class QueryRun:
         return self._driver.transaction
 
     def plain_orders(self) -> RoundOrders:
-        """Return the orders for a round that begins now, without the parts that depend on its batch."""
+        """Return the orders for a round that begins now. They lack what depends on the round's position in its batch."""
         return RoundOrders(
             limits=self.throttle.limits,
             target_secs=self.throttle.round_target,
@@ -407,8 +408,9 @@ class QueryRun:
     def is_between_batches(self) -> bool:
         """Whether the query stands between two batches, or before its first one.
 
-        Between two batches, the last batch is committed, all its tuples are completed, and no other batch has begun. If a batch
-        begins just now, it goes to the gate. So nothing can happen between this answer and the stop of the query.
+        Between two batches, the last batch is committed, no tuple needs a further round, and no other batch has begun. Call this
+        only if the query has to stop: then a batch that begins just now goes to the gate. So nothing can happen between this
+        answer and the stop of the query.
         """
         if self._running or self._went_on:
             return False
@@ -437,7 +439,7 @@ class QueryRun:
         """Record why the query ended by itself, for a reason outside of our code."""
         assert self.query is not None
         # If another driver in this session takes the checkpoint, Spark reports the query as ended, interrupts its batch, and
-        # waits for its thread without limit. The interrupt fails the batch, so the thread may only now be at the gate.
+        # waits for its thread without limit. The interrupt fails the batch, so the thread comes to the gate. Let it pass.
         self.gate.opened.set()
         failure = str(self.query.exception())
         self.failure = _text(failure)

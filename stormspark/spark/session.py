@@ -56,6 +56,8 @@ def local_session(
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
+    If this process has a session already, the function returns that one.
+
     ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own. The output of Spark's JVM goes to ``spark.log`` in
     the folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs.
     Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
@@ -76,7 +78,7 @@ def local_session(
         "spark.driver.extraJavaOptions": logging,
     }
     if os.name == "posix":
-        # On loopback TCP each stage waits some 50 ms, as if for delayed acknowledgements of small packets.
+        # On loopback TCP each stage waits about 50 ms, as if for delayed acknowledgements of small packets.
         settings[_UNIX_SOCKETS] = "true"
     if master.startswith("local"):
         jar = _package_file("jars/hadoop-bare-naked-local-fs-0.1.0.jar")

@@ -47,7 +47,7 @@ class Config:
 
     @property
     def api_config(self) -> dict[str, Any]:
-        """All settings that have been set."""
+        """All settings: the initial ones, and those that were set later."""
         return self._api_config
 
     def set_delivery_semantics(self, semantics: int) -> None:
@@ -69,7 +69,7 @@ class Config:
         self._api_config[_CONTAINERS] = int(ncontainers)
 
     def set_container_resources(self, resources: Resources) -> None:
-        """Keep these resources, and log that they have no effect, because Spark's own settings decide."""
+        """Keep these resources. They have no effect, because Spark's own settings decide. A warning says so at the start."""
         if not isinstance(resources, Resources):
             msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
             raise InvalidTopologyError(msg)
@@ -97,8 +97,8 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
 def topology_conf(config: Mapping[str, Any], held_secs: float = 0) -> dict[str, Any]:
     """Return the engine's settings: the settings in ``config``, and other settings that follow from them.
 
-    Heron writes numbers and booleans as strings, so these are converted (A44). ``held_secs`` is the longest time for which
-    windows keep an element. The message timeout must be longer than this time (C27).
+    Heron writes numbers and booleans as strings, so the values of Heron's own keys are converted (A44). ``held_secs`` is the
+    longest time for which windows keep an element. The message timeout must be longer than this time (C27).
 
     >>> topology_conf({"topology.stmgrs": 2})
     {'topology.stmgrs': 2, 'topology.workers': 2, 'topology.acker.executors': 0, 'topology.enable.message.timeouts': False}

@@ -1,4 +1,4 @@
-"""`Runner` submits a topology. Files written for Heron use it (G24)."""
+"""`Runner` submits a topology. Files that were written for Heron use this class (G24)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Build the topology and pass it to the command that is loading this file.
 
-        Raises `InvalidTopologyError` if an argument has another type, or if no command is loading the file. Also raises the
+        Raises `InvalidTopologyError` if an argument has the wrong type, or if no command is loading the file. Also raises the
         errors of `Builder.build`.
         """
         for value, wanted, argument in (

@@ -1,8 +1,8 @@
 """Collectors that record emits, acks and fails, for tests of one component without any engine (J25, W10).
 
-They enforce the rules of the engine. A stream must be declared, and have as many values as fields (A12, B9). Direct streams need
-direct emits (D11). No emit may be anchored to a settled tuple (E14). A second ack or fail of a tuple, which the engine can only
-report, fails the test.
+They enforce the rules of the engine. A tuple's stream must be declared, and the tuple must have one value per field of the stream
+(A12, B9). Direct streams need direct emits (D11). No emit may be anchored to a settled tuple (E14). A second ack or fail of a
+tuple, which the engine can only report, fails the test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Emitted(NamedTuple):
 class _Recorder:
     """The base class of the three collectors. It has the declared streams, the recorded emits, and the reported errors.
 
-    Every emit returns ``receivers`` as the ids of the receiving tasks.
+    Every ``emit`` returns ``receivers`` as the ids of the receiving tasks.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Records the emits of all tasks of a topology, in all processes. A task hook in the configuration does this (J21)."""
+"""Records the emits of all tasks of a topology, in all processes, by a task hook that a setting adds to each task (J21)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Emission(NamedTuple):
 class Recording:
     """The emits that have been recorded so far.
 
-    With ``in_process``, tasks of this process add their emits directly. Tasks of other processes pickle their emits and send them
-    through a `Spool`. If a task emits more than ``most`` tuples, the others are not recorded, and `endless` is the name of the
-    task's component. If the task is in this process, its thread also calls ``on_endless`` from time to time.
+    With ``in_process``, all tasks run in this process, and add their emits directly. Otherwise tasks pickle their emits and send
+    them through a `Spool`. If a task emits more than ``most`` tuples, the further ones are not recorded, and `endless` is the
+    name of the task's component. If the task is in this process, its thread also calls ``on_endless`` from time to time.
     """
 
     def __init__(self, *, in_process: bool, most: int, on_endless: Callable[[], None] | None = None) -> None:

@@ -76,7 +76,7 @@ class BatchBolt(Component, ABC):
 
     For each attempt at a batch, each task makes a fresh instance: it is unpickled, prepared, used, and then dropped.
     So an instance's attributes belong to one attempt at a batch, and need no reset. If `execute` or `finish_batch` raises a
-    `FailedException`, the batch is taken back. It is then repeated with the same txid.
+    `FailedException`, the batch is taken back, and then repeated with the same txid.
 
     >>> from stormspark import Fields
     >>> class Count(BatchBolt):

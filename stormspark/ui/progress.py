@@ -39,12 +39,12 @@ class Progress:
     failed: int
     pending: int
     queued: int
-    #: The bolt that slows spouts down, and why (F11); None if no spout is slowed down.
+    #: The bolt or the limit that slows spouts down, and why (F11); None if no spout is slowed down.
     throttled: str | None = None
     #: Tuples that did not fit into a bolt's queue, and were dropped or failed (X51).
     shed: int = 0
     #: The spout that max spout pending held back longest in the last few seconds, with the share of that time and the spout's
-    #: limit; None if no spout was held back.
+    #: limit; None if no spout was held back for a noticeable time.
     paused: str | None = None
 
     def __str__(self) -> str:

@@ -3,7 +3,8 @@
 The search reads bytecode and values. It calls none of the user's code: no function, no property, no ``__getattr__``. It follows
 everything that the component's methods name, and everything in the component's attributes. Whatever it does not understand counts
 as code that may wait. So if the search finds no reason, the code only computes. There is one exception: if an object arrives in a
-tuple or in the configuration, the search knows only which of its methods are called.
+tuple or in the configuration, the search knows only the names of the attributes that are used. A few such names count as waiting,
+and all others do not.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use,
 
 __all__ = ["Findings", "look_through", "why_it_may_wait"]
 
-#: One search looks through at most this many functions, and at most this many values of all kinds. A component with more may
-#: wait.
+#: One search looks through at most this many functions, and at most this many values of all kinds. A component with more counts
+#: as one that may wait.
 _MOST_FUNCTIONS = 5_000
 _MOST_VALUES = 100_000
 
@@ -204,7 +205,7 @@ class _Search:
     # -- functions -------------------------------------------------------------------------------------------
 
     def _function(self, function: FunctionType, place: _Place) -> None:
-        """Follow a function. If the function is known to compute, follow only its defaults and its closure."""
+        """Follow a function. If the function is known to compute, follow only its defaults, its attributes and its closure."""
         module, name = text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:

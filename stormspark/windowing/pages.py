@@ -5,8 +5,8 @@ leave in the order of their times. No new item is earlier than an item that has 
 So one key, the ``cut``, separates the items that have left from those that are held. A page is written again when new items went
 into it, or when at most a quarter of its items is left.
 
-A page that is not in memory is loaded when a window needs it. Reading a window opens the pages in the order of their first times.
-So only pages whose times overlap are open at once.
+A page that is not in memory is loaded when a window needs it. A window's pages are read in the order of their first times. So
+only pages whose times overlap are needed at the same time.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class _Page(Generic[_T]):
     number: int
     #: None while the page is not in memory.
     rows: Rows[_T] | None
+    #: ``size``: how many items the page has. ``left``: how many of them have left, and are still in the page.
     size: int
     left: int
     #: The keys of the first and the last item that are still held.
@@ -154,7 +155,7 @@ class PagedItems(Generic[_T]):
         return Window(items, items[before:], tuple(expired), start, end)
 
     def compact(self, end: int) -> None:
-        """Do nothing: expired items are kept until the next window, which reports them."""
+        """Do nothing: expired items are kept until the next call of `window`."""
 
     def drop(self) -> None:
         """Remove the items of the last window."""

@@ -1,9 +1,10 @@
 """The worker, which runs its tasks superstep by superstep.
 
-In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. The superstep ends
-when no task of the worker has work left, or at the deadline. Tuples that still wait stay in their queues, in order, ahead of
-all later input. A superstep returns the frames for other workers. Only the last superstep of a round returns the report to the
-driver. Tuples for other workers that still wait after the last superstep leave in superstep 0 of the next round.
+In a superstep, the worker takes in the frames from other workers. In superstep 0 it also calls the spouts. In a later superstep
+it calls only those spouts again that have waited for acks. The superstep ends when no task of the worker has work left, or at the
+deadline. Tuples that still wait stay in their queues, in order, ahead of all later input. A superstep returns the frames for
+other workers. The last superstep of a round returns the report to the driver instead. Tuples for other workers that still wait
+after the last superstep leave in superstep 0 of the next round.
 
 Both engines use the same class. Spark's engine runs it in a process beside a Spark executor, and the local engine runs it in
 its own process. The class knows no Spark, no sockets and no processes. Its clock and its source of randomness are arguments.
@@ -382,7 +383,7 @@ class Worker:
         return self.ledger.statistics()
 
     def validate(self) -> None:
-        """Check every invariant that holds between two supersteps. Only tests call this."""
+        """Check the invariants of the ledger, and the spouts' numbers of open trees, between two supersteps. Only for tests."""
         self.ledger.validate()
         for task in self.wiring.spouts:
             mine = sum(tree.account is task.account for tree in self.ledger.open_trees())

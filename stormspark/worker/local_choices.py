@@ -1,4 +1,4 @@
-"""The choosers that keep tuples in this worker while max spout pending holds back the spouts of these tuples (B4)."""
+"""The choosers that can keep tuples in this worker while max spout pending holds back the spouts of these tuples (B4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LocalChoices"]
 
 
 class LocalChoices:
-    """All such choosers of one worker. For each round the driver decides whether they stay local (`LocalPreference`)."""
+    """All choosers of one worker that can stay local. For each round, the driver says whether they do (`LocalPreference`)."""
 
     def __init__(self) -> None:
         self._choosers: list[tuple[LocalWhileHeld, frozenset[str]]] = []

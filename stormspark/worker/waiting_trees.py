@@ -23,7 +23,7 @@ class WaitingTrees:
     def spare(self) -> None:
         """Begin the timeout anew for trees whose tuples have only waited, because such tuples are not late (W2, W3).
 
-        The worker looks four times per timeout, so that the workers of the spouts hear of the waiting tuples in time. Tuples
+        The worker looks about four times per timeout, so that the workers of the spouts hear of waiting tuples in time. Tuples
         that have moved since the last look are not spared. Otherwise a tuple that goes round in a loop would keep its tree
         alive for ever. Tuples behind one call that has lasted longer than the timeout are not spared either, because that call
         may never return (E10).

@@ -51,7 +51,7 @@ class Wiring:
 
     tasks: Mapping[int, Task]
     spouts: Sequence[SpoutTask]
-    #: The bolts, senders before receivers. So one pass carries every tuple to its end, unless the tuple goes around a loop.
+    #: The bolts, senders before receivers. So one pass can carry a tuple through all bolts of this worker, except around a loop.
     bolts: Sequence[BoltTask]
     vectorised_bolts: Sequence[ArrowBoltTask]
     inboxes: Mapping[int, list[Delivery]]

@@ -35,13 +35,15 @@ _MODES = (
     TopologyReliabilityMode.EFFECTIVELY_ONCE,
 )
 #: Heron looks for timed-out tuples ten times within each timeout, so a timeout is late by at most a tenth of its length (B25).
+#: With eleven buckets (``stormspark.message.timeout.buckets``), stormspark is as precise.
 _TIMEOUT_BUCKETS = 11
 
 
 def checked(config: object, place: str) -> dict[str, Any]:
     """Return a configuration as Heron submits it: numbers and booleans become strings, and other values do not change.
 
-    Raises TypeError if the configuration is not a dict, or a key is not a string. The error's message begins with ``place``.
+    None counts as an empty configuration. Raises TypeError if the configuration is anything else that is no dict, or if a key is
+    not a string. The error's message begins with ``place``.
 
     >>> checked({"a": True, "b": 1.5, "c": [1]}, "here")
     {'a': 'true', 'b': '1.5', 'c': [1]}
@@ -111,9 +113,11 @@ def reliability_mode(config: Mapping[str, Any]) -> str:
 
 
 def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, Any]:
-    """Return the settings that the engine gets from a typed configuration, under the engine's own keys (A45).
+    """Return the settings that the engine gets from a typed configuration (A45).
 
-    Raises `InvalidTopologyError` for values that Heron rejects too.
+    These are the settings that JSON can write, except those that only the front-end reads. For a topology, there is also the
+    setting that makes timeouts as precise as Heron's. Raises `InvalidTopologyError` for values of a topology that Heron rejects
+    too.
 
     >>> engine_conf({"mine": {1, 2}, "topology.debug": True}, of_topology=True)
     {'topology.debug': True, 'stormspark.message.timeout.buckets': 11}

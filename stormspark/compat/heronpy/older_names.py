@@ -67,7 +67,7 @@ def older_export(name: str) -> Any:
 def _now(name: str) -> str | None:
     """Return the present name of a module that has an older name.
 
-    Returns an empty string for a package that contains such modules, and None for all other names.
+    Returns an empty string for a package that existed only to contain such modules, and None for all other names.
 
     >>> _now("heron.api.src.python.bolt.bolt"), _now("heronpy.topology"), _now("heron.api"), _now("heronpy.api.topology")
     ('heronpy.api.bolt.bolt', 'heronpy.api.topology', '', None)

@@ -1,4 +1,4 @@
-"""Task hooks (J21): user code that is called for everything that a task does."""
+"""Task hooks (J21): user code that is called when a task emits, executes, acks or fails a tuple."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
     "SpoutFailInfo",
 ]
 
-#: ``out_tasks`` is the list of tasks that the tuple went to. In Heron's Python it is always None.
+#: ``out_tasks`` is the list of tasks that the tuple goes to. In Heron's own Python it is always None.
 EmitInfo = namedtuple("EmitInfo", "values stream_id task_id out_tasks")
 SpoutAckInfo = namedtuple("SpoutAckInfo", "message_id spout_task_id complete_latency_ms")
 SpoutFailInfo = namedtuple("SpoutFailInfo", "message_id spout_task_id fail_latency_ms")

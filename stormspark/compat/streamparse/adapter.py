@@ -1,4 +1,4 @@
-"""The common base of the adapters for spouts and bolts. It pickles adapters, and handles users' exceptions."""
+"""What the adapters for pystorm's spouts and bolts have in common: they are pickled, and handle users' exceptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Adapter(ApiComponent, Generic[_C]):
         return _revived, (type(self), packed(self.component), self.streams)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declare the streams of ``outputs``."""
+        """Declare the component's streams."""
         for name, stream in self.streams.items():
             declarer.declare_stream(name, stream.output_fields, direct=stream.direct)
 
@@ -37,7 +37,7 @@ def _revived(adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str
 
 
 def handle(component: Component, error: Exception) -> None:
-    """Handle an exception as pystorm does (C14). An exception that ends the instance is raised again."""
+    """Handle an exception as pystorm does (C14). Raise it again if it ends the instance (``exit_on_exception``)."""
     try:
         component._handle_run_exception(error)
     except Exception as another:

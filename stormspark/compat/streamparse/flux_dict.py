@@ -1,4 +1,4 @@
-"""Converts a topology to the data of a Flux file (A38)."""
+"""Converts a topology of streamparse to the data of a Flux file (A38)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _component(spec: ComponentSpec) -> dict[str, Any]:
         )
         raise _can_not_be_written(spec, what)
     default = spec.outputs.get("default")
-    # Flux's constructors require fields for the default stream, even if the component has no default stream.
+    # Flux's constructors want fields for the default stream. So a component without any stream gets a field that is made up.
     fields = default.output_fields if default is not None else []
     arguments: list[Any] = [[shell.execution_command, shell.script]]
     if fields or not spec.outputs:

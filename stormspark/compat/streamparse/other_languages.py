@@ -1,4 +1,4 @@
-"""Makes components for specs that have no Python class, but a command or the name of a Java class (A32)."""
+"""Makes components for those specs of streamparse that have no Python class, but a command or a Java class's name (A32)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a child process.
+    """Return the environment variables to set for a child process.
 
-    The module path in it lacks the folder with stormspark's own ``pystorm``, which can't talk over a pipe.
+    They set the module path, without the folder with stormspark's own ``pystorm``, which can't talk over a pipe.
     """
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {"PYTHONPATH": os.pathsep.join(one for one in path if one and Path(one) != on_path())}

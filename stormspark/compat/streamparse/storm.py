@@ -45,7 +45,7 @@ class Component(pystorm_component.Component):
 
 
 class JavaSpout(Component):
-    """A spout in Java (A32)."""
+    """A spout in Java (A32). stormspark runs the Python class that is known under the name of the Java class."""
 
     @classmethod
     def spec(
@@ -58,17 +58,14 @@ class JavaSpout(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaSpoutSpec:
-        """Return a spec for a Java class, given by its name, or for a serialized object.
-
-        stormspark can run the component if it has a Python class for the name.
-        """
+        """Return a spec for a Java class, given by its name, or for a serialized object, which stormspark can't run."""
         return JavaSpoutSpec(
             cls, name, serialized_java, full_class_name, args_list, par=par, config=config, outputs=outputs
         )
 
 
 class JavaBolt(Component):
-    """A bolt in Java (A32)."""
+    """A bolt in Java (A32). stormspark runs the Python class that is known under the name of the Java class."""
 
     @classmethod
     def spec(
@@ -82,10 +79,7 @@ class JavaBolt(Component):
         config: Mapping[str, Any] | None = None,
         outputs: Any = None,
     ) -> JavaBoltSpec:
-        """Return a spec for a Java class, given by its name, or for a serialized object.
-
-        stormspark can run the component if it has a Python class for the name.
-        """
+        """Return a spec for a Java class, given by its name, or for a serialized object, which stormspark can't run."""
         return JavaBoltSpec(
             cls,
             name,

@@ -1,9 +1,9 @@
-"""Copies the values that one component sends to another. The result is the same as with pystorm's JSON, but without JSON.
+"""Copies the values that one component sends to another. The receiver gets what it would get through JSON, as in pystorm.
 
 In pystorm, each component is a process, so the values that it emits are copied. The component may change an emitted list
-afterwards. The next bolt gets a list even if a Python tuple was emitted. Projects rely on both. So this module copies lists,
-tuples and dictionaries. Strings and numbers are immutable, so they are not copied. Values that JSON can't write are not copied
-either.
+afterwards. The next bolt gets a list even if a Python tuple was emitted. Projects rely on both. So this module copies lists and
+tuples to lists, and dictionaries to dictionaries with strings as keys. Strings and numbers are immutable, so they are not copied.
+Values that JSON can't write are not copied either.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _copy(value: Any) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """Return a dictionary's key as JSON would write it, which is a string."""
+    """Return a dictionary's key as the string that JSON would write. A key that JSON can't write does not change."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):

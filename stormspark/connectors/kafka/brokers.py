@@ -1,4 +1,4 @@
-"""The driver's client of Kafka. It finds topics and the ends of partitions, and reads and makes a group's commits."""
+"""The driver's client of Kafka. It finds topics and the offsets of partitions, and reads and makes a group's commits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from stormspark.errors import InvalidTopologyError
 
 __all__ = ["Answer", "Brokers", "EndsWatch"]
 
-#: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait for the
-#: answer.
+#: How long a request to Kafka may take, in seconds. `EndsWatch` asks in a thread of its own, so batches don't wait that long.
 _ANSWER_SECS = 5.0
 _CLOSE_SECS = 1.0
-#: How many seconds after a failed commit the next try comes.
+#: The pause after a failed commit until the next try, in seconds.
 _AGAIN_SECS = 0.1
 #: The beginning of a commit's metadata. It distinguishes stormspark's commits from those of other programs.
 _MARK = "stormspark:"
@@ -82,7 +81,7 @@ class Brokers:
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the ids of topics.
 
-        A topic is left out if it does not exist, if the brokers have no ids, or if this user may not see its id.
+        A topic is left out if it does not exist, if the brokers give topics no ids, or if this user may not see its id.
         """
         from confluent_kafka import KafkaException, TopicCollection
 
@@ -103,7 +102,8 @@ class Brokers:
     ) -> Positions:
         """Return, for each partition that answers, the offset that ``which`` names; -1 if the partition has no such offset.
 
-        ``which`` is the name of a method of confluent-kafka's `OffsetSpec`, and ``timestamp`` is the method's argument.
+        ``which`` is the name of a method of confluent-kafka's `OffsetSpec`, and ``timestamp`` is the method's argument. Raises
+        `KafkaException` if no partition answers.
         """
         from confluent_kafka import KafkaException, TopicPartition, admin
 
@@ -135,13 +135,13 @@ class Brokers:
         return self._offsets(partitions, "latest")
 
     def log_ends(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the ends of the logs, beyond all open transactions."""
+        """Return the ends of the logs. Unlike those of `ends`, they lie after the messages of open Kafka transactions."""
         from confluent_kafka import IsolationLevel
 
         return self._offsets(partitions, "latest", isolation=IsolationLevel.READ_UNCOMMITTED)
 
     def earliest(self, partitions: Iterable[Partition]) -> Positions:
-        """Return the first offsets that retention has not removed."""
+        """Return the offset of each partition's first message that retention has not removed."""
         return self._offsets(partitions, "earliest")
 
     def at_timestamp(self, partitions: Iterable[Partition], timestamp: int) -> Positions:
@@ -165,7 +165,7 @@ class Brokers:
         """Commit positions for the group.
 
         With ``wait_secs``, wait at most this long until Kafka has taken the commit. If the group's coordinator can't be reached
-        or has just moved, try again within this time. Raises `KafkaException` if Kafka has not taken the commit. Without
+        or has just moved, try again within this time. Raise `KafkaException` if Kafka has not taken the commit by then. Without
         ``wait_secs``, failures go unnoticed, and nothing is committed while another commit is under way.
         """
         from confluent_kafka import KafkaException, TopicPartition
@@ -185,9 +185,10 @@ class Brokers:
             error = self._commit_once(offsets, until)
 
     def _commit_once(self, offsets: list[Any], until: float) -> Any:
-        """Wait for the answer to the previous commit, then send this one.
+        """Wait for the answer to the previous commit, send this one, and wait for its answer.
 
-        Return this commit's error, or None if Kafka has taken it.
+        Return this commit's error, or None if Kafka has taken it. If an answer is missing at the time ``until``, the error is a
+        timeout.
         """
         from confluent_kafka import KafkaError
 
@@ -199,7 +200,7 @@ class Brokers:
         return KafkaError(KafkaError._TIMED_OUT)
 
     def _is_answered(self, until: float) -> bool:
-        """Wait for the answer to the commit that is under way, if there is one."""
+        """Whether no commit is under way. If one is, wait for its answer until the time ``until``."""
         self._consumer.poll(0)  # runs `_on_commit` if there is an answer
         while self._committing and time.monotonic() < until:
             self._consumer.poll(0.05)
@@ -246,8 +247,8 @@ _CONSUMER_ONLY = {
 class Answer(NamedTuple):
     """Kafka's last answer: the ends of partitions, and the ids of topics.
 
-    If a partition did not answer, its earlier end stays in ``ends``. So ``counts`` says, for each partition, how many answers so
-    far had its end. ``number`` is the number of all answers so far.
+    If the answer lacks a partition, the partition's earlier end stays in ``ends``. So ``counts`` says, for each partition, how
+    many answers have had its end so far. ``number`` is the number of all answers so far.
     """
 
     ends: Positions
@@ -259,11 +260,11 @@ class Answer(NamedTuple):
 class EndsWatch:
     """Keeps the ends of all partitions, as of Kafka's last answer.
 
-    The watch asks Kafka in a thread of its own, so that an outage blocks nobody. It looks for new partitions every
-    ``refresh_secs``. An answer counts as fresh for ``pause_secs``.
+    The watch asks Kafka in a thread of its own, so that an outage blocks nobody. At a request, it also looks for new partitions
+    if the last look was ``refresh_secs`` ago. It makes at most one request per ``pause_secs``.
 
-    The watch first asks for the ends, and then for the topics' ids. A topic that is made again gets another id. So if a topic
-    still has its former id, the ends belong to this topic.
+    The watch first asks for the ends, and then for the topics' ids. A topic that is deleted and made again gets another id. So if
+    a topic still has its former id, the ends belong to the former topic, and not to a new one of the same name.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class EndsWatch:
         self._wanted, self._answered = threading.Event(), threading.Event()
         self._closed = False
         self._failed: Exception | None = None
-        #: Whether the last request was answered. True before the first one.
+        #: Whether the last request was answered. True before the first request.
         self.reachable = True
         #: Whether any request has been answered.
         self.known = False
@@ -292,7 +293,11 @@ class EndsWatch:
         threading.Thread(target=self._ask_for_ever, name="kafka-ends", daemon=True).start()
 
     def ask(self, wait_secs: float) -> Answer:
-        """Request a new answer, wait up to ``wait_secs`` for it, and return the last answer that arrived."""
+        """Return the last answer that arrived. First request a new one, unless the last request is too recent or under way.
+
+        Wait up to ``wait_secs`` for the new answer, unless Kafka did not answer the last request. If a request has failed for a
+        reason that has nothing to do with Kafka, raise its error.
+        """
         if self._asked_at + self._pause <= self._clock() and not self._wanted.is_set():
             self._asked_at = self._clock()
             self._answered.clear()

@@ -2,8 +2,8 @@
 
 The planner collects the answers of Kafka and the progress of the tasks, and calls the functions that decide
 (`stormspark.connectors.kafka.offsets`). Both engines use it. On Spark, the planner lives in the process of the data source, on
-the driver's host, and Spark's checkpoint keeps its positions. The local engine calls it before each batch, and only the group's
-commits outlive the topology.
+the driver's host, and Spark's checkpoint keeps its positions. The local engine calls the planner before each batch, and keeps
+the positions in memory. There, only the group's commits outlive the topology.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _CHECK_SECS = 10.0
 _COMMIT_SECS = 5.0
 #: A topology that stops tries to commit for this long. A broker that has just started needs some seconds until it takes commits.
 _LAST_COMMIT_SECS = 30.0
-#: If it is in doubt what has happened to a log, a run that stops at the current ends waits for at most this long.
+#: A run that stops at the current ends waits for at most this long while it is in doubt what has happened to a log.
 _SETTLE_SECS = 15.0
-#: While a pattern has not matched any topic yet, the positions have this name in place of a topic. No topic can have it.
+#: While a pattern has not matched any topic yet, the positions have this name in place of a topic. No topic can have this name.
 _NO_TOPIC = "*"
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class PlannerSettings:
 class KafkaPlanner:
     """The planner of one Kafka spout.
 
-    The planner can be pickled until it first connects to Kafka. An answer of Kafka counts as fresh for ``pause_secs``.
+    The planner can be pickled until it first connects to Kafka. It asks Kafka for the ends at most once per ``pause_secs``.
     """
 
     settings: PlannerSettings
@@ -113,10 +113,10 @@ class KafkaPlanner:
 
     _brokers: Brokers | None = field(default=None, init=False)
     _watch: EndsWatch | None = field(default=None, init=False)
-    #: If the run stops at the current ends, the offsets at which it stops. An offset before the partition's position has no
-    #: effect.
+    #: If the run stops at the ends that the partitions had when it began: these ends. An end before the partition's position has
+    #: no effect.
     _target: Positions | None = field(default=None, init=False)
-    #: The positions before which all messages are acked or given up. They are as of the tasks' last reports.
+    #: The positions before which all messages are acked or given up, according to the tasks' last reports.
     _done: Positions | None = field(default=None, init=False)
     _waiting: int | None = field(default=None, init=False)
     _emitted: int = field(default=0, init=False)
@@ -131,8 +131,9 @@ class KafkaPlanner:
     # -- what to hand out ------------------------------------------------------------------------------------
 
     def latest(self, start: Document) -> Document:
-        """Return the positions at which a batch from ``start`` ends. If the broker can't be reached, these are ``start``.
+        """Return the positions at which a batch from ``start`` ends.
 
+        These are ``start`` if Kafka can't be reached, or with AT_MOST_ONCE if Kafka does not take the commit before the batch.
         Raises `StormsparkError` if a log was cut and ``truncated_log`` is "fail".
         """
         from confluent_kafka import KafkaException
@@ -199,7 +200,7 @@ class KafkaPlanner:
         """Return the changes, without those of partitions whose logs still have everything that was read.
 
         For such a log, Kafka reports the beginning of an open Kafka transaction as the end. The position lies beyond this end,
-        because the spout read uncommitted messages earlier. Such a partition waits until the Kafka transaction ends.
+        because an earlier run read uncommitted messages. Such a partition waits until the Kafka transaction ends.
         """
         lower = {**changes.cut, **changes.unclear}
         if not lower:
@@ -235,7 +236,7 @@ class KafkaPlanner:
         return {**new, **kept, **changes.remade}
 
     def _moved(self, after: Positions, changes: Changes, ends: Mapping[Partition, int]) -> Positions:
-        """Return the positions after ``changes``.
+        """Return the positions ``after`` a batch, moved where logs were cut or topics were made again.
 
         The batch that records a moved position hands out none of the partition's messages.
         """
@@ -277,9 +278,9 @@ class KafkaPlanner:
     def _first_positions(
         self, partitions: Sequence[Partition], ends: Mapping[Partition, int], *, came_later: bool
     ) -> Positions:
-        """Return the first positions of these partitions. They come from the strategy.
+        """Return the first positions of these partitions.
 
-        But partitions that were added later begin at their earliest offsets (K3).
+        They come from the strategy, except that partitions that were added later begin at their earliest offsets (K3).
         """
         settings, brokers = self.settings, self._connected()
         earliest = brokers.earliest(partitions)
@@ -322,9 +323,9 @@ class KafkaPlanner:
     def observe(self, end: Document, progress: SourceProgress) -> None:
         """Learn how far the tasks have come after the batch that ended at ``end``. May be called again for the same batch.
 
-        Low marks are valid for the batch in which the tasks were asked for them. If the same marks were used after a later batch,
-        messages that the later batch has opened would count as done. So marks carry a number (`ASKED`), and marks with the same
-        number are used only once.
+        A low mark is a partition's lowest offset that a task has not done. Low marks are valid for the batch in which the tasks
+        were asked for them. If the same marks were used after a later batch, messages that the later batch has opened would count
+        as done. So marks carry a number (`ASKED`), and marks with the same number are used only once.
         """
         self._held_to = progress.limit
         if self._waiting is not None and self._handed_out:
@@ -338,9 +339,10 @@ class KafkaPlanner:
             self._done = committable(as_positions(end), marks)
 
     def commit(self, end: Document, *, now: bool = False) -> None:
-        """If the commit period is over, commit for the group. The positions are those before which all messages are done (K5).
+        """If there is a group and its commit period is over, commit the positions before which all messages are done (K5).
 
-        With ``now``, commit at once, and wait until Kafka has taken the commit. If Kafka does not take it, log a warning.
+        Unless the guarantee is AT_LEAST_ONCE, the positions are ``end``. With ``now``, commit at once, and wait up to half a
+        minute until Kafka has taken the commit. If Kafka does not take it, log a warning.
         """
         from confluent_kafka import KafkaException
 

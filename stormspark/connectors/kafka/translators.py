@@ -71,7 +71,7 @@ class SimpleRecordTranslator:
         self._more = tuple(more_streams)
 
     def apply(self, record: KafkaRecord) -> Sequence[Any] | Routed | None:
-        """Return the function's values for the translator's stream."""
+        """Call the function. Values that it returns without naming a stream are for the translator's stream."""
         values = self._function(record)
         if self._stream == DEFAULT_STREAM or values is None or isinstance(values, Routed):
             return values
@@ -85,8 +85,8 @@ class SimpleRecordTranslator:
 class ByTopicRecordTranslator:
     """A translator that uses one translator for each topic that `for_topic` names, and a default for all other topics.
 
-    Raises `InvalidTopologyError` if a topic already has a translator, or if two translators declare different fields for one
-    stream.
+    `for_topic` raises `InvalidTopologyError` if the topic already has a translator, or if two translators declare different
+    fields for one stream.
 
     >>> by_topic = ByTopicRecordTranslator(lambda record: (record.value,), ["value"])
     >>> _ = by_topic.for_topic("clicks", lambda record: (record.key, record.value), ["user", "page"], "clicks")

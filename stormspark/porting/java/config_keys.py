@@ -29,7 +29,7 @@ _ODD_KEYS: Final = {
 }
 
 
-#: Setters of Java's Config that `stormspark.Config` does not have.
+#: Setters of Java's Config that set one key to their last argument. `stormspark.Config` lacks most of these setters.
 _SETTERS: Final = {
     "setTopologyReliabilityMode": "topology.reliability.mode",
     "setNumStmgrs": "topology.stmgrs",
@@ -68,7 +68,7 @@ def storm_key(constant: str) -> str:
 
 
 def by_setter(name: str, arguments: list[Value], place: Place) -> Iterator[Pair]:
-    """Yield the keys and values that a setter of Java's Config sets. `stormspark.Config` has most of these setters."""
+    """Yield the keys and values that a setter of Java's Config sets. For a setter that nobody knows, the key is `Unknown`."""
     if key := _SETTERS.get(name):
         yield Pair(Const(key), arguments[-1] if arguments else Unknown(""), place)
         return

@@ -29,8 +29,8 @@ _MAPS: Final = {"Map", "Config", "HashMap", "Properties"}
 def fitting(methods: list[JavaMethod], arguments: list[Value] | int | None) -> JavaMethod | None:
     """Return the method that takes these arguments.
 
-    If ``arguments`` is only the number of arguments, return the first method that takes this number of arguments. If
-    ``arguments`` is None, return the first method.
+    If only one method takes this number of arguments, return it without regard to types. If ``arguments`` is only the number of
+    arguments, return the first method that takes this number. If ``arguments`` is None, return the first method.
 
     Return None if no method fits. Also return None if several methods fit equally well, because a guess could be wrong.
     """

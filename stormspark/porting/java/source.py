@@ -376,7 +376,7 @@ class JavaSources:
             one = self.find(one.superclass, one)
 
     def library_types(self, java_class: JavaClass) -> list[str]:
-        """Return the simple names of the library's classes that a class extends (nearest first), then those of its interfaces."""
+        """Return simple names of types from outside of the project: first those that a class extends, then its interfaces."""
         classes: list[str] = []
         interfaces: list[str] = []
         for one in self.ancestors(java_class):

@@ -1,9 +1,10 @@
-"""The ordinary spout around an `AsyncSpout`. Calls of the user's spout run on the event loop, and the task's thread takes their
+"""The ordinary spout around an `AsyncSpout`. Calls of the user's spout run on the event loop, and the worker's thread takes their
 emits.
 
-The *loop* runs two coroutines for each spout. The *caller* calls ``next_tuple`` again and again, and waits while many emits
-have not been taken. The *informer* calls ``ack`` and ``fail``, one at a time. The *task's thread* takes one emit per
-``next_tuple`` of `AsyncSpoutExecutor`. So max spout pending and backpressure limit an async spout like any other spout.
+The *loop* runs two coroutines for each spout. The *caller* calls the user's ``next_tuple`` again and again. It waits while the
+spout is inactive, while many emits have not been taken, or while many verdicts wait. The *informer* calls the user's ``ack`` and
+``fail``, one at a time. The *worker's thread* takes one emit per ``next_tuple`` of `AsyncSpoutExecutor`. So max spout pending and
+backpressure limit an async spout like any other spout.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class AsyncSpoutCollector:
     """The collector of an async spout; see `stormspark.api.AsyncSpoutOutputCollector`."""
 
     def __init__(self, collector: Any, note: Callable[[Callable[[], object]], None]) -> None:
-        self._collector = collector  # a `SpoutCollector`; only the task's thread may use it
+        self._collector = collector  # a `SpoutCollector`; only the worker's thread may emit with it
         self._note = note
         self.verdict: Verdict | None = None
 
@@ -86,7 +87,7 @@ class AsyncSpoutGroup:
         self._emits.append(lambda group: group.emit_direct(task, values, stream))
 
     def leave(self, message_id: Hashable) -> None:
-        """Emit the tuples, on the task's thread."""
+        """Emit the tuples, on the worker's thread."""
         with self._collector.group(message_id) as group:
             for emit in self._emits:
                 emit(group)
@@ -99,18 +100,18 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self.spout = spout
         self._get_loop = loop
         self._prefetch = spout.prefetch
-        #: From the loop to the task's thread: notes of what the spout did.
+        #: From the loop to the worker's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
-        #: From the loop to the task's thread: the exception with which a call of the spout has ended.
+        #: From the loop to the worker's thread: the exception with which a call of the spout has ended.
         self._error: BaseException | None = None
-        #: From the task's thread to the loop: how trees have ended.
+        #: From the worker's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         self._noted = 0  # how many notes were made so far
         self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
         self._active = self._closed = False
         self._opened = False
 
-    # -- on the task's thread ------------------------------------------------------------------------------------
+    # -- on the worker's thread ----------------------------------------------------------------------------------
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
@@ -142,7 +143,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._loop.run(self.spout.deactivate())
 
     def next_tuple(self) -> None:
-        """Carry out the next emit of the user's spout. Raises the exception of a call of the user's spout."""
+        """Carry out the next emit of the user's spout. If none waits, raise the exception that has ended a call of that spout."""
         notes = self._notes
         if notes:
             notes.popleft()()
@@ -177,7 +178,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             self.let_go()
 
     def let_go(self) -> None:
-        """Cancel the call that is under way, and drop what was emitted."""
+        """Cancel the calls that are under way, and drop the emits that have not been taken."""
         self._closed = True
         self._notes.clear()
         if self._opened:
@@ -200,7 +201,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             while not self._closed and self._error is None:
                 while self._must_wait():
                     self._may_call.clear()
-                    # The task's thread may have made room after the condition was read.
+                    # The worker's thread may have made room after the condition was read.
                     if self._must_wait():
                         await self._may_call.wait()
                 before = self._noted
@@ -243,7 +244,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             coroutine.cancel()
 
     async def _close(self) -> None:
-        """End the caller, tell the spout all verdicts, and close the spout."""
+        """Wait until the informer has told the spout all verdicts. Then end both coroutines, and close the spout."""
         while self._verdicts and self._error is None:
             await asyncio.sleep(_PAUSE_SECS)
         self._closed = True

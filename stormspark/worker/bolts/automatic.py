@@ -15,7 +15,7 @@ __all__ = ["AutomaticRunner"]
 
 
 class AutomaticRunner(PlainRunner):
-    """The runner of an `AutoAckBolt`, which is a bolt of a front-end. Its ``execute`` returns whether to ack the tuple."""
+    """The runner of an `AutoAckBolt`, which is a bolt of a front-end. The bolt's ``execute`` returns whether to ack the tuple."""
 
     _bolt: AutoAckBolt
 

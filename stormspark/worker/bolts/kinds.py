@@ -20,7 +20,7 @@ __all__ = ["runner_for"]
 
 
 def runner_for(task: BoltTask, bolt: Bolt | BasicBolt) -> Runner:
-    """Return a runner for an instance of the bolt that is about to be prepared."""
+    """Return a runner for ``bolt``, an instance of ``task`` that is about to be prepared."""
     if isinstance(bolt, BasicBolt):
         return BasicRunner(task, bolt)
     if isinstance(bolt, AutoAckBolt):

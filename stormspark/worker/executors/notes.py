@@ -1,4 +1,4 @@
-"""The notes that an executor's thread makes for the thread of the worker's tasks.
+"""The notes that an executor's own thread makes for the worker's thread.
 
 User code runs on the executor's thread. Queues, lanes and the ledger belong to the worker's thread, so the tuple path takes no
 locks. When user code emits or acks, or when a call ends, the executor's thread *notes* a function. The worker's thread calls
@@ -25,7 +25,7 @@ _TURN = 1024
 class InstanceEnded(BaseException):
     """Raised in code of an instance that has ended, to end that code. User code should let it through.
 
-    This is no `Exception`, so that a handler for errors does not keep such code alive.
+    This is no `Exception`, so that a handler for errors (``except Exception``) does not keep such code alive.
     """
 
 

@@ -50,7 +50,7 @@ class ThreadedTask(Task):
         self.is_starting = False
         #: The error with which the last start has failed.
         self.start_error: ComponentError | None = None
-        #: Whether no turn may begin, because an instance is starting, has failed to start, or has raised an error.
+        #: Whether no turn may begin: until an instance has started, after it has raised an error, and after `end_thread_work`.
         self.is_held = True
         #: Whether no turn may begin, because the worker stops. The instance only gets its last calls now, such as ``close``.
         self.is_stopping = False
@@ -187,7 +187,9 @@ class ThreadedTask(Task):
         self.notes.end()
 
     def take_back(self) -> None:
-        """See `Task.take_back`. A spout without state goes on, and its notes belong to the next attempt."""
+        """See `Task.take_back`. What the instance does is ignored from now on. But a spout without state goes on, and its notes
+        belong to the next attempt.
+        """
         if self.state is not None or isinstance(self, BoltTask):
             self.end_thread_work()
 
@@ -235,7 +237,7 @@ class ThreadedTask(Task):
 
     @property
     def shared_executor(self) -> Executor:
-        """See `Task.shared_executor`. The collectors of this task always check which thread calls them."""
+        """See `Task.shared_executor`. Here no check is turned on, because this task's collectors always check the thread."""
         return self._host.shared_executor
 
     def outlet(self, stream: str) -> Outlet:
@@ -320,7 +322,10 @@ class ThreadedTask(Task):
     # -- notes -------------------------------------------------------------------------------------------------
 
     def take_notes(self, notes: Notes) -> None:
-        """Carry out the notes of an instance. An error in a note counts as an error in the code of the instance."""
+        """Carry out the notes of the current instance; ignore those of an earlier one, or of a task that stops the topology.
+
+        An error in a note counts as an error in the code of the instance.
+        """
         if notes is not self.notes or self.fatal is not None:
             return
         try:

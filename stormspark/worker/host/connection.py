@@ -46,9 +46,9 @@ class Connection:
     """A connection over a connected socket. Call `close` at the end.
 
     For TLS, ``sock`` is an `ssl.SSLSocket`, and `shake_hands` does its handshake. A path over TCP may be silent for
-    ``silence_secs`` while an answer is due. All calls raise `EOFError` if the other side has hung up between two messages, and
-    `OSError` for any other trouble. The `OSError` is a `TimeoutError` if `deadline` has passed, or if the path was silent for
-    too long.
+    ``silence_secs`` while an answer is due. Receiving raises `EOFError` if the other side has hung up between two messages. For
+    any other trouble, all calls raise `OSError`. The `OSError` is a `TimeoutError` if `deadline` has passed, or if the path was
+    silent for too long.
     """
 
     def __init__(self, sock: socket.socket, silence_secs: float = SILENCE_SECS) -> None:
@@ -135,7 +135,7 @@ class Connection:
             socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up, and close the descriptor."""
+        """Close the descriptor, which ends the connection. If another thread waits in a call, `hang_up` has to come first."""
         with self._lock:  # no other thread is in a call of the socket now; see `hang_up`
             self._sock.close()
 

@@ -1,8 +1,8 @@
 """A schedule for Python's cyclic garbage collector, so that the collector does not run while tuples are processed.
 
-By default the collector runs every 700 allocations and takes half of the time of a word count. Tuples and trees are containers.
-They are nearly all young and hardly ever in a cycle, and reference counting frees them. Objects in a cycle can wait until the
-worker has replied, because then the driver does its part of the batch. So the collector is off, and `collect` runs after the
+By default the collector runs every 700 allocations, and takes half of the time in a topology that counts words. Tuples and trees
+are containers. Nearly all of them are young and in no cycle, so reference counting frees them. Objects in a cycle can wait until
+the worker has replied, because then the driver does its part of the batch. So the collector is off, and `collect` runs after the
 reply.
 
 *Young objects.* The interpreter counts, at no cost, the containers that were made and not freed since the last collection of
@@ -11,7 +11,7 @@ are open. Once there are many, one collection examines them. Those that it does 
 hardly any garbage, the next collection waits for more young containers.
 
 *Old objects.* Nothing shows how much garbage there is among old objects, so they are collected at intervals. The intervals are
-so long that these collections cost 1 % of the time while the process grows, and 0.1 % while it does not grow.
+so long that these collections cost at most 1 % of the time while the process grows, and 0.1 % while it does not grow.
 """
 
 from __future__ import annotations

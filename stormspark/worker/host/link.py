@@ -6,11 +6,11 @@ TCP connections use TLS (`Key`), and the handshake runs inside TLS. This module 
 ``Listener``. A ``Listener`` does its handshake inside ``accept``, so one silent stranger would lock everybody out. A
 ``Listener`` also can't be closed while a thread waits in ``accept``.
 
-A *stranger* is a side that has not proved yet that it knows the key. On an open network a stranger may be anybody. It has
+A *stranger* is a side that has not proved yet that it knows the key. On an open network a stranger may be anybody. A stranger has
 `_HANDSHAKE_SECS` for the proof. A socket allows at most `STRANGERS` strangers, each in a thread of its own. While there are
-this many, no more connections are accepted. As soon as the oldest stranger has taken longer than a handshake should need
-(`_PATIENCE_SECS`), it is turned away. So a dialler may be turned away through no fault of its own. The dialler tries again,
-with longer and longer pauses, until its time is up.
+this many, no more connections are accepted, and the oldest stranger is turned away once it has taken longer than a handshake
+should need (`_PATIENCE_SECS`). So a dialler may be turned away through no fault of its own. The dialler tries again, with longer
+and longer pauses, until its time is up.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ class _Strangers:
 def dial(endpoint: Endpoint, key: Key, silence_secs: float = SILENCE_SECS) -> Connection:
     """Connect to ``endpoint``, by its socket file if the file is on this host, or else by TCP.
 
-    If the other side has no room or does not answer, try again for ``silence_secs``. Raises `OSError` if no process answers,
-    and `AuthenticationError` if the other side has a different key.
+    If the other side has no room or does not answer, try again for ``silence_secs``. Raises `OSError` if no process answers, or
+    at once if no process listens at the endpoint. Raises `AuthenticationError` if the other side has a different key.
     """
     end = time.monotonic() + silence_secs
     pause = _FIRST_PAUSE_SECS

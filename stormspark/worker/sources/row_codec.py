@@ -1,6 +1,7 @@
 """The encoding of rows as bytes, for the durable acker's journal and for the state table.
 
-Other people may be able to write to the folders of the journal and the table, so `decode` reads nothing but plain values.
+Other people may be able to write to the folders of the journal and the table. So `decode` runs no code that these files name. It
+reads only values that Spark's columns can hold.
 """
 
 from __future__ import annotations

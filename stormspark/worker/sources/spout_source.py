@@ -1,4 +1,4 @@
-"""The rows that have come for a spout's task. This module updates them when their batch is committed, or runs again."""
+"""The rows that have come for a spout's task, and what becomes of them when their batch is committed or runs again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class SpoutSource:
     # -- rows come -------------------------------------------------------------------------------------------
 
     def follow(self, source: SourceSpout) -> None:
-        """Take over the settings of this new instance of the spout: how rows are read, retried and identified."""
+        """Take over the settings of this new instance of the spout.
+
+        The first instance says how rows are read, retried and identified. A later one changes only how rows are read.
+        """
         self._reliable = source.reliable
         ranges = source if isinstance(source, RangeSpout) else None
         if not self._is_known:

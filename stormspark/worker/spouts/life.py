@@ -68,7 +68,9 @@ class SpoutLife:
 
     @property
     def was_active_in_batch(self) -> bool:
-        """Whether the spout was active at any time in the current batch. If so, it emits the rows of this batch."""
+        """Whether the spout was active at any time in the current batch. If it was, and batches are transactions, it emits all
+        rows of the batch.
+        """
         return self.state is _ACTIVE or self.state is _FINISHING
 
     def opened(self) -> None:

@@ -15,7 +15,7 @@ __all__ = ["TransactionVerdicts", "VerdictQueue"]
 
 class VerdictQueue:
     """The verdicts of one task if batches are not transactions. They can be delivered at once, whether or not their batch
-    succeeds.
+    succeeds. So the last four methods, which are about batches, do nothing here.
     """
 
     def __init__(self, account: SpoutAccount) -> None:

@@ -178,8 +178,8 @@ def merge_stories(lines: Iterable[Mapping[str, Any]]) -> list[Story]:
     by_root: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
     for line in sorted(lines, key=lambda line: line["epoch"] + line["at"]):
         place = by_root[line["root"]].setdefault((line["host"], line["worker"]), {})
-        # A worker's later lines replace its earlier lines. A worker writes a line when its part of a tree is done, and another
-        # one when the tree's home asks for more.
+        # A worker's later lines replace its earlier lines, except events and holders that the later line does not have. A worker
+        # writes a line when its part of a tree is done, and another one when the tree's home asks for more.
         keep = {key: place[key] for key in ("events", "holders") if place.get(key) and not line.get(key)}
         place.update(line)
         place.update(keep)

@@ -122,7 +122,7 @@ class BoltCollector:
         return tuple(trees)
 
     def ack(self, tup: Tuple) -> None:
-        """Close the tuple's edge (E5)."""
+        """Close the tuple's edge in each of its trees (E5)."""
         if self.guarded and comes_later(self, partial(self.ack, tup)):
             return
         # This is the usual case, which needs no other call. `plain` has a C type, so its state is a number in C.
@@ -216,8 +216,8 @@ class BasicCollector:
         self.connect(guarded=False)
 
     def connect(self, *, guarded: bool) -> None:
-        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and emits of these threads
-        are rejected.
+        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and `emit` rejects calls of
+        these threads.
         """
         self._guarded = guarded
         # The default stream's outlet has an attribute of its own, to save a look-up. A width of -1 turns this shortcut off,

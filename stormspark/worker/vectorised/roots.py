@@ -1,6 +1,7 @@
 """The trees that the rows of a record batch belong to. They are kept as one column of numbers, instead of one `Roots` per row.
 
-Rows with equal roots share one *key*. ``rows`` holds, for each row, the index of its key in ``keys``. Edges are counted by key.
+Rows with equal roots mostly share one *key*. ``rows`` holds, for each row, the index of its key in ``keys``. Edges are counted by
+key.
 If all rows have the same key, the count takes one addition. Otherwise it takes one `np.bincount`. The counts are the same as on
 the tuple path, which has one edge for each copy of a row (see `stormspark.acker.ledger`).
 """
@@ -27,8 +28,8 @@ Positions = NDArray[np.intp]
 class BatchRoots:
     """The roots of the rows of a record batch.
 
-    ``keys`` are roots, in any order. ``rows``: for each row, the index of its roots in ``keys``. ``rows`` is None if all rows
-    have the same roots.
+    ``keys`` are roots, in any order; the same roots may come more than once. ``rows``: for each row, the index of its roots in
+    ``keys``. ``rows`` is None if all rows have the same roots.
 
     >>> roots = BatchRoots([None, None], np.array([0, 1, 0]))
     >>> list(roots.counted(3))
@@ -77,7 +78,7 @@ class BatchRoots:
         return map(self.keys.__getitem__, self.rows.tolist())
 
     def counted(self, count: int) -> Iterable[tuple[Roots, int]]:
-        """Count the rows by their roots. ``count`` is the number of all rows."""
+        """Count the rows of each key that has rows. ``count`` is the number of all rows."""
         if self.rows is None:
             return ((self.keys[0], count),) if count else ()
         counts = np.bincount(self.rows, minlength=len(self.keys))
