@@ -51,7 +51,7 @@ class Objects:
             self._components[definition.id] = self.made(definition, f"component {definition.id!r}")
 
     def made(self, definition: ObjectDefinition, what: str) -> Any:
-        """Make an object. For a mistake, raises `InvalidTopologyError`.
+        """Make an object. Raises `InvalidTopologyError` for a mistake in the file.
 
         The message has the line of the mistake, ``what`` (the object's name in messages), and the object's class.
         """
