@@ -326,7 +326,7 @@ class DurableAcker:
 
 
 def _session_for_acker(session: SparkSession) -> SparkSession:
-    """Make a session of its own for the acker query."""
+    """Make a separate session for the acker query, with its own settings."""
     own = session.newSession()
     settings: dict[str, str | int | bool] = {
         "spark.sql.adaptive.enabled": False,
