@@ -96,7 +96,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that the engine reads from a topology's configuration. The defaults are Storm's (A25).
+    """The settings that the engine reads from a topology's configuration.
+
+    Unless a comment says otherwise, Storm's keys have Storm's defaults (A25).
 
     Units are in the names: ``_secs`` means seconds, ``_ms`` milliseconds, ``_bytes`` bytes, and ``_tuples`` tuples.
 
@@ -258,7 +260,8 @@ class Settings:
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     #: How many further ports are tried if a port is taken; None: as many as Spark would try (``spark.port.maxRetries``).
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
-    #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
+    #: A worker keeps its replies, because Spark may repeat requests. It keeps this many bytes of them in memory, and the rest on
+    #: disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
     #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
     #: own. A row can't have 2 GiB, and the JVM needs about three times the size of the tuple.

@@ -201,8 +201,8 @@ class TopologyContext:
 
         A task may set any number of timers. The first call comes after ``first`` seconds, by default after ``seconds``.
         With ``first``, a component that keeps a timer in its state can resume the timer where it stopped. A ``first`` below
-        zero means that a call was missed. If a timer missed several calls, also because the worker was busy, one call makes up
-        for all of them.
+        zero means that a call was missed. One call makes up for all calls that a timer has missed, for example while the worker
+        was busy.
         An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive.
         """
         if not seconds > 0:

@@ -1,8 +1,9 @@
 """The controller. From what each round costs, it computes how many tuples spouts may emit in the next round.
 
 The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
-target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in about one target, and fewer while
-tuples wait.** So the bolts' own speed bounds the queues, the memory that these take, and the age of tuples.
+target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in the planned length of a round, and
+fewer while tuples wait.** The planned length is about one target, and more if overhead is large. So the bolts' own speed bounds
+the queues, the memory that these take, and the age of tuples.
 
 Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be
 computed. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
@@ -73,8 +74,8 @@ FIRST_LIMIT = 100
 #: Bolts are at fault for the length of a round only if their work, done and left, is at least this share of the time that the
 #: round took and that the rest of the work would take.
 _SHARE = 0.5
-#: A bolt that is named as the cause stays named while its work is at least this share of the work of the worst bolt, and while
-#: not only one of the two is above a mark.
+#: A bolt that is named as the cause stays named while its work is at least this share of the work of the worst bolt, unless only
+#: the worst bolt is above a mark.
 _STILL = 0.67
 #: While a bolt is at fault or takes a spout's time, a round may be longer than the target: so long that overhead is only this
 #: share of the round.

@@ -1,4 +1,4 @@
-"""Encodes the keys of state as bytes that sort as the keys do. So all keys with one prefix lie in one range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do. So all keys with the same prefix lie in one range of bytes (C35).
 
 | keys | order |
 | --- | --- |

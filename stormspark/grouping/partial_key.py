@@ -1,4 +1,4 @@
-"""Partial key grouping: a key has two tasks, and each tuple goes to the task that received fewer tuples (D12)."""
+"""Partial key grouping: a key has two tasks, and each tuple goes to the one of them that received fewer tuples (D12)."""
 
 from __future__ import annotations
 

@@ -133,8 +133,9 @@ class LocalTopology:
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
 
-        If a call still runs on an executor's own thread, this method waits for it, ten seconds at most. If batches are
-        transactions, and the last batch can't end without that call, the batch is taken back.
+        A call on the worker's thread may take as long as it needs. If a call still runs on an executor's own thread, this method
+        waits for it, ten seconds at most. If batches are transactions, and the last batch can't end without that call, the batch
+        is taken back.
         """
         self._end(graceful=True)
 

@@ -96,7 +96,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
     def execute_all(self, given: Sequence[Given], now: float) -> int:
         """Send these tuples to the child, up to the first that can't be encoded. Returns how many were sent.
 
-        Raises `ReportedFailedException` if already the first tuple can't be encoded.
+        Raises `ReportedFailedException` if even the first tuple can't be encoded.
         """
         assert self._talk is not None, "execute comes after prepare"
         return self._talk.give_all(given, now)
@@ -204,8 +204,8 @@ class _BoltConversation(Conversation):
     def give_all(self, given: Sequence[Given], now: float) -> int:
         """Send these tuples, up to the first that can't be encoded. Returns how many were sent.
 
-        The caller must pass no more tuples than `room` allows. Raises `ReportedFailedException` if already the first tuple can't
-        be encoded.
+        The caller must pass no more tuples than `room` allows. Raises `ReportedFailedException` if even the first tuple can't be
+        encoded.
         """
         child, before_it = self.child, self.before_it
         try:

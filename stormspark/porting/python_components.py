@@ -71,9 +71,9 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report the code in a component's class that may behave differently in stormspark, or that users ask about, with its place.
+    """Report the code in a component's class that behaves differently in stormspark, or looks as if it did, with its place.
 
-    Report also if no change is known to be needed, or if the class extends no class of a library that stormspark knows.
+    If no change is known to be needed, report that. Also report a class that extends no class of the `LIBRARIES`.
     """
     different = False
     for kind, text, place, todo in _differences(project, cls):

@@ -54,7 +54,7 @@ class RangePlanner(Protocol):
         """
 
     def commit(self, end: _Positions) -> None:
-        """Called when the batch is committed."""
+        """Called when the batch that ended at ``end`` is committed."""
 
     def close(self) -> None:
         """Called when the query ends. Spark does not always call this."""

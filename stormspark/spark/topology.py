@@ -108,7 +108,7 @@ def submit(
     (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology that is submitted again
     with the same checkpoint continues where it stopped. Without a checkpoint, nothing is kept after the end of the topology. If
     ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous"
-    or "available-now". With "available-now" the topology processes the rows that its sources have at this moment, and then ends.
+    or "available-now". With "available-now" the topology processes the rows that its sources have when it starts, and then ends.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends

@@ -20,7 +20,7 @@ class ProcessingTimeWindows(Generic[_T]):
 
     ``period`` is the interval in milliseconds at which `evaluate` is to be called, at a fixed rate. It is None if `evaluate` is
     to be called when `add` returns true. ``items`` keeps the items. By default it is a `Held`, which keeps them in memory, and
-    passes items that no window needs any more to ``expire``.
+    calls ``expire`` with the items that no window needs any more.
 
     >>> gone = []
     >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)

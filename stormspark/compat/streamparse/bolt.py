@@ -44,7 +44,8 @@ class Bolt(Component):
     """A bolt of pystorm, whose ``process`` gets each tuple.
 
     By default a tuple is acked when ``process`` returns, and failed when ``process`` raises. Emits that name no anchors are
-    anchored to the tuple while ``process`` runs. ``auto_ack``, ``auto_fail`` and ``auto_anchor`` turn this off (C12, C13).
+    anchored to the tuple while ``process`` runs. A class may turn off each of these with ``auto_ack``, ``auto_fail`` and
+    ``auto_anchor`` (C12, C13).
 
     >>> class Split(Bolt):
     ...     def process(self, tup):

@@ -34,7 +34,7 @@ class FirstPollOffsetStrategy(StrEnum):
     """A strategy that decides where a topology without a checkpoint begins to read (K3).
 
     The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The other
-    strategies go on only from offsets that an earlier run of the same deployment has committed.
+    strategies go on from such offsets only if the topology itself has committed them since it was first deployed.
     """
 
     EARLIEST = "EARLIEST"

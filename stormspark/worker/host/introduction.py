@@ -87,7 +87,7 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
         raise NotIntroducedError(text, code=1) from error
     address = None
     if launch.nimbus.tcp is not None:
-        # Without TCP, the link is a socket file, so all processes are on one host, and no address is needed.
+        # If the link is a socket file, `local_host` returns None. Then this worker is on the driver's host, and has its address.
         host = launch.host or local_host(link) or launch.nimbus.tcp[0]
         address = Address(host, launch.bind, launch.ports)
     state = answer.state
