@@ -254,8 +254,8 @@ class Lanes:
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
         """Make the table of trees if every tuple has exactly one tree, which is the usual case. Otherwise return None.
 
-        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. This mark saves
-        about 4,000 look-ups per frame.
+        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. Without this mark,
+        the branch of each tuple would have to be looked up.
         """
         ledger = self._ledger
         ledger.frames += 1
