@@ -96,7 +96,9 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that the engine reads from a topology's configuration. The defaults are Storm's (A25).
+    """The settings that the engine reads from a topology's configuration.
+
+    Unless a comment says otherwise, Storm's keys have Storm's defaults (A25).
 
     Units are in the names: ``_secs`` means seconds, ``_ms`` milliseconds, ``_bytes`` bytes, and ``_tuples`` tuples.
 
@@ -171,8 +173,9 @@ class Settings:
     #: How long a batch should last under full load. Spouts emit for about this long.
     batch_target_ms: float = _setting("stormspark.batch.target.ms", 1000, int, float, least=1)
     #: A superstep ends after this time at the latest. Tuples that are not executed by then stay queued, in order. The default is
-    #: five times `batch_target_ms`, but at most a quarter of the message timeout, and at least `batch_target_ms`. If bolts drop
-    #: or fail tuples above the marks, all supersteps of a round together take at most `batch_target_ms`.
+    #: five times `batch_target_ms`, but at most a quarter of the message timeout (if there is one), and at least
+    #: `batch_target_ms`. If bolts drop or fail tuples above the marks, all supersteps of a round together take at most
+    #: `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
     #: Water marks of the backlog. The high marks are by default 100 MB and a million tuples. A low mark is by default half of its
     #: high mark.
@@ -181,7 +184,8 @@ class Settings:
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
     #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes, and the others are
-    #: shares of `receive_buffer_tuples`. All of these apply only if the configuration does not set the marks above.
+    #: shares of `receive_buffer_tuples`. Heron's apply only if the configuration sets none of the marks in bytes above. Storm's
+    #: apply only if it sets none of the marks in tuples above, and JStorm's only if it also sets none of Storm's.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
@@ -198,7 +202,7 @@ class Settings:
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
-    #: If the tasks of a spout together have more open trees than this, each task emits one tuple per round until only half
+    #: If the tasks of a spout together have more open trees than this, each task may emit one tuple per round until only half
     #: as many trees are open.
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
@@ -256,10 +260,11 @@ class Settings:
     worker_port: int = _setting("stormspark.worker.port", 0, int, least=0)
     #: How many further ports are tried if a port is taken; None: as many as Spark would try (``spark.port.maxRetries``).
     port_retries: int | None = _setting("stormspark.port.max.retries", None, int, least=0)
-    #: A worker keeps its replies, because Spark may repeat requests. Above this size they go to disk.
+    #: A worker keeps its replies, because Spark may repeat requests. It keeps this many bytes of them in memory, and the rest on
+    #: disk.
     replies_memory_bytes: int = _setting("stormspark.replies.memory.bytes", 64 * 1024 * 1024, int, least=0)
     #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
-    #: own. A row can't have 2 GiB, and the JVM needs some three times the size of the tuple.
+    #: own. A row can't have 2 GiB, and the JVM needs about three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
     #: The folder for dead letters, with one file per task; None: they go to the task's log.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
@@ -409,7 +414,9 @@ class Settings:
 
     @property
     def acking(self) -> bool:
-        """Whether trees are tracked. If ``topology.acker.executors`` is 0, they are not, and ``emit`` calls ``ack`` (B8)."""
+        """Whether trees are tracked. If ``topology.acker.executors`` is 0, they are not, and ``emit`` calls the spout's ``ack``
+        at once (B8).
+        """
         return self.acker_executors > 0
 
     @property

@@ -243,7 +243,7 @@ STORM_KEYS: Mapping[str, StormKey] = {
 
 #: Storm's keys that a component's own configuration may set (A21). They include two keys that Storm does not pass on to
 #: components. One is the watermark interval: if it were not passed on, ``with_watermark_interval`` would have no effect (A22).
-#: The other one is for a component's own task hooks.
+#: The other one is ``topology.auto.task.hooks``, so that a component can have task hooks of its own.
 MAY_BE_SET_PER_COMPONENT: frozenset[str] = frozenset(
     """topology.debug topology.max.spout.pending topology.max.task.parallelism topology.transactional.id
     topology.tick.tuple.freq.secs topology.sleep.spout.wait.strategy.time.ms topology.spout.wait.strategy

@@ -9,8 +9,8 @@ __all__ = ["ACKED", "Outcome", "Verdict"]
 
 
 class Outcome(Enum):
-    """The way in which a tree ended. ``ACKED`` leads to the spout's ``ack``, and the others to its ``fail``,
-    unless the spout's task has begun anew (`Ledger.forget`).
+    """The way in which a tree ended. ``ACKED`` leads to the spout's ``ack``, and the others lead to its ``fail``. If the spout's
+    task has begun anew in the meantime, neither is called (`Ledger.forget`).
 
     ``TAKEN_BACK`` means that the tree's batch did not go well, whatever happened to the tree itself (C44).
     """

@@ -16,9 +16,9 @@ class KnowsBatches:
 
 
 def kind_of_batch(component: object) -> str:
-    """Return the attribute ``ends`` of a component that is told of the end of a batch.
+    """Return how a component knows batches. For one that is told of the end of a batch, this is its attribute ``ends``.
 
-    Return ``part`` for a component that is told only of the beginning of a batch, and ``""`` for any other component.
+    It is ``"part"`` for a component that is told only of the beginning of a batch, and ``""`` for any other component.
     """
     if not isinstance(component, KnowsBatches):
         return ""

@@ -40,7 +40,7 @@ class TaskServices(Protocol):
 
 
 class TopologyContext:
-    """The context that ``open`` and ``prepare`` receive. ``logger`` writes to the task's own log file.
+    """The context that ``open`` and ``prepare`` receive. In a worker's process, ``logger`` writes to the task's own log file.
 
     ``edges`` are all subscriptions of the topology, as (source, stream, target, grouping).
     """
@@ -197,11 +197,11 @@ class TopologyContext:
     # -- time ------------------------------------------------------------------------------------------------
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds``, between tuples, on the task's own thread (W20).
+        """Call ``callback`` every ``seconds``, between tuples, on the thread that executes the task's tuples (W20).
 
         A task may set any number of timers. The first call comes after ``first`` seconds, by default after ``seconds``.
         With ``first``, a component that keeps a timer in its state can resume the timer where it stopped. A ``first`` below
-        zero means that a call was missed. One call makes up for all missed calls, including those that came due while the worker
+        zero means that a call was missed. One call makes up for all calls that a timer has missed, for example while the worker
         was busy.
         An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive.
         """
@@ -220,7 +220,7 @@ class TopologyContext:
     # -- hooks (J21) -----------------------------------------------------------------------------------------
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` for each event of this task from now on. Call this method in ``open`` or ``prepare``."""
+        """Call ``hook`` for each event of this task from now on. Raises RuntimeError after ``open`` or ``prepare``."""
         self._services.add_hook(hook)
         self._hooks.append(hook)
 

@@ -1,8 +1,9 @@
 """The controller. From what each round costs, it computes how many tuples spouts may emit in the next round.
 
 The *target* is the intended length of a round. The target also serves as a unit of time: "in targets" means in multiples of the
-target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in about one target, and fewer while
-tuples wait.** So the bolts' own speed bounds the queues, the memory that these take, and the age of tuples.
+target. The invariant: **in each round, spouts emit as many tuples as the bolts can process in the planned length of a round, and
+fewer while tuples wait.** The planned length is about one target, and more if overhead is large. So the bolts' own speed bounds
+the queues, the memory that these take, and the age of tuples.
 
 Why it holds. Each round is a measurement: a known number of tuples came in, and the time for processing them is known or can be
 computed. That gives the present time per tuple, including all overhead. It makes no difference whether a bolt sleeps or computes
@@ -12,21 +13,22 @@ controller, is similar. Its next rate is the rate at which tuples were processed
 What could break it, and why it does not:
 
 - *Overshoot*. A small round is mostly overhead. So the time per tuple that such a round shows may be too high, but is never too
-  low. From one round to the next a limit grows at most by the factor target / overhead, which is about ten.
+  low. Each round contains its overhead. So from one round to the next a limit grows at most by the factor planned length /
+  overhead, which is usually about ten.
 - *Oscillation*. `Drift` distinguishes noise from change. A limit that is wrong by a large factor is corrected at once. A limit
   that is wrong by 50 % is corrected only after several such rounds.
 - *A spiral*. If rounds are long, but not because of bolts, a lower limit would cost throughput without making rounds shorter. So
-  a limit falls only if bolts are at fault, and a round is never planned shorter than three times its unavoidable overhead
-  (`_longest`).
+  the length of rounds lowers a limit only if bolts are at fault. And a limit is never computed for a round shorter than three
+  times the unavoidable overhead, if overhead takes time from the bolts (`_longest`).
 - *A permanent stall* (W1). All limits are computed anew from each round's figures, so there is no message "go on" that could
   be lost. A spout that is slowed down may still emit one tuple per round and task, so there are always figures. A round that
   processes earlier tuples shows how fast the bolts are now. That is enough to raise the limit again.
 
 The controller slows the spouts whose tuples reach the bolt at fault, directly or through other bolts, as JStorm does
-(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of the time of the bolt at fault, if it
-can use the share. A bolt is at fault if its backlog is above a water mark (F9: bytes; F7: tuples). It is also at fault if the
-bolts' work takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a bolt, Spark
-or the exchange is the cause, and only the spouts' quantum adapts to it.
+(F13). Heron slows all spouts (F10). Each of the slowed spouts gets at least an even share of the time of the bolt at fault, if
+the spout can use the share. A bolt is at fault if its backlog is above a water mark (F9: bytes; F7: tuples). It is also at fault
+if the bolts' work takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a
+bolt, Spark or the exchange is the cause, and only the spouts' quantum adapts to it.
 
 A bolt whose executors have threads of their own works *alongside*: at the same time as its worker's other bolts, and also while
 Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only the bolt's own
@@ -69,19 +71,22 @@ OPEN_TREES = "open trees"
 
 #: How many tuples a task of a spout may emit in a topology's first round.
 FIRST_LIMIT = 100
-#: Bolts are at fault for the length of a round only if their work is at least this share of the round.
+#: Bolts are at fault for the length of a round only if their work, done and left, is at least this share of the time that the
+#: round took and that the rest of the work would take.
 _SHARE = 0.5
-#: A bolt that is named as the cause stays named while its work is at least this share of the work of the worst bolt.
+#: A bolt that is named as the cause stays named while its work is at least this share of the work of the worst bolt, unless only
+#: the worst bolt is above a mark.
 _STILL = 0.67
-#: While a bolt is at fault, a round may be longer than the target: long enough that overhead is only this share of the round.
+#: While a bolt is at fault or takes a spout's time, a round may be longer than the target: so long that overhead is only this
+#: share of the round.
 _OVERHEAD_SHARE = 0.05
-#: Like `_OVERHEAD_SHARE`, but while no bolt is at fault.
+#: Like `_OVERHEAD_SHARE`, but for all other rounds.
 _SPOUTS_OVERHEAD_SHARE = 0.1
 #: The share of `_Spout.work` and `_Spout.sent` that is kept from round to round.
 _KEPT = 0.7
-#: The longest round that is planned, in targets.
+#: A round is planned no longer than this, in targets, unless `_SHORTEST` demands a longer one.
 _LONGEST = 4.0
-#: A round is never planned shorter than this many times its overhead.
+#: While bolts limit spouts, a round is never planned shorter than this many times its overhead, unless the bolt works alongside.
 _SHORTEST = 3.0
 #: Thresholds, as differences of logarithms. A limit that a correction has changed by more than `_FAR` is only an estimate. The
 #: next round corrects the estimate if it is off by more than `_NEAR`, without waiting for `Drift`. If that round finds that
@@ -102,10 +107,10 @@ _ENDED_BY_TIME = 0.5
 _BURST = 2.0
 #: How many rounds are remembered to find the unavoidable overhead, which is the least overhead of these rounds.
 _OVERHEADS = 1000
-#: How many of the last rounds show the present overhead.
+#: How many of the last rounds show the present overhead, and the present length of rounds.
 _LATELY = 15
-#: A limit is removed when its spout has not reached it for this long, in targets. So a spout whose tuples come in waves
-#: keeps its limit.
+#: A limit is removed when its spout has not reached it for this long, in targets. So a spout keeps its limit if its tuples come
+#: in waves that follow each other faster than that.
 _CALM = 20.0
 #: The least cost of a tuple, in seconds. Without this bound, a tuple would cost nothing while a simulated clock stands still.
 _LEAST_COST = 1e-9
@@ -226,7 +231,7 @@ class _Spout:
     #: Whether a bolt was at fault in the last round. If so, `because_of` is shown to users.
     named: bool = False
     #: `crowded_out_by`: the bolt that takes most of the time, if the spout stops because its time is up, and not because of a
-    #: limit. `crowded`: for how many seconds a bolt has done so.
+    #: limit. `crowded`: for how many seconds a bolt has taken most of the time in this way.
     crowded_out_by: str | None = None
     crowded: float = 0.0
     drift: Drift = field(default_factory=Drift)
@@ -258,20 +263,24 @@ class _Spout:
 
     @property
     def blamed(self) -> str | None:
-        """What kept the spout from emitting more in this round: a bolt, or `OPEN_TREES`; None if nothing did."""
+        """What kept the spout from emitting more in this round: a bolt, or `OPEN_TREES`. None if nothing did, or if the limit of
+        a new topology still grows.
+        """
         if not self.limited:
             return self.crowded_out_by
         return OPEN_TREES if self.trees.closed else self.because_of
 
 
 class _Work(NamedTuple):
-    """The work of several bolts, in seconds: the sum for bolts that work in turn, and the most of one that works alongside."""
+    """The work of several bolts, in seconds.
+    ``in_turn`` is the sum for the bolts that work in turn. ``alongside`` is the greatest work of a bolt that works alongside.
+    """
 
     in_turn: float
     alongside: float
 
     def seconds(self, share: float = 1.0) -> float:
-        """Return the time that the bolts need for all of it, if only this ``share`` counts of what is done alongside.
+        """Return the time that the bolts need for this work. Of the work that is done alongside, only this ``share`` counts.
 
         A worker does one thing at a time. But bolts that work alongside take no time from each other, nor from the other bolts.
         """
@@ -299,8 +308,8 @@ class _Round:
     def is_because_of(self, bolt: _Bolt) -> bool:
         """Return whether the bolt is at fault.
 
-        A bolt above a mark is at fault. If the work of all bolts, done or left, is at least `_SHARE` of the round, each bolt with
-        at least `_SHARE` of the worst bolt's work is at fault.
+        A bolt above a mark is at fault. If bolts are at fault for the length of the round (`_SHARE`), each bolt with at least
+        half of the worst bolt's work is at fault.
         """
         whole = self.seconds + max((work.seconds() for work in self._left.values()), default=0.0)
         return bolt.above or (self._work >= _SHARE * whole and bolt.work >= _SHARE * self._most)
@@ -581,7 +590,8 @@ class Controller:
         return spout.emitted * min(max(1.0, sum(having) / len(having) / works[name]), 2.0)
 
     def _longest(self, name: str, bolt: _Bolt) -> float:
-        """Return how long a round should be: the target, or long enough that overhead is a small share of the round.
+        """Return how long a round should be while ``bolt`` limits the spout.
+        This is the target, or so long that overhead is a small share of the round.
 
         A longer round also delays spouts from which no tuples reach ``bolt``. If there are such spouts, and no bolt limits them,
         the round lasts at most one target. Otherwise it lasts at most `_LONGEST` targets. But a round may always last `_SHORTEST`
@@ -618,9 +628,9 @@ class Controller:
             spout.limit = limit
 
     def _share_out(self, spout: _Spout) -> None:
-        """Divide a spout's limit among its tasks.
+        """Divide a spout's limit evenly among its tasks.
 
-        A task that wants little gets a little more than it wants. The others share the rest.
+        A task that had no more to emit in this round needs at most about twice what it emitted. The others share the rest.
         """
         if spout.allowed is None:
             spout.by_task = {}
@@ -646,7 +656,7 @@ class Controller:
 
     @property
     def limits(self) -> Limits:
-        """How many tuples each task of a spout may emit in the next round."""
+        """How many tuples each task of a spout may emit in the next round. Tasks without a limit are left out."""
         return {task: limit for spout in self._spouts.values() for task, limit in spout.by_task.items()}
 
     @property

@@ -1,8 +1,8 @@
 """A simulated topology for tests of a controller. It consists of arithmetic, without Spark, threads or waiting.
 
 It models what matters to a controller. Each worker does one thing at a time. A superstep waits for the slowest worker, and ends
-at a deadline. Tuples that are left are executed before new ones. Spouts have a quantum, and each round has overhead. Slow bolts,
-stalls and sudden load are functions of time in a `Scenario`.
+at a deadline. Tuples that are left are executed before new ones. Spouts have a quantum, and each round has overhead. A `Scenario`
+says when bolts are slow, when everything stalls, and when load comes suddenly.
 
 Any object that has ``observe`` and ``limits`` can be tested. For comparison with `Controller`, this module has four other
 controllers: a limit that never changes, Spark's rate estimator for DStreams, Heron's gate (F10), and Storm's bounded queues (F1,
@@ -125,7 +125,7 @@ class Scenario:
         }
 
     def supersteps(self) -> int:
-        """Return the number of supersteps per round: 1 + the number of subscriptions between workers on the longest path."""
+        """Return the number of supersteps per round: 1 + the largest number of subscriptions between workers on any path."""
         depth = {spout.name: 0 for spout in self.spouts}
         home = {one.name: set(one.workers) for one in self.components}
         for bolt in self.bolts:
@@ -424,7 +424,7 @@ class HeronGate:
 
 
 class BoundedQueues:
-    """Storm's bounded queues: spouts may emit as many tuples as the fullest queue has room for (F1, F3)."""
+    """Storm's bounded queues: spouts together may emit, per round, as many tuples as the fullest queue has room for (F1, F3)."""
 
     def __init__(self, scenario: Scenario, room: int = 32_768) -> None:
         tasks = scenario.tasks()

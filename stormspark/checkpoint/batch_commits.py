@@ -1,4 +1,4 @@
-"""The driver's side of transactions: it commits each batch to the state table of its topology.
+"""The driver's side of transactions: the driver commits each batch to the state table of the topology.
 
     workers prepare -> commit(N) -> Spark commits the offsets of N
 
@@ -31,7 +31,7 @@ __all__ = ["BatchCommits", "BatchTable"]
 
 _log = logging.getLogger(__name__)
 
-#: Tidying takes at most this share of the time.
+#: Tidying takes about this share of the time.
 _TIDY_SHARE = 0.05
 #: One call of `BatchCommits.tidy` takes about this many seconds.
 _TIDY_SECS = 0.02
@@ -65,7 +65,7 @@ class BatchTable(Protocol):
         """Store the announcement of a batch: everything that another attempt at the batch has to know."""
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """Return the number of the batch that was announced and is not committed, and its announcement."""
+        """Return the number of the batch that was announced and is not committed, and its announcement; -1 and {} if none is."""
 
     def metadata(self, as_of: int | None = None) -> dict[bytes, bytes]:
         """Return the metadata that the driver committed with its batches."""
@@ -121,9 +121,9 @@ class BatchCommits:
     def open(self, last_offsets: int) -> None:
         """Take the table over, or create it. ``last_offsets`` is the last batch whose offsets Spark has committed.
 
-        Raises `CheckpointError` if the table and Spark's checkpoint don't belong together. Also raises `CheckpointError` if a
-        component with state has another number of tasks than before, and its keys can't be dealt out anew (`redistribution`).
-        Raises `FencedError` if a later driver has opened the table.
+        Raises `CheckpointError` if the table can't be used, or does not belong to Spark's checkpoint. Also raises
+        `CheckpointError` if a component with state has another number of tasks than before, and its keys can't be dealt out anew
+        (`redistribution`). Raises `FencedError` if another driver of this generation or a later one has opened the table.
         """
         self._table.open(self.generation, last_offsets + 1)
         if not last_offsets <= self.last <= last_offsets + 1:

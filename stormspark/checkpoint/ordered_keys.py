@@ -1,8 +1,8 @@
-"""Encodes the keys of state as bytes that sort as the keys do. So all keys with one prefix lie in one range of bytes (C35).
+"""Encodes the keys of state as bytes that sort as the keys do. So all keys with the same prefix lie in one range of bytes (C35).
 
 | keys | order |
 | --- | --- |
-| None, False and True, int, float, bytes, str | Python's order within a kind; the kinds follow each other as listed |
+| None, False and True, int (up to 255 bytes), float, bytes, str | Python's order within a kind; the kinds follow as listed |
 | tuples of any keys | the order of their items; after the kinds above |
 | anything else that can be pickled | no particular order; after all others |
 
@@ -42,7 +42,8 @@ _STR: Final = 0x31
 _TUPLE: Final = 0x40
 _PICKLED: Final = 0x50
 
-#: Marks the end of bytes, strings and tuples. A zero inside them is written as zero and 0xff, which sorts behind this mark.
+#: Marks the end of bytes, strings, tuples and pickled keys. A zero inside them is written as zero and 0xff, which sorts behind
+#: this mark.
 _END: Final = b"\x00"
 _ESCAPED_ZERO: Final = b"\x00\xff"
 
@@ -94,8 +95,8 @@ def prefix_range(prefix: str | bytes | tuple[Any, ...]) -> tuple[bytes, bytes]:
         raise TypeError(msg)
     low = encode_key(prefix)[: -len(_END)]
     if type(prefix) is tuple:
-        # In a key with this prefix, the next byte begins another item or is the end. It is never 0xff: with 0xff, the prefix's
-        # last zero would begin an escaped zero, and the prefix's last item would not end at this zero.
+        # In a key with this prefix, the next byte is the end or begins another item. No item begins with 0xff. If the next byte
+        # is 0xff, the prefix's last zero belongs to an escaped zero, so the item is longer, and the key has another prefix.
         return low, low + b"\xff"
     kept = low.rstrip(b"\xff")  # never empty: no type has the code 0xff
     return low, kept[:-1] + bytes((kept[-1] + 1,))

@@ -26,7 +26,8 @@ _TOKEN = "token"
 class SharedFolder:
     """The driver's side of the check, for one topology.
 
-    ``folder`` is local. ``otherwise`` tells users what to do if the hosts can't share a folder. Raises OSError.
+    ``folder`` is local. ``otherwise`` tells users what to do if the hosts can't share a folder. Raises OSError if the driver
+    can't write to the folder.
 
     >>> import tempfile
     >>> shared = SharedFolder(Path(tempfile.mkdtemp()), "do without")
@@ -50,7 +51,7 @@ class SharedFolder:
         return str(self._place)
 
     def problem_with(self, shown: str) -> str | None:
-        """Return why a worker does not see the folder; None if it does. ``shown`` is the result of its `show_that_it_is_seen`."""
+        """Return why a worker does not see the folder; None if it does. ``shown`` is what it got from `show_that_it_is_seen`."""
         try:
             found = (self._place / Path(shown).name).read_text()
         except OSError:
@@ -58,7 +59,7 @@ class SharedFolder:
         return None if found == self._token else "what was read there was not written by the driver"
 
     def is_away(self) -> bool:
-        """Whether the driver itself can't read its own token now, because the storage can't be reached."""
+        """Whether the driver itself can't read its own token now. If so, the storage can't be reached at present."""
         try:
             return (self._place / _TOKEN).read_text() != self._token
         except OSError:
@@ -72,7 +73,7 @@ class SharedFolder:
         )
 
     def close(self) -> None:
-        """Remove the token. After that, no worker can be checked."""
+        """Remove the token. From then on, no worker can be checked."""
         with contextlib.suppress(OSError):
             shutil.rmtree(self._place)
 

@@ -27,10 +27,10 @@ forward or back.
 worker's file and the commit are on disk, whether the state has ten thousand keys or ten million. With 10,000 changes, it takes 18
 ms (two cores, `benchmarks/state_table.py`).
 
-Two things would break the invariant: another writer, whose files this class recognises by their names and rejects, or a
-``VACUUM`` by somebody else. A ``VACUUM`` may delete merged files while a restore still reads them, or files that workers have
-just written. In a local folder, a commit checks once that its files are there. If a file disappears later, the error of the next
-`open`, or of the restore that needs the file, names it.
+Two things could break the invariant: files of another writer, or a ``VACUUM`` by somebody else. This class recognises the files
+of another writer by their names, and rejects them. A ``VACUUM`` may delete merged files while a restore still reads them, or
+files that workers have just written. In a local folder, a commit checks once that its files are there. If a file disappears
+later, the error of the next `open`, or of the restore that needs the file, names it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Found:
 
 
 class WrittenBySparkError(CheckpointError):
-    """Raised for a table that Spark writes (``stormspark.state.table``). It has the same rows, but other files."""
+    """Raised for a table that Spark writes (``stormspark.state.table``). Such a table has the same rows, but other files."""
 
 
 class StateTable:
@@ -337,8 +337,8 @@ class StateTable:
     def announce(self, txid: int, metadata: Mapping[bytes, bytes]) -> None:
         """Store ``metadata`` for the next attempt at a batch, until the batch is committed. Call this at most once per batch.
 
-        When this returns, the announcement is on disk, and until then no other driver had taken over. This raises the same errors
-        as `commit`.
+        When this returns, the announcement is on disk, and no other driver had taken over before it was. This raises the same
+        errors as `commit`, and `CheckpointError` if the batch is announced already.
         """
         found = self._writing()
         generation = self._generation

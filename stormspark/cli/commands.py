@@ -259,9 +259,9 @@ def explain(
 ) -> None:
     """Print the plan of a topology; run nothing.
 
-    The plan is its tasks, the workers that host them and why there are so many, the subscriptions that cross workers,
-    and the supersteps of a batch. NAME is a variable of FILE that holds a topology, or a function that returns one;
-    the default is build.
+    The plan has the tasks, the workers that host them, why there are so many workers, the subscriptions that cross
+    workers, and the supersteps of a batch. NAME is a variable of FILE that holds a topology, or a function that returns
+    one; the default is build.
     """
     planned = _Planning(target, workers, conf, front_end)
     cores = cores or cores_offered("spark", None, planned.conf)

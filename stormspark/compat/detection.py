@@ -18,7 +18,7 @@ _KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
 
 
 def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
-    """Return the library that the file imports anywhere in its code; None if it imports neither, or is not valid Python."""
+    """Return the library that the file imports anywhere in its code. None if it imports neither, or can't be read as Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

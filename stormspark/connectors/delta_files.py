@@ -64,7 +64,7 @@ class StagedRows(NamedTuple):
         return pa.concat_tables(tables)
 
     def missing(self, location: str, options: Mapping[str, str] | None) -> str | None:
-        """Return the first file that is gone, or has another size than when it was written; None if there is none.
+        """Return the first file that is gone, or has another size than when it was written. None if all files are as they were.
 
         Raises OSError.
         """
@@ -135,7 +135,8 @@ def _from_text(text: str | None, type: pa.DataType) -> pa.Scalar:
 def why_no_partition(column: pa.ChunkedArray | pa.Array, *, nullable: bool = True) -> str | None:
     """Return why readers could not read the partition of one of these values; None if they can read all these partitions.
 
-    If a table has a single unreadable partition, delta-rs can't read the table at all.
+    If a table has a single unreadable partition, delta-rs can't read the table at all. ``nullable`` says whether the column may
+    have nulls, because Delta reads an empty string in a partition as null.
 
     >>> why_no_partition(pa.array([0, None, 2_932_896], pa.date32()))
     >>> why_no_partition(pa.array([2_932_897], pa.date32()))

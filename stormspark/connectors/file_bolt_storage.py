@@ -1,12 +1,12 @@
 """The files that a `FileBolt` writes, on this host's file systems or on remote ones.
 
-A local file is written under a name that readers skip, ``_{owner}.{name}.inprogress``, and is renamed when it is done. The
-*owner* is the bolt's component. A file's writer is a process, which holds a lock on the file as long as the process lives. So
+A local file with an *owner*, the bolt's component, is written under a name that readers skip, ``_{owner}.{name}.inprogress``. It
+is renamed when it is done. The process that writes such a file holds a lock on it until the file is done or the process ends. So
 after a kill, any task can tell which files have no writer. `finish_abandoned` finishes these files, because their tuples may have
 been acked. If it knows how records end, it cuts off everything after a file's last complete record.
 
-Each sync begins where the last successful one ended. If a sync fails, its bytes are removed, or the next sync overwrites
-them.
+Each sync of a local file begins where the last successful one ended. If a sync fails, its bytes are removed, or the next sync
+overwrites them. A remote file has only one sync.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LocalFile(OutputFile):
     """A file on a disk of this host, or on a file system that this host has mounted.
 
     If ``owner`` is None, the file has its final name from the beginning, and no lock. Raises FileExistsError if the name is in
-    use.
+    use, and NotADirectoryError if a file has the name of the folder.
     """
 
     ends_with_sync = False
@@ -92,7 +92,7 @@ class LocalFile(OutputFile):
         self._unsynced.clear()
 
     def finish(self) -> str | None:
-        """Rename the file to its final name."""
+        """Rename the file to its final name, or delete it if it has no synced records."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return None

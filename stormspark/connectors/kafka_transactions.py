@@ -36,8 +36,9 @@ class Message(NamedTuple):
 class TransactionalProducer:
     """A producer that delivers each batch in one Kafka transaction, under the transactional id ``name``.
 
-    It takes librdkafka's ``properties``, and connects when it delivers the first batch. It waits ``block_secs`` for an answer.
-    The delivery of a batch's messages may take ``message.timeout.ms`` longer.
+    It takes librdkafka's ``properties``, and waits for no broker before the first call of `deliver` or `find`. It waits about
+    ``block_secs`` for an answer. The delivery of a batch's messages may take longer, by ``transaction.timeout.ms`` or by
+    ``message.timeout.ms``, whichever is less.
 
     Raises `UnsupportedEnvironmentError` without confluent-kafka, and `InvalidTopologyError` for properties that can't work.
     """
@@ -80,8 +81,8 @@ class TransactionalProducer:
     ) -> None:
         """Deliver all messages in order, and commit the number ``txid`` at topic ``marked_at``.
 
-        Does nothing if Kafka already has that number. After an exception, mostly a KafkaException, it is unknown whether the
-        batch was delivered. The next call finds out whether it was.
+        Does nothing if Kafka already has that number or a later one. After an exception, mostly a KafkaException, it is unknown
+        whether the batch was delivered. The next call finds that out.
         """
         if txid <= self.find(marked_at):
             return
@@ -207,5 +208,5 @@ class TransactionalProducer:
             group.close()
 
     def close(self) -> None:
-        """Drop the producer and the group."""
+        """Drop the producer, and the consumer that reads the number."""
         self._give_up()

@@ -1,4 +1,6 @@
-"""The throttle of one topology. It passes the workers' reports to the controller of backpressure. Both engines use it."""
+"""The throttle of one topology. It passes the workers' reports to the controller of backpressure, and returns the controller's
+limits. Both engines use it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ __all__ = ["Throttle", "upstream_spouts"]
 
 
 class Throttle:
-    """A thread-safe wrapper of the controller that sets the limits of one topology's spouts."""
+    """A thread-safe wrapper of the controller that computes the limits of one topology's spouts."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         settings = plan.settings

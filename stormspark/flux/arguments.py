@@ -1,8 +1,8 @@
 """Checks whether values from YAML fit a Python function, and converts them as Flux converts them for Java (K14).
 
 The number of values must fit the function's parameters. If a parameter's annotation is an enum, a string is converted to a member
-of the enum. If the annotation is ``float``, a whole number is converted to a float. A value that does not fit is rejected.
-Annotations that are not simple types are ignored.
+of the enum. If the annotation is ``float``, an int is converted to a float. If it is ``int``, a float that is a whole number is
+converted to an int. A value that does not fit is rejected. Annotations that are not simple types are ignored.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class SimpleFileNameFormat(_Path):
         return self
 
     def with_time_format(self, time_format: str) -> Self:
-        """Set the format of the time, in Java's letters: y, M, d, H, m, s and S."""
+        """Set the format of the time. It may have Java's yyyy, yy, MM, dd, HH, mm, ss and SSS, and text in quotes."""
         _time_format(time_format)
         self.time_format = time_format
         return self

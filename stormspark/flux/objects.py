@@ -36,7 +36,7 @@ class Unfinished(ABC):
 class Objects:
     """Makes the objects of a Flux file. It keeps the file's components, because other objects may refer to them.
 
-    ``class_names`` are the class names that the file itself defines (K23).
+    ``class_names`` maps the class names that the file itself defines to the names of Python classes (K23).
     """
 
     def __init__(self, class_names: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ class Objects:
             self._components[definition.id] = self.made(definition, f"component {definition.id!r}")
 
     def made(self, definition: ObjectDefinition, what: str) -> Any:
-        """Make an object. For a mistake, raises `InvalidTopologyError`.
+        """Make an object. Raises `InvalidTopologyError` for a mistake in the file.
 
         The message has the line of the mistake, ``what`` (the object's name in messages), and the object's class.
         """

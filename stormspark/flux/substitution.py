@@ -21,9 +21,10 @@ _FROM_ENVIRONMENT = "ENV-"
 def substituted(
     text: str, file: str, properties: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> str:
-    """Return ``text`` with its variables replaced. A variable that has no value stays as it is, and a warning is logged.
+    """Return ``text`` with its variables replaced. A variable that has no value stays as it is. Unless its line is a comment, a
+    warning is logged.
 
-    ``${key}`` is a property. ``${key[1]}`` is an element of a property that is a list. ``${ENV-NAME}`` is a variable of
+    ``${key}`` is a property. ``${key[1]}`` is the second element of a property that is a list. ``${ENV-NAME}`` is a variable of
     ``environment``, unless ``environment`` is None. Storm replaces only the last variable of each line. stormspark replaces all.
 
     >>> substituted("name: ${who}-${ENV-STAGE}", "topology.yaml", {"who": "words"}, {"STAGE": "test"})
@@ -97,7 +98,7 @@ _MEANINGS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Return the lines without comments. A line that ends with a backslash is joined with the next one."""
+    """Return the lines that are neither empty nor comments. A line that ends with a backslash is joined with the next one."""
     logical: list[str] = []
     goes_on = False
     for line in re.split(r"\r\n|\r|\n", text):

@@ -56,8 +56,8 @@ class CustomGrouping(Grouping):
     ``grouping`` is pickled at once, as components are (A3). It can be any object with ``prepare`` and ``choose_tasks``. A chooser
     raises `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
 
-    Raises `InvalidTopologyError` for an object without these methods, and `SerializationError` for one that can't be
-    pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
+    Raises `InvalidTopologyError` for a class, or for an object without these methods. Raises `SerializationError` for an object
+    that can't be pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
     """
 
     kind: ClassVar[str] = "custom"

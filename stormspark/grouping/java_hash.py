@@ -1,6 +1,7 @@
 """``hashCode`` of Java's classes, computed from the Python values that stand for Java's objects (D2).
 
-Java's hashes are signed 32-bit numbers and wrap. Each function of this module returns an int whose low 32 bits are Java's hash.
+Java's hashes are signed 32-bit numbers and wrap. Each hash function of this module returns an int whose low 32 bits are Java's
+hash.
 Sums, products and XORs of such ints keep that property, so only a final result has to be folded, by `to_int32`.
 
 ``BigInteger`` and ``BigDecimal`` hash as OpenJDK does it, since Java's documentation does not define these hashes. The tests
@@ -36,7 +37,8 @@ __all__ = [
 _MASK = 0xFFFF_FFFF
 #: The number of units (UTF-16 units or bytes) that numpy processes at once.
 _BLOCK = 4096
-#: 31**i, modulo 2**32. The array descends, so that its last n entries are the weights of n units.
+#: ``_POWERS[i]`` is 31**i, modulo 2**32. `_POWER_ARRAY` has these numbers in descending order, without the greatest power. So its
+#: last n entries are the weights of n units.
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(_BLOCK + 1))
 _POWER_ARRAY = np.array(_POWERS[_BLOCK - 1 :: -1], dtype=np.uint32)
 #: Up to this many units, a sum in Python takes less time than numpy's fixed cost of about 2 us.

@@ -15,8 +15,8 @@ __all__ = ["LoadAwareShuffleGrouping", "mean_load"]
 _MOST_WEIGHT = 100
 #: A load that exceeds the least load by at most this much counts as the least.
 _TOLERANCE = 0.05
-#: At each refresh, a task within the tolerance gains the first weight, and any other task loses the second. So a task loses its
-#: tuples quickly and gets them back slowly.
+#: At each refresh, the weight of a task within the tolerance grows by the first number, and that of any other task falls by the
+#: second. So a task loses its tuples quickly and gets them back slowly.
 _GAIN, _LOSS = 1, 10
 _LEAST_SLOTS = 1000
 _SLOTS_A_TASK = 5
@@ -27,11 +27,12 @@ class LoadAwareShuffleGrouping(Grouping):
     """The grouping that prefers targets in the sender's worker, and among the targets in use those with less load (D6).
 
     Only the local targets are used while their mean load is at most ``topology.localityaware.higher.bound`` (0.8). Above that
-    load all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2). Tuples
-    go round a ring of max(1000, 5n) slots for n targets. Each target in use has a share of the slots in proportion to its weight.
-    At each refresh of the loads the weight grows by 1, up to 100, for a target within 0.05 of the least load, and falls by 10 for
-    any other. Between the two scopes, local targets and all targets, Storm has two more: the targets of a host and those of a
-    rack. stormspark has only the first and the last scope.
+    load all targets are used, until the mean load of the local ones is below ``topology.localityaware.lower.bound`` (0.2), and
+    that of all is not above the higher bound. Tuples go round a ring of max(1000, 5n) slots for n targets. Each target in use has
+    a share of the slots in proportion to its weight. At each refresh of the loads, the weight of a target within 0.05 of the
+    least load grows by 1, up to 100. The weight of any other target in use falls by 10, down to 0. Between the two scopes, local
+    targets and all targets, Storm has two more: the targets of a host and those of a rack. stormspark has only the first and the
+    last scope.
 
     With ``stay_local``, remote targets are used only if there is no local one. That is Storm's load-aware form of a
     local-or-shuffle grouping (D7).

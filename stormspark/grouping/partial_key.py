@@ -1,4 +1,4 @@
-"""Partial key grouping: a key has two tasks, and each tuple goes to the task that received fewer tuples (D12)."""
+"""Partial key grouping: a key has two tasks, and each tuple goes to the one of them that received fewer tuples (D12)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PartialKeyGrouping", "two_tasks"]
 
 @dataclass(frozen=True, init=False)
 class PartialKeyGrouping(Grouping):
-    """The grouping with two tasks per key. A tuple goes to the task to which fewer tuples were sent so far (D12).
+    """The grouping with two tasks per key. A tuple goes to the one to which fewer tuples were sent so far (D12).
 
     The key is the values in ``fields``. Two tasks share a frequent key's load, so all tasks receive nearly the same share. The
     two tasks are those that Storm 2 and 3 choose. `two_tasks` computes them from the Java hashes of the key's values, which are
@@ -50,7 +50,7 @@ class PartialKeyGrouping(Grouping):
         return self.fields
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Return a chooser between the key's two tasks. It remembers the tasks of earlier keys."""
+        """Return a chooser between the key's two tasks. If the grouping has fields, the chooser remembers the tasks of keys."""
         tasks_of: Callable[[Sequence[Any]], tuple[int, int]]
         if self.fields:
             memo = shared_memo(_TwoTasksMemo, context.targets, context.ints, len(self.fields))

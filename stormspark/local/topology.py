@@ -110,9 +110,10 @@ class LocalTopology:
         return self._tally.statistics()
 
     def stories(self, root: int | str | None = None) -> list[Story]:
-        """Return stories of trees that failed, and of some that did not, newest first. ``root`` selects the stories of one tree.
+        """Return stories of trees that failed, and of some that did not, newest first.
 
-        Each worker keeps a thousand stories of trees that failed, and a thousand of others.
+        ``root`` selects stories: it is the root of a tree, the beginning of a root, or a message id. Each worker keeps the last
+        thousand notes about trees that failed, and the last thousand about others.
         """
         stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
         return stories if root is None else stories_of(stories, root)
@@ -132,8 +133,9 @@ class LocalTopology:
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
 
-        If a call still runs on an executor's own thread, this method waits for it, ten seconds at most. If batches are
-        transactions, and the last batch can't end without that call, the batch is taken back.
+        A call on the worker's thread may take as long as it needs. If a call still runs on an executor's own thread, this method
+        waits for it, ten seconds at most. If batches are transactions, and the last batch can't end without that call, the batch
+        is taken back.
         """
         self._end(graceful=True)
 
@@ -145,7 +147,8 @@ class LocalTopology:
         self._end(graceful=False)
 
     def run_until_idle(self, timeout: float = 60.0) -> None:
-        """Wait until nothing is emitted, queued or pending. Raises TimeoutError after ``timeout`` real seconds.
+        """Wait until nothing is emitted, queued or pending. Raises the topology's error, or TimeoutError after ``timeout`` real
+        seconds.
 
         On a simulated clock this runs batches in the caller's thread, and no simulated time passes.
         """
@@ -175,7 +178,7 @@ class LocalTopology:
 
     @property
     def time_step(self) -> float:
-        """How many seconds simulated time may jump between two batches without looking like an outage (W2)."""
+        """By how many seconds simulated time advances before a batch. A longer step could look like an outage (W2)."""
         return min(_STEP, self.plan.settings.clock_gap_ms / 1000 or _STEP)
 
     @property
@@ -279,7 +282,7 @@ class LocalTopology:
             self._finish()
 
     def _join(self, thread: threading.Thread) -> None:
-        """Wait until the running batch has ended. Warn about user code that holds it up."""
+        """Wait until the topology's thread has ended. Warn about user code that holds up its last batch."""
         while thread.is_alive():
             thread.join(_STUCK_SECS)
             for worker in self.workers.workers if thread.is_alive() else ():

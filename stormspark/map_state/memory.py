@@ -83,7 +83,7 @@ class MemoryMapState(SnapshottableMap[V]):
     def get_tuples(self) -> Iterator[tuple[Any, ...]]:
         """Yield one tuple per stored key: the values of which the key consists, then the value that is stored for the key.
 
-        The single value of `SnapshottableMap` and removed keys are left out.
+        The single value of `SnapshottableMap`, the rows of journals and removed keys are left out.
         """
         for key, stored in dict(self._rows).items():
             if isinstance(key, tuple) and (key == _SNAPSHOT or (len(key) == 2 and key[0] == JOURNAL)):

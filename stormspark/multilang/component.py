@@ -64,7 +64,7 @@ class ShellComponent(Component, LivesOutside):
     def set_env(self, env: Mapping[str, str]) -> Self:
         """Set environment variables of the child, in addition to the worker's variables.
 
-        As in Storm, the value of ``PATH`` is appended to the worker's ``PATH``.
+        They replace the variables of earlier calls. As in Storm, the value of ``PATH`` is appended to the worker's ``PATH``.
         """
         for name, value in env.items():
             if not isinstance(name, str) or not isinstance(value, str):

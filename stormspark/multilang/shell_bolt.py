@@ -64,7 +64,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
         self._talk = _BoltConversation(surroundings, conf, context, collector)
 
     def execute(self, tup: Tuple) -> None:
-        """Pass a tuple to the child. It is written by the next `send` at the latest. Without `room`, wait for room first."""
+        """Pass a tuple to the child. It is written by the next `send` at the latest. If there is no `room`, first wait for it."""
         assert self._talk is not None, "execute comes after prepare"
         self._talk.give(tup)
 
@@ -94,7 +94,10 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
             self._talk.connected(sender, ack)
 
     def execute_all(self, given: Sequence[Given], now: float) -> int:
-        """Send these tuples to the child, up to the first that can't be encoded. Returns how many were sent."""
+        """Send these tuples to the child, up to the first that can't be encoded. Returns how many were sent.
+
+        Raises `ReportedFailedException` if even the first tuple can't be encoded.
+        """
         assert self._talk is not None, "execute comes after prepare"
         return self._talk.give_all(given, now)
 
@@ -168,8 +171,8 @@ class _BoltConversation(Conversation):
         }
         self._ways: dict[str | None, tuple[int, Send]] = {}
         self._ack_all: Callable[[Sequence[Any]], None] = self._ack_each
-        # The attendant may ask for a heartbeat before the handshake is over. The child can't answer it so early, so none is sent
-        # while this is None.
+        # The child's attendant thread (`stormspark.multilang.child`) may ask for a heartbeat before the handshake is over. The
+        # child can't answer it so early, so none is sent while this is None.
         self._heartbeat: bytes | None = None
         super().__init__(surroundings, conf, context, collector)
         self._heartbeat = self.child.messages.encode(
@@ -201,7 +204,8 @@ class _BoltConversation(Conversation):
     def give_all(self, given: Sequence[Given], now: float) -> int:
         """Send these tuples, up to the first that can't be encoded. Returns how many were sent.
 
-        The caller must pass no more tuples than `room` allows.
+        The caller must pass no more tuples than `room` allows. Raises `ReportedFailedException` if even the first tuple can't be
+        encoded.
         """
         child, before_it = self.child, self.before_it
         try:
@@ -313,7 +317,7 @@ class _BoltConversation(Conversation):
                 except Exception as error:
                     self.broken(message, str(error), error)
         finally:
-            # Ack all tuples together. Emits that are anchored to them came earlier in the same data, so they are done by now.
+            # Ack all tuples together. Emits that are anchored to them came before the acks, so these emits are done by now.
             if acked:
                 self._done += len(acked)
                 self._ack_all(acked)
@@ -424,7 +428,7 @@ class _BoltConversation(Conversation):
                 self._held[name] = kept
 
     def _spare(self) -> None:
-        """Reset the timeouts of tuples that the child may not have received yet, because these may only wait in the pipe (W2)."""
+        """Reset the timeouts of tuples that the child may not have received yet, because they may still be in the pipe (W2)."""
         for kept in self.before_it.values():
             self._collector.reset_timeout(_as_tuple(kept))
 

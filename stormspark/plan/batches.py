@@ -3,7 +3,7 @@
 A *batch bolt* is a bolt that is told when a batch ends. A batch has ended for such a bolt when two things are true: it has ended
 for all components that send to the bolt, and none of their tuples is still on its way. Within a round, a bolt is told in its
 **stage**: the superstep by which the bolt has received all tuples of other workers. Committers (`stormspark.spi.COMMIT`), and all
-bolts after them, are told one round after all other bolts.
+batch bolts after them, are told one round after all other batch bolts.
 
 In a loop there is no superstep by which all tuples have arrived. So no batch bolt may be inside a loop, or come after a loop that
 another batch bolt feeds.
@@ -77,8 +77,8 @@ def schedule_ends(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
 def _ending_rounds(topology: Topology, edges: Iterable[EdgePlan]) -> Mapping[str, int]:
     """Return the round in which each batch bolt is told of the end. Only rounds that end a batch are counted, from 1.
 
-    Committers, and all bolts after them, are told in round 2, and all other bolts in round 1. If there are no other batch
-    bolts, committers are told in round 1 too, because nothing has to end before them.
+    Committers, and all batch bolts after them, are told in round 2, and all other batch bolts in round 1. If there are no others,
+    all are told in round 1, because nothing has to end before the committers.
     """
     successors: dict[str, list[str]] = {component: [] for component in topology.components}
     for edge in edges:

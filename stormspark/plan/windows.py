@@ -16,7 +16,8 @@ __all__ = ["check_windows"]
 def check_windows(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Raise `InvalidTopologyError` for the first windowed bolt that can't work.
 
-    Where batches are transactions, tuples are acked with their batch. Then it does not matter how long a window holds them (C41).
+    Where batches are transactions, tuples are acked with their batch. So message timeouts and max spout pending do not limit how
+    long a window may hold them (C41).
     """
     for component in context.topology.components.values():
         if component.window_time is None:

@@ -183,7 +183,10 @@ def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
 def _statements(
     body: list[ast.stmt], conditions: tuple[str, ...] = ()
 ) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
-    """Yield all statements in order, each with the conditions and loops around it. Skip the bodies of functions and classes."""
+    """Yield the statements in order, each with the conditions and loops around it.
+
+    The bodies of functions and classes are skipped, and so are the ``else`` of a loop and all of a ``try`` but its first part.
+    """
     for one in body:
         yield one, conditions
         if isinstance(one, ast.If):

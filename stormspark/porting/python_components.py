@@ -1,4 +1,4 @@
-"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that works differently."""
+"""Reads a component's Python class (streamparse, pystorm, heronpy). Finds its streams, and code that may need a change."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def streams_of(
 
 
 def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
-    """Report code in a component's class that behaves differently in stormspark, with its place.
+    """Report the code in a component's class that behaves differently in stormspark, or looks as if it did, with its place.
 
-    If no change is known to be needed, report that.
+    If no change is known to be needed, report that. Also report a class that extends no class of the `LIBRARIES`.
     """
     different = False
     for kind, text, place, todo in _differences(project, cls):

@@ -18,8 +18,8 @@ batch in which the record's tree ended. The invariant would break if the waterma
 record would leave the query's state. The acker's time makes that impossible (`AckerTime`). If it happened all the same, the
 driver would give the record's row to its task again. The task ignores the row if it has the row already.
 
-When a batch is run again, Spark reads the rows of this batch again. So the driver closes the records that the batch had opened,
-and replays none of them.
+When a batch is run again, Spark reads the rows of this batch again. So the records that the batch had opened are closed, and none
+is replayed. The driver closes those of lost workers, and the other workers close their own (`stormspark.worker.sources`).
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class DurableAcker:
 
 
 def _session_for_acker(session: SparkSession) -> SparkSession:
-    """Make a session of its own for the acker query."""
+    """Make a separate session for the acker query, with its own settings."""
     own = session.newSession()
     settings: dict[str, str | int | bool] = {
         "spark.sql.adaptive.enabled": False,

@@ -3,7 +3,7 @@
 between        from the end of one foreachBatch to the beginning of the next: Spark commits, asks sources, plans, writes its log
 exchanges      the time of the rounds minus `workers`: Spark's scheduling, shuffles, forwarders, Arrow
 workers        the busiest worker's own time in the supersteps
-commit         stormspark's own work after the rounds: the durable acker's journal, the state table, feedback for sources
+commit         the rest of foreachBatch, mostly after the rounds: the acker's journal, the state table, feedback for sources
 filled         the part of `exchanges` and `between` during which workers kept working, if they did
 pause          the wait of an idle topology (`stormspark.spark.pacing`), if there was one
 spark.*        parts of `between`, from Spark's progress; once per second at most, because each look calls into the JVM

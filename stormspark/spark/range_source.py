@@ -49,12 +49,12 @@ class RangePlanner(Protocol):
     def observe(self, end: _Positions, progress: SourceProgress) -> None:
         """Learn how far tasks had come when the batch that ended at ``end`` was done.
 
-        The first call has ``end={}``, and the progress that an earlier run has left. After that there is one call per batch. Low
-        marks may be older than ``end``.
+        If an earlier run of the query has left its progress, the first call has that progress and ``end={}``. Later there is one
+        call per batch. The low marks in ``progress`` may be older than ``end``.
         """
 
     def commit(self, end: _Positions) -> None:
-        """Called when the batch is committed."""
+        """Called when the batch that ended at ``end`` is committed."""
 
     def close(self) -> None:
         """Called when the query ends. Spark does not always call this."""

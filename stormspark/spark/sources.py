@@ -41,7 +41,7 @@ def open_sources(plan: PhysicalPlan, session: SparkSession, limits: TriggerLimit
 
 
 def explain_failure(plan: PhysicalPlan, session: SparkSession, error: str) -> StormsparkError | None:
-    """If a source spout knows that no further attempt can help against ``error``, return why. Otherwise return None."""
+    """If a source spout knows that no further attempt can help against ``error``, return an error that says why; else None."""
     for component in plan.sources:
         spout: SourceSpout = cloudpickle.loads(component.pickled)
         try:

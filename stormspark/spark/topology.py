@@ -101,13 +101,14 @@ def submit(
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
-    ``spark`` is a classic session. The default is the active session, or else a local session that this function starts;
-    ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the topology's own
-    configuration. If neither of the two sets ``topology.workers``, the cores of the session decide how many workers there are
+    ``spark`` is a classic session, and not one of Spark Connect. The default is the active session, or else a local session that
+    this function starts; ``master`` and the ``spark.*`` entries of ``conf`` configure this local session. ``conf`` overrides the
+    topology's own configuration. But if ``topology`` is a plan, its settings stay as they are, and ``conf`` only configures a
+    local session. If no configuration sets ``topology.workers``, the cores of the session decide how many workers there are
     (`stormspark.plan.workers`). ``checkpoint`` is a folder, or a URL that Spark can write to. A topology that is submitted again
     with the same checkpoint continues where it stopped. Without a checkpoint, nothing is kept after the end of the topology. If
     ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous"
-    or "available-now". With "available-now" the topology processes the rows that its sources have at this moment, and then ends.
+    or "available-now". With "available-now" the topology processes the rows that its sources have when it starts, and then ends.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
@@ -171,7 +172,7 @@ class SparkTopology:
         self._drivers_table = False
         self._kept = checkpoint is not None
         self._planned_restarts = 0
-        # The workers that have not yet got the open rows of their earlier lives.
+        # The workers that have not yet got the rows that their earlier incarnations left open.
         self._unrecovered = set(range(plan.workers))
         try:
             self._begin(spark, checkpoint, active)
@@ -496,7 +497,7 @@ class SparkTopology:
             self._watch(run)
 
     def _recover(self) -> None:
-        """Prepare the next attempt: give each new worker its state and the rows that its earlier lives left open.
+        """Prepare the next attempt: give each new worker its state, and the rows that its earlier incarnations left open.
 
         No batch runs meanwhile.
         """
@@ -525,7 +526,9 @@ class SparkTopology:
         )
 
     def _shared_folder(self) -> SharedFolder | None:
-        """Return the folder in the checkpoint that workers have to see. None if workers write nothing to the checkpoint."""
+        """Return the folder in the checkpoint that workers have to see. None if the checkpoint is at a URL, or if only the driver
+        writes to it.
+        """
         plan = self._plan
         if self._folder.local is None:
             return None
@@ -554,9 +557,9 @@ class SparkTopology:
             raise CheckpointError(msg) from error
 
     def _durable_acker(self) -> DurableAcker | None:
-        """Return the durable acker if the topology's source rows can stay open beyond their batch; otherwise None.
+        """Return the durable acker. None if the topology has no source spouts, or if the settings turn acking or the acker off.
 
-        If batches are transactions, no tree outlives its batch, and there is no durable acker.
+        It is also None if batches are transactions, because then no tree outlives its batch.
         """
         wanted = self._settings.acking and self._settings.acker_durable and not self._plan.exactly_once
         if not self._plan.sources or not wanted:

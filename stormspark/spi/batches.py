@@ -13,8 +13,9 @@ from stormspark.api.collector import BasicOutputCollector
 
 __all__ = ["COMMIT", "FINISH", "BatchAware", "TransactionAttempt"]
 
-#: The two times at which ``end_batch`` of a bolt may be called. FINISH: once all tuples of the batch are executed. COMMIT: once
-#: ``end_batch`` of all FINISH bolts has succeeded on all workers. A bolt with COMMIT is called a *committer*.
+#: The two times at which ``end_batch`` of a bolt may be called. FINISH: once the bolt has executed all its tuples of the batch.
+#: COMMIT: once, in addition, ``end_batch`` of all FINISH bolts that do not come after a COMMIT bolt has succeeded on all workers.
+#: A bolt with COMMIT is called a *committer*.
 FINISH, COMMIT = "finish", "commit"
 
 
@@ -34,7 +35,7 @@ class TransactionAttempt(NamedTuple):
 class BatchAware(KnowsBatches):
     """A mixin for a `Spout` or a `BasicBolt` that knows the current batch.
 
-    The thread that runs the tasks calls the mixin's methods, between tuples.
+    The mixin's methods are called between tuples, on the thread that executes the component's tuples.
     """
 
     #: Whether the component makes an `announcement`, which later attempts at the batch have to repeat.

@@ -1,4 +1,4 @@
-"""The context of generators and transform operators. It tells them about their task and topology (G24)."""
+"""The context of generators and transform operators. It tells them about their task and topology, and emits for them (G24)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Context(ABC):
 
     @abstractmethod
     def get_stream_name(self) -> str:
-        """Return the name of the stream on which elements arrive. For a source, it is the stream on which elements leave."""
+        """Return the name of the first stream on which elements arrive; for a source, of the stream on which they leave."""
 
     @abstractmethod
     def get_num_partitions(self) -> int:

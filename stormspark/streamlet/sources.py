@@ -83,7 +83,7 @@ class SupplierSpout(_ElementSpout):
         self.function = function
 
     def take(self) -> Any:
-        """Return the function's result."""
+        """Return the function's result. None means that there is no element now."""
         return self.function()
 
 

@@ -27,7 +27,8 @@ __all__ = ["CompletedTopology", "MockedTuples", "complete_topology"]
 MockedTuples = Iterable[Sequence[Any] | FixedTuple]
 
 _POLL_SECS = 0.02
-#: If trees are open and nothing happens, the simulated clock jumps by this time, until the trees go on or time out.
+#: If trees are open and nothing happens, the simulated clock advances by this time, again and again, until the trees go on or
+#: time out.
 _PATIENCE_SECS = 1.0
 _HOUR = 3600.0
 
@@ -76,9 +77,9 @@ def complete_topology(
     with message ids. Other spouts run as they are. A spout that emits nothing in two batches counts as ended. ``conf`` overrides
     the topology's configuration.
 
-    On the ``"local"`` engine, time is simulated. Time passes only while trees are open and nothing else happens. Then ticks
-    arrive, windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as for
-    `stormspark.spark.submit`, and the workers must run on this host.
+    On the ``"local"`` engine, time is simulated. It passes only while trees are open or tuples wait, and nothing happens. Then
+    ticks arrive, windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as
+    for `stormspark.spark.submit`, and the workers must run on this host.
 
     Raises `InvalidTopologyError` if a mocked component is not a spout, and `EmitError` if a mocked tuple does not fit its stream.
     After ``timeout`` real seconds, or when a task has emitted more than ``most`` tuples, raises `TopologyNotCompleteError` (a

@@ -131,7 +131,9 @@ class TransactionalTopologyBuilder:
         return self._add(component_id, bolt, parallelism, committer=False)
 
     def set_committer_bolt(self, component_id: str, bolt: BatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Add a committer. Its ``finish_batch`` is called after that of all other bolts, one transaction at a time (G5, G6)."""
+        """Add a committer. Its ``finish_batch`` is called once that of all bolts has returned, except for committers and bolts
+        behind a committer. It is called for one transaction at a time (G5, G6).
+        """
         return self._add(component_id, bolt, parallelism, committer=True)
 
     def create_topology(self, name: str | None = None, conf: Mapping[str, Any] | None = None) -> Topology:

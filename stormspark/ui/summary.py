@@ -18,7 +18,7 @@ from stormspark.ui.throttling import throttling_lines
 __all__ = ["print_summary", "summary_table"]
 
 
-#: For how many tasks the value of a user's metric is printed.
+#: The value of a user's metric is printed for at most this many tasks.
 _TASKS_SHOWN = 4
 
 
@@ -42,8 +42,8 @@ def _latency(name: str) -> Callable[[ComponentStatistics], str]:
 
 
 def _failed(component: ComponentStatistics) -> str:
-    """Format how many tuples failed. For a spout, add in brackets how many were failed by a bolt, timed out, or were lost with a
-    worker.
+    """Format how many tuples failed. For a spout with failures, add in brackets how many were failed by a bolt, timed out, or
+    were lost with a worker.
     """
     if component.kind != "spout" or not component.failed:
         return f"{component.failed:,}"
@@ -80,7 +80,7 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
 
 
 def print_summary(statistics: TopologyStatistics, console: Console) -> None:
-    """Print the run's figures: a line for the whole run, the table, and lines about slowed spouts, last errors and metrics."""
+    """Print the run's figures: a line for the whole run, the table, and lines on slowed spouts, errors, failures and metrics."""
     console.print(Text(_headline(statistics)), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):

@@ -1,6 +1,6 @@
-"""Finds out whether a component's code may wait, which means block: in a sleep, on a network, a file or a lock (A16).
+"""Finds out whether a component's code may wait, which means block: in a sleep, or on a network, a file, a lock or a process.
 
-Executors of such a component need threads of their own.
+Executors of such a component need threads of their own (A16).
 """
 
 from stormspark.waiting_code.declared import WaitsValueError, declared_waits

@@ -19,7 +19,8 @@ class ProcessingTimeWindows(Generic[_T]):
     """Windows in processing time.
 
     ``period`` is the interval in milliseconds at which `evaluate` is to be called, at a fixed rate. It is None if `evaluate` is
-    to be called when `add` returns true. By default `Held` keeps the ``items`` in memory and calls ``expire``.
+    to be called when `add` returns true. ``items`` keeps the items. By default it is a `Held`, which keeps them in memory, and
+    calls ``expire`` with the items that no window needs any more.
 
     >>> gone = []
     >>> windows = ProcessingTimeWindows(Count(3), Count(2), gone.extend)
@@ -49,7 +50,7 @@ class ProcessingTimeWindows(Generic[_T]):
         self._last_end: float = -math.inf
 
     def add(self, item: _T, now: int) -> bool:
-        """Hold ``item``; return true if a window is due, so that `evaluate` is to be called."""
+        """Hold ``item``. Return true if so many items were added that `evaluate` is to be called."""
         self.items.add(item, now)
         self._added += 1
         if self._added >= self._slide:
@@ -63,10 +64,10 @@ class ProcessingTimeWindows(Generic[_T]):
     def evaluate(self, now: int) -> Window[_T] | None:
         """Return the window that ends now; None if it is empty.
 
-        With a timer, the window ended one millisecond ago, because more items may come in the present millisecond. If the length
-        is a duration, the window begins at the last window's end + slide - length, even if the timer is late or early. So a
-        tumbling window begins where the last one ended, and no item is omitted or repeated. The first window takes all items
-        (C29).
+        If the slide is a duration, a timer calls this. Then the window ended one millisecond ago, because more items may come in
+        the present millisecond. If the length is a duration too, the window begins at the last window's end + slide - length,
+        even if the timer is late or early. So a tumbling window begins where the last one ended, and no item is omitted or
+        repeated. The first window takes all items (C29).
         """
         self._uncompacted = 0
         held = self.items

@@ -72,7 +72,7 @@ def _doubles(column: pa.Array) -> NDArray[np.float64]:
 
 
 def _text_hashes(texts: pa.Array) -> NDArray[np.uint32] | None:
-    """Return the hashes of strings without nulls, or None if they are not strings or not only ASCII."""
+    """Return the hashes of an array of ASCII strings. None if the array has anything else, such as a null."""
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)) or texts.null_count:
         return None
     _, offset_buffer, data = texts.buffers()

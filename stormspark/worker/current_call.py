@@ -16,8 +16,8 @@ _LONG_SECONDS = 0.1
 
 
 class CurrentCall:
-    """The current call of a worker. The thread that runs the tasks writes it. Another thread reads it, to say why the worker
-    does not answer.
+    """The current call of a worker's thread. That thread writes it. Another thread reads it, to say why the worker does not
+    answer. Calls on executors' own threads are not recorded here.
 
     If ``logs`` is not None, it is switched to the log file of each task whose code runs.
     """
@@ -29,12 +29,12 @@ class CurrentCall:
         self.at: tuple[str, float] | None = None
         #: Whether the worker is starting, which may take long.
         self.opening = False
-        #: The thread that runs the tasks.
+        #: The worker's thread.
         self.thread = get_ident()
         self._inside: Task | None = None
         #: The value of `at` that `look` saw, and the time when `look` last noticed that a call of that task had returned. Only
-        #: the thread that calls `look` writes this attribute, so that `look` can't undo what the thread of the tasks writes to
-        #: `at` at the same time.
+        #: the thread that calls `look` writes this attribute. So `look` can't undo what the worker's thread writes to `at` at
+        #: the same time.
         self._looked: tuple[tuple[str, float], float] | None = None
 
     def enter(self, task: Task | None) -> None:
@@ -45,13 +45,13 @@ class CurrentCall:
             self._logs.enter(task.name if task is not None else None)
 
     def enter_on_thread(self, task: str) -> None:
-        """Switch the log of the calling thread to that of a task. The thread is an executor's own."""
+        """Switch the log of the calling thread, which is an executor's own, to the log of the task named ``task``."""
         if self._logs is not None:
             self._logs.enter_on_thread(task)
 
     def enter_other(self, name: str | None) -> None:
-        """Remember that user code outside of tasks runs from now on, such as code of a class whose object is unpickled. None
-        means that this code has returned.
+        """Remember that user code outside of tasks runs from now on, such as code of a class whose object is unpickled. If
+        ``name`` is None, this code has returned.
         """
         self.at = None if name is None else (name, self._clock())
 
@@ -60,13 +60,13 @@ class CurrentCall:
         self.at = (task.name, now)
 
     def runs_in(self, thread: int) -> bool:
-        """Return whether this thread is in user code now."""
+        """Return whether ``thread`` is the worker's thread, and is in user code now."""
         return thread == self.thread and self.at is not None
 
     # -- on the other thread -------------------------------------------------------------------------------------
 
     def busy(self) -> Busy | None:
-        """Return which call the worker is in, and for how long; None if the worker is in no call.
+        """Return which call the worker's thread is in, and for how long; None if it is in no call.
 
         `Busy.opens` is true while an instance starts. Instances start not only with the worker, but also after an exception, at
         an activation, and when a batch runs again.

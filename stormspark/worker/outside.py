@@ -33,7 +33,7 @@ class Watch:
         self._bolts: dict[int, BoltTask] = {}
 
     def set(self, bolts: Iterable[BoltTask]) -> None:
-        """Poll these bolts from now on, except those whose error stops the topology."""
+        """Poll these bolts from now on, except those without a file descriptor, and those whose error stops the topology."""
         files = {bolt.fileno(): bolt for bolt in bolts if bolt.fatal is None}
         files.pop(-1, None)
         if files != self._bolts:

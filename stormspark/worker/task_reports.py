@@ -32,7 +32,7 @@ class TaskReports:
         self._failures_at: dict[str, deque[float]] = {}
 
     def add_error(self, error: BaseException | str) -> None:
-        """Log an error and report it to the driver, unless too many errors were reported of late."""
+        """Log an error and report it to the driver, unless too many errors were reported lately."""
         now, reported_at = self._clock(), self._errors_at
         if not self._may_report(reported_at, now):
             return
@@ -56,7 +56,7 @@ class TaskReports:
             self.logger.warning("%s: %s", self._name, text)
 
     def report_of(self, text: str) -> ErrorReport:
-        """Make the report of an error of this task."""
+        """Make the report of an error of this task, or of a failure."""
         return ErrorReport(self._component.id, self._task, text)
 
     def component_error(self, what: str, error: BaseException) -> ComponentError:

@@ -1,4 +1,4 @@
-"""The keys of Heron's settings (A45)."""
+"""The keys of Heron's settings, and heronpy's default values (A43, A45)."""
 
 from __future__ import annotations
 

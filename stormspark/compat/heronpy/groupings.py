@@ -31,10 +31,10 @@ __all__ = ["AnyFieldsGrouping", "HeronCustomGrouping", "engine_grouping", "proto
 
 
 class AnyFieldsGrouping(FieldsGrouping):
-    """A fields grouping for keys of any type. Tuples with equal keys go to the same task.
+    """A fields grouping for keys of any type.
 
-    Heron compares the pickled bytes of keys (D4). So if Storm's hash does not cover a key's type, this grouping hashes the key's
-    pickled bytes. It may choose another task for a key than Heron does.
+    Tuples with equal keys go to the same task if Storm's hash covers the types of the key. For any other key, this grouping
+    hashes the key's pickled bytes, because Heron compares these bytes (D4). It may choose another task for a key than Heron does.
     """
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
@@ -54,7 +54,7 @@ class AnyFieldsGrouping(FieldsGrouping):
 
 
 class HeronCustomGrouping(CustomStreamGrouping):
-    """Runs a user's `ICustomGrouping`. The user passes an object, or the path of its class."""
+    """Runs a user's `ICustomGrouping`. The user passes an object, or the dotted name of its class."""
 
     def __init__(
         self,

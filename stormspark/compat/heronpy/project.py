@@ -1,4 +1,4 @@
-"""Runs a file of heronpy as Heron's command line does: imports the file, then runs its code for ``__main__`` (A40, J6).
+"""Runs a file that uses heronpy, as Heron's command line does: imports the file, then runs its code for ``__main__`` (A40, J6).
 
 The code under ``if __name__ == "__main__"`` runs in the file's own module, and not in a module called ``__main__``. So the
 classes of the file are pickled by reference. A worker that imports the file does not run the code that submits the topology.
@@ -39,9 +39,9 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
     """Return the topology that ``file`` submits, or that it defines as a class.
 
     ``name`` is the topology's name, as for ``heron submit``, or the name of a class. The first command-line argument of the
-    file's code is ``name``, or the file's own name if ``name`` is None. ``arguments`` follow.
+    file's code is ``name``, or the file's name without ``.py`` if ``name`` is None. ``arguments`` follow.
 
-    Raises `TopologyNotFoundError` or `InvalidTopologyError`. The message has the line in the file at which the error was raised.
+    Raises `TopologyNotFoundError` or `InvalidTopologyError`. If the file's code raised an error, the message names its line.
     """
     path = file.resolve()
     _put_before_all([ON_PATH])

@@ -1,4 +1,4 @@
-"""The spout and the bolt that the engine runs. Each calls a component of the user.
+"""The spout and the bolt that run heronpy's components. The engine calls them, and each calls a component of the user.
 
 Only the class of the user's component is pickled. The task makes the instance, with a delegate (B21). It starts the instance in
 Heron's order: first its state, then ``initialize``, then its hooks, then its ticks.
@@ -144,7 +144,7 @@ class HeronBolt(_Declares, Bolt):
         return self._user
 
     def execute(self, tup: Tuple) -> None:
-        """Call ``process`` of the user's bolt. For a tick, call ``process_tick``."""
+        """Call ``process`` of the user's bolt. For a tick, call ``process_tick``, unless this object makes the ticks itself."""
         delegate = self._delegate
         if tup.is_tick:
             if not self._own_ticks:
@@ -155,7 +155,7 @@ class HeronBolt(_Declares, Bolt):
             delegate.processed = heron_tuple
         self._user.process(heron_tuple)
         if tup.roots is not None and not delegate.acking and tup.state != 1:
-            # The tuple is from a spout of stormspark. Such tuples are tracked in every mode of Heron.
+            # The tuple is from a spout of stormspark. Such tuples are tracked in every mode of Heron, so somebody must ack it.
             delegate.collector.ack(tup)
 
     def _tick(self) -> None:

@@ -43,8 +43,9 @@ class _Switch:
 class Bolt(Component):
     """A bolt of pystorm, whose ``process`` gets each tuple.
 
-    A tuple is acked when ``process`` returns, and failed when ``process`` raises. While ``process`` runs, all emits are anchored
-    to the tuple (C12, C13).
+    By default a tuple is acked when ``process`` returns, and failed when ``process`` raises. Emits that name no anchors are
+    anchored to the tuple while ``process`` runs. A class may turn off each of these with ``auto_ack``, ``auto_fail`` and
+    ``auto_anchor`` (C12, C13).
 
     >>> class Split(Bolt):
     ...     def process(self, tup):
@@ -131,8 +132,8 @@ class Bolt(Component):
 class BatchingBolt(Bolt):
     """A bolt that collects tuples between ticks, and then processes them together (C17).
 
-    The bolt needs ``topology.tick.tuple.freq.secs``. Emits are anchored to all tuples of the batch. When ``process_batch``
-    returns, all tuples of the batch are acked.
+    The bolt needs ``topology.tick.tuple.freq.secs``. By default emits are anchored to all tuples of the batch, and these tuples
+    are acked when ``process_batch`` returns.
 
     >>> class Count(BatchingBolt):
     ...     def group_key(self, tup):
@@ -159,7 +160,7 @@ class BatchingBolt(Bolt):
         raise NotImplementedError
 
     def emit(self, tup: Sequence[Any], *args: Any, **kwargs: Any) -> list[int] | None:
-        """Emit a list of values, anchored to the tuples of the batch. This never returns task ids (C17)."""
+        """Emit a list of values, by default anchored to the tuples of the batch. This never returns task ids (C17)."""
         kwargs["need_task_ids"] = False
         return super().emit(tup, *args, **kwargs)
 
@@ -172,7 +173,7 @@ class BatchingBolt(Bolt):
             self._tick_counter = 0
 
     def process_batches(self) -> None:
-        """Process all batches, ack their tuples, and begin new ones."""
+        """Process all batches, ack their tuples if ``auto_ack`` is on, and begin new batches."""
         for key, batch in self._batches.items():
             self._current_tups = batch
             self._current_key = key

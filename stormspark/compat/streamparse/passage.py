@@ -1,4 +1,4 @@
-"""The code that every tuple of a pystorm bolt, and every emit of bolts and spouts, passes through.
+"""The code that every tuple of a pystorm bolt, and every emit of pystorm's bolts and spouts, passes through.
 
 This code is a hot part of the tuple path. So a thing that does not change is looked up only once. A thing that is rarely needed,
 such as a tuple's id, is made on demand.

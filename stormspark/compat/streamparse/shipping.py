@@ -1,6 +1,6 @@
 """Ships components to workers: pickles a component's class, and puts ``streamparse`` on the worker's module path.
 
-A class that a module defines is pickled by reference, so the worker must be able to import this module. Workers of a local Spark
+A class that a module defines is pickled by reference, so the worker must be able to import that module. Workers of a local Spark
 inherit the module path. Workers of a cluster need the project's ``src`` (``spark-submit --py-files``), and stormspark must be
 installed there. The packages ``streamparse`` and ``pystorm`` are part of stormspark.
 """

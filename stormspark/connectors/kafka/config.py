@@ -34,7 +34,7 @@ class FirstPollOffsetStrategy(StrEnum):
     """A strategy that decides where a topology without a checkpoint begins to read (K3).
 
     The UNCOMMITTED strategies go on from the offsets that the consumer group has committed, if there are any. The other
-    strategies ignore these offsets when a topology is deployed for the first time.
+    strategies go on from such offsets only if the topology itself has committed them since it was first deployed.
     """
 
     EARLIEST = "EARLIEST"
@@ -47,20 +47,21 @@ class FirstPollOffsetStrategy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class _Options:
-    """The settings that have defaults. Times are in ms, as in Storm."""
+    """The settings that have defaults. Times are in ms, as in Storm; only those in `retry` are in seconds."""
 
     #: Settings of the consumer, by the names of librdkafka or of the Java client. No repr shows them, because they may hold
     #: passwords.
     props: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    #: The consumer group under whose name offsets are committed. If it is None, nothing is committed.
+    #: The consumer group under whose name offsets are committed; by default ``group.id`` in `props`. If there is neither, nothing
+    #: is committed.
     group_id: str | None = None
     processing_guarantee: ProcessingGuarantee = ProcessingGuarantee.AT_LEAST_ONCE
     first_poll_offset_strategy: FirstPollOffsetStrategy = FirstPollOffsetStrategy.UNCOMMITTED_EARLIEST
     #: For the TIMESTAMP strategies: ms since 1970, or a datetime.
     start_timestamp: int | datetime | None = None
     offset_commit_period_ms: int = 30_000
-    #: How many offsets of a partition may be handed out beyond its lowest open message. After that the partition has to wait
-    #: (W13).
+    #: How many offsets of a partition may be handed out beyond its lowest open message. Further offsets of the partition have to
+    #: wait (W13).
     max_uncommitted_offsets: int = 10_000_000
     #: A task takes at most this many messages from Kafka at once.
     max_poll_records: int = 500
@@ -83,8 +84,8 @@ class _Options:
     #: What happens if a topic does not exist when the topology starts: that is an error, or the spout waits for the topic.
     unknown_topic: Literal["fail", "wait"] = "fail"
     #: What the topology does if a partition's log was cut (a new leader did not have all of it, or a disk was lost): continue at
-    #: the log's new end, or stop. Without topic ids, nobody can tell whether the log was cut or the topic was made again. In this
-    #: case "continue" reads the whole topic again, but with AT_MOST_ONCE it continues at the new end.
+    #: the log's new end, or stop. If the brokers give topics no ids, nobody can tell whether the log was cut or the topic was
+    #: made again. In this case "continue" reads the whole topic again, but with AT_MOST_ONCE it continues at the new end.
     truncated_log: Literal["continue", "fail"] = "continue"
     key_deserializer: str | Deserializer = "str"
     value_deserializer: str | Deserializer = "str"
@@ -170,7 +171,7 @@ class KafkaSpoutConfig(_Options):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The topics' names; none if there is a pattern."""
+        """The topics' names; empty if there is a pattern."""
         return () if isinstance(self.topics, re.Pattern) else tuple(self.topics)
 
     @property

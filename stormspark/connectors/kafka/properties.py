@@ -46,8 +46,8 @@ _REFUSED = {
     "ssl.keystore.certificate.chain": "set ssl.certificate.pem",
 }
 
-#: Settings that have no effect in stormspark: settings of consumers that share the partitions of a group, and settings of the
-#: Java client's internals. They are dropped with a warning.
+#: Settings that have no effect in stormspark: those of consumers that share the partitions of a group, and those of the Java
+#: client's internals. They are dropped with a warning.
 _MEANINGLESS = {
     "default.api.timeout.ms", "exclude.internal.topics", "group.instance.id", "group.protocol", "group.remote.assignor",
     "heartbeat.interval.ms", "interceptor.classes", "max.poll.interval.ms", "max.poll.records", "metric.reporters",

@@ -1,4 +1,4 @@
-"""Lists Storm's and Heron's base classes and stock components, with the stormspark class that replaces each."""
+"""Lists Storm's and Heron's base classes and stock components, each with the stormspark class that replaces it, if any."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _unknown(made: Instance) -> None:
 
 
 def _given_fields(position: int) -> Callable[[Instance], _Streams | None]:
-    """Return a function that finds a component's streams, if the component's constructor gets the fields as an argument."""
+    """Return a function that finds the streams of a component whose constructor gets the fields as its argument ``position``."""
 
     def streams(made: Instance) -> _Streams | None:
         names = field_names(made.arguments[position]) if len(made.arguments) > position else None

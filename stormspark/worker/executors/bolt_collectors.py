@@ -1,4 +1,5 @@
-"""The collectors of bolts, for executors with threads of their own. Each call is noted for the worker's thread (`Notes`).
+"""The collectors of bolts, for executors with threads of their own. Emits, acks, fails and so on are noted for the worker's
+thread (`Notes`).
 
 The calling thread makes all checks, so an error in an emit, ack or fail is raised or reported at the call. The calling thread
 also chooses the receivers of a tuple, and decides whether a tuple is settled. The worker's thread delivers tuples, and closes
@@ -29,7 +30,7 @@ __all__ = ["ThreadedBasicCollector", "ThreadedBoltCollector", "emitted"]
 
 
 def emitted(task: ThreadedTask, outlet: Outlet, tasks: Sequence[int], values: tuple[Any, ...]) -> None:
-    """Call the task's hooks for an emit, on the executor's thread (J21)."""
+    """Call the task's hooks for an emit, unless it came from another thread than the executor's (J21)."""
     if task.hooks and task.executor.is_current:
         info = EmitInfo(values, outlet.source.stream, task.id, tuple(tasks))
         for hook in task.hooks:
@@ -101,7 +102,7 @@ class ThreadedBoltCollector:
         return False
 
     def _acked(self, tup: Tuple) -> None:
-        """Close a tuple's edge, on the worker's thread."""
+        """Close a tuple's edges, on the worker's thread."""
         task = self._task
         task.take_calls_at_hand()
         task.no_longer_held(tup)

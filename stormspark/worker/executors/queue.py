@@ -37,10 +37,10 @@ class SharedQueue(TupleQueue):
         self.is_shut = False
 
     def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
-        """Take the oldest tuple out. Return None if no tuple waits, or if none may be taken. The executor's thread calls this.
+        """Take the oldest tuple out, and return what ``begin`` returns for it. The executor's thread calls this.
 
-        While the lock is held, ``begin`` is called with the tuple. So the worker's thread never misses a tuple that has been
-        taken.
+        Return None if no tuple waits, or if none may be taken. ``begin`` is called while the lock is held. So the worker's thread
+        never misses a tuple that has been taken.
         """
         with self._lock:
             if self.is_shut:

@@ -60,9 +60,10 @@ class _Call:
 class ExecutorThread:
     """The thread of the executor ``name``. Its tasks take turns on it. A turn is short: often a single call of user code.
 
-    ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``. ``serve`` has to take
-    the notes of this executor's tasks, and to wait a moment for a ring. The executor's thread calls ``enter`` with the name of
-    the task whose code runs next. Once ``is_late`` returns true, the worker's thread waits for no call any more.
+    ``ring`` wakes up the worker's thread. While the worker's thread waits for a call, it calls ``serve``. ``serve`` carries out
+    the notes of this executor's tasks, and waits a moment for a ring. The executor's thread calls ``enter`` with the name of a
+    task before it runs code of another task than before. Once ``is_late`` returns true, the worker's thread waits for no call
+    any more, except for a ``patient`` one.
     """
 
     def __init__(

@@ -87,7 +87,7 @@ def introduce(launch: Launch, output: Path, folder: Path) -> Introduction:
         raise NotIntroducedError(text, code=1) from error
     address = None
     if launch.nimbus.tcp is not None:
-        # If the link is a socket file, the worker is on the driver's host.
+        # If the link is a socket file, `local_host` returns None. Then this worker is on the driver's host, and has its address.
         host = launch.host or local_host(link) or launch.nimbus.tcp[0]
         address = Address(host, launch.bind, launch.ports)
     state = answer.state
@@ -127,7 +127,7 @@ def _report_up(output: Path) -> None:
 
 
 def _take_state(link: Connection, folder: Path) -> Path:
-    """Write the state that the driver sends to a file, because the state may be larger than memory."""
+    """Receive the state that the driver sends, into a file, because it may be larger than memory. Return the file's path."""
     path = folder / "state"
     with path.open("wb") as file:
         rows: StateRows = link.recv()

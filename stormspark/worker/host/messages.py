@@ -262,7 +262,7 @@ class Stirs(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Rows that an earlier incarnation of a worker left open, for the task of a source spout. Each is a pair: a `Record` or
+    """Rows that an earlier incarnation of a worker left open, for the task of a source spout. Each row is a pair: a `Record` or
     None, and the encoded row.
     """
 
@@ -279,5 +279,5 @@ class Orders(NamedTuple):
     #: Whether the topology stops once its batch has ended. If so, the batch waits for calls only for a limited time
     #: (`Executors.limit_waiting`).
     stops: bool = False
-    #: If ``close`` is true, the batch that was committed last.
+    #: If ``close`` is true, the batch that was committed last; -1 if there is none, or if batches are not transactions.
     committed: int = -1

@@ -21,7 +21,7 @@ from stormspark.worker.replays.result import MISSING, Change, Emitted, Replay
 
 __all__ = ["compare_emits", "compare_states"]
 
-#: The key of pickled attributes.
+#: The key under which a state has the pickled attributes of a component (``topology.state.pickle``).
 _ATTRIBUTES = "attributes"
 
 

@@ -1,5 +1,5 @@
 """A worker's log for the durable acker. It holds numbered change sets. A set stays in the log until the worker knows that the
-set's batch is committed.
+set's batch is committed, or until the set is merged with the next one.
 
 The invariant: **the acker's journal holds a prefix of each worker's log, with each change exactly once.** So the XOR of a
 record's values in the journal is zero if and only if the journal both opens and closes the record.

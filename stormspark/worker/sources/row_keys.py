@@ -1,5 +1,5 @@
-"""The keys that rows of a source get when they come. A key holds the message id of the row, or an id that is made from the
-row's origin.
+"""The keys that rows of a source get when they come. The key of a row is an id, or holds an id: the message id of the row, or an
+id that is made from the row's origin.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _READ = 512
 
 
 class PartOfRange(NamedTuple):
-    """The result of one read: the range, the rows that were read (each with its id), and the rest; None if there is no rest."""
+    """The result of one read: the range, the rows that were read (each with its id), and the rest, if there is one."""
 
     range: Row
     rows: list[tuple[Hashable, tuple[Any, ...]]]

@@ -42,8 +42,8 @@ class RoundAllowance:
         self.left = UNLIMITED
         #: How many tuples the spout has emitted since the last `take_emitted`.
         self.emitted = 0
-        #: `hungry`: whether the spout had more to emit when it was stopped in this round. `limited`: whether its limit has
-        #: stopped it.
+        #: `hungry`: whether the spout had more to emit when it was stopped in this round, except by max spout pending. `limited`:
+        #: whether its limit has stopped it.
         self.hungry = self.limited = False
         #: Whether max spout pending stopped the spout in this round.
         self.held = False

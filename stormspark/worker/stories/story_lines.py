@@ -33,7 +33,7 @@ class StoryLines:
             self._file.close()
 
     def add(self, line: dict[str, Any]) -> None:
-        """Write a line, or keep it."""
+        """Write a line to the file, or keep it in memory."""
         if self._file is None:
             # The line is copied, because later events are added to the original.
             self.kept.append(json.loads(json.dumps(line)))

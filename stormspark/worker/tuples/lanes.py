@@ -140,8 +140,8 @@ class Lanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting tuples, and return them as payloads in sending order, each as (number of tuples, bytes).
 
-        There is a single payload unless the tuples are heavy. A tuple fails if its values can't be pickled, or if it is too
-        large for Spark's rows. Each such tuple fails with a reason of its own. All other tuples are sent.
+        There is a single payload unless the tuples are heavy. A tuple fails if its values can't be pickled, or if they have more
+        than ``most_bytes`` bytes. Each such tuple fails with a reason of its own. All other tuples are sent.
         """
         known_heavy = self.bytes > _TOO_HEAVY * self._frame_bytes
         taken = self._take()
@@ -254,8 +254,8 @@ class Lanes:
     def _trees_of_ones(self, runs: list[Taken]) -> Trees | None:
         """Make the table of trees if every tuple has exactly one tree, which is the usual case. Otherwise return None.
 
-        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. This mark saves
-        some 4,000 look-ups per frame.
+        Each branch (a `Tree` or a `Part`) is marked with the frame and with the branch's place in the table. Without this mark,
+        the branch of each tuple would have to be looked up.
         """
         ledger = self._ledger
         ledger.frames += 1

@@ -149,7 +149,7 @@ class ArrowSpoutCollector(SpoutCollector):
         ids = self._ids(count, message_id, message_ids, outlet.place)
         if -1 < self.pause_at <= self.emitted:
             task.pause()
-        # A record batch without rows counts as 1.
+        # A record batch without rows counts as one row.
         before, self.emitted = self.emitted, self.emitted + max(count, 1)
         trees: list[Tree] = []
         roots = UNTRACKED

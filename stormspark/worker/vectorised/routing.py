@@ -1,8 +1,8 @@
 """Routes, which are groupings for whole record batches (D1-D13).
 
-Each row goes to the task to which the tuple path would send it. A fields grouping computes the same hashes as for tuples, but
-for whole columns. A shuffle goes on with the task whose turn it is. The chooser of any other grouping is called row by row. It
-gets the row's values if its choice may depend on them.
+Each row goes to the tasks to which the tuple path would send it. Global and all groupings pass on whole record batches. A fields
+grouping computes the same hashes as for tuples, but for whole columns. A shuffle goes on with the task whose turn it is. The
+chooser of any other grouping is called row by row. It gets the row's values if its choice may depend on them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Share: TypeAlias = tuple[int, NDArray[np.intp] | None]
 #: A function that takes a record batch and returns its shares. No task has more than one share.
 Route: TypeAlias = Callable[[pa.RecordBatch], list[Share]]
 
-#: Groupings whose choice does not depend on the values.
+#: Groupings whose chooser is called row by row, although its choice does not depend on the values.
 _BLIND = (LoadAwareShuffleGrouping, LocalFirstGrouping, NoneGrouping)
 
 

@@ -1,1 +1,1 @@
-"""Stand-ins for pystorm's serializers. They can't be used, because stormspark has no pipe to a component."""
+"""Stand-ins for pystorm's serializers. They can't be used, because no pipe leads from stormspark to a component."""
