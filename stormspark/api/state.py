@@ -25,7 +25,7 @@ S = TypeVar("S", bound="State")
 
 
 class State(ABC):
-    """State that a task keeps from batch to batch (C35). The engine calls its methods; components do not."""
+    """State that a task keeps from batch to batch (C35). The engine calls these three methods; components do not."""
 
     @abstractmethod
     def prepare_commit(self, txid: int) -> None:
@@ -75,7 +75,7 @@ class KeyValueState(State, MutableMapping[K, V]):
 
     @abstractmethod
     def delete(self, key: K) -> V | None:
-        """Remove ``key`` and return its value, or None if there was none. ``del state[key]`` raises KeyError in that case."""
+        """Remove ``key`` and return its value. Return None if there is no such key; ``del state[key]`` raises KeyError then."""
 
     @abstractmethod
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:

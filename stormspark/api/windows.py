@@ -123,10 +123,11 @@ class WindowTime:
 class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
-    Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must be longer than the sum of length and slide. Each task has its own windows: with a
-    fields grouping there is one window per task, not per key (C34). Where batches are transactions (``stormspark.exactly.once``),
-    windows are state. A tuple is then acked with its batch, however long windows keep it.
+    Tuples that ``execute`` emits are anchored to all tuples of the window, unless the call of ``emit`` names other anchors. A
+    tuple is acked when it leaves its last window (C27), so the message timeout must be longer than the sum of length and slide.
+    Each task has its own windows: with a fields grouping there is one window per task, not per key (C34). Where batches are
+    transactions (``stormspark.exactly.once``), windows are state. A tuple is then acked with its batch, however long windows keep
+    it.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -139,9 +140,9 @@ class WindowedBolt(Component, ABC):
     >>> every_second = Average().with_window(Duration.seconds(10), Duration.seconds(1))
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
-    The settings are part of the component's configuration, under Storm's keys (C25). So the declarer's or the topology's
-    configuration can set them too. For each key, the configuration that is nearest to the component wins (A20). If the
-    result has both a count and a duration, the count wins.
+    Lengths, slides, lag, late tuples' stream, watermark interval and message ids are set in the component's configuration, under
+    Storm's keys (C25). So the declarer's or the topology's configuration can set them too. For each key, the configuration that
+    is nearest to the component wins (A20). If the result has both a count and a duration, the count wins.
 
     If ``execute`` raises `FailedException`, all tuples of the window fail and leave the window, and the bolt goes on. In Storm
     the worker dies (W14). Any other exception restarts the task and fails all tuples that the task held, as with any

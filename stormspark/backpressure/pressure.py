@@ -42,7 +42,7 @@ class SpoutPressure:
 
 @dataclass(frozen=True)
 class BoltPressure:
-    """A bolt's waiting tuples, its marks, and how long the waiting tuples will take."""
+    """A bolt's waiting tuples, its high water marks, and whether it is above one of them."""
 
     queued: int
     queued_bytes: int

@@ -1,4 +1,4 @@
-"""Stand-ins for Java's own classes in Flux files (K23). They make Python values."""
+"""Stand-ins for classes of Java and Storm that Flux files use for plain values (K23). They make Python values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TimeUnit(Enum):
 
 
 def fields(names: Sequence[str]) -> Fields:
-    """Stand in for the constructor of Java's Fields. It takes a list, and never a single string."""
+    """Stand in for the constructor of Storm's Fields. It takes a list, and never a single string."""
     return Fields(names)
 
 
 def values(*items: Any) -> tuple[Any, ...]:
-    """Stand in for the constructor of Java's Values. Returns the values of a tuple."""
+    """Stand in for the constructor of Storm's Values. Returns the values of a tuple."""
     return items
 
 
