@@ -28,7 +28,7 @@ JOURNAL: Final = "$journal"
 
 
 class OpaqueMap(MapState[V]):
-    """A map that stores (txid, value before, value). A batch that comes again begins from the values from before that batch.
+    """A map that stores, for each key, (txid, value before, value). A batch that comes again begins from the values before it.
 
     ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored batch raises
     `StateError`. If one attempt at a batch adds a key, and the next one does not, the key's row stays in the store. The row's
