@@ -56,7 +56,7 @@ class ComponentConfiguration:
         return self.add_configuration("topology.tasks", tasks)
 
     def set_debug(self, debug: bool) -> Self:
-        """Log every emit and ack of this component."""
+        """Log every emit, ack and fail of this component."""
         return self.add_configuration("topology.debug", debug)
 
     def set_max_task_parallelism(self, limit: int | None) -> Self:

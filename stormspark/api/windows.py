@@ -146,7 +146,7 @@ class WindowedBolt(Component, ABC):
 
     If ``execute`` raises `FailedException`, all tuples of the window fail and leave the window, and the bolt goes on. In Storm
     the worker dies (W14). Any other exception restarts the task and fails all tuples that the task held, as with any
-    bolt (W22).
+    bolt (W22). Where batches are transactions, any exception makes the batch run again.
     """
 
     # Class attributes, because subclasses need not call __init__.
@@ -209,7 +209,7 @@ class WindowedBolt(Component, ABC):
         """Emit tuples that are late in event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
         The field's value is a copy of the late tuple, and the copy belongs to no tree. The emitted tuple is anchored to the
-        late tuple, which is acked. Without such a stream, late tuples are logged and acked.
+        late tuple, which is acked. Without such a stream, late tuples are acked, and the log says how many there were.
         """
         if not isinstance(stream, str) or not stream:
             msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a string that is not empty, got {stream!r}"

@@ -104,7 +104,7 @@ class Pattern:
 
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Compile ``pattern`` as a regular expression of Python. Where Java's syntax differs, users must adapt the pattern."""
+        """Compile ``pattern`` as a regular expression of Python, and ignore ``flags``. Users must adapt Java's own syntax."""
         return re.compile(pattern)
 
 

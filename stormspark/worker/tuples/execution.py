@@ -64,9 +64,10 @@ def ask_for_tuples(
     most_pending: int,
     calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing. Return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times. Return whether the last call emitted.
 
-    Each emit is stamped with the time at which its call began.
+    Stop earlier if a call emits nothing or was suspended, if too many trees are open, or at the deadline. Each emit is stamped
+    with the time at which its call began.
     """
     account = collector._account
     deadline, turn = calls.deadline, calls.turn
@@ -146,7 +147,8 @@ def execute_plain(
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
-    A tuple that ``execute`` neither acks nor fails is put into ``held``, with the time ``begun``, at which its chunk began.
+    A tracked tuple that ``execute`` neither acks nor fails is put into ``held``, with the time ``begun``, at which its chunk
+    began.
     """
     unshared = _UNSHARED
     values, source, roots = batch[0]
