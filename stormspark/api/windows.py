@@ -140,9 +140,10 @@ class WindowedBolt(Component, ABC):
     >>> every_second = Average().with_window(Duration.seconds(10), Duration.seconds(1))
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
-    Lengths, slides, lag, late tuples' stream, watermark interval and message ids are set in the component's configuration, under
-    Storm's keys (C25). So the declarer's or the topology's configuration can set them too. For each key, the configuration that
-    is nearest to the component wins (A20). If the result has both a count and a duration, the count wins.
+    Length, slide, lag, the stream of late tuples, the watermark interval and the message id field are set in the component's
+    configuration, under Storm's keys (C25). So the declarer's or the topology's configuration can set them too. For each key, the
+    configuration that is nearest to the component wins (A20). If a length or slide is set both as a count and as a duration, the
+    count wins.
 
     If ``execute`` raises `FailedException`, all tuples of the window fail and leave the window, and the bolt goes on. In Storm
     the worker dies (W14). Any other exception restarts the task and fails all tuples that the task held, as with any
@@ -314,7 +315,7 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
         return self
 
     def with_max_events_in_memory(self, events: int) -> Self:
-        """Set how many tuples are kept in memory with persistence, by default a million.
+        """Set how many tuples are kept in memory once `with_persistence` was called; by default a million.
 
         The tuples that came since the last batch are in memory as well.
         """
@@ -326,12 +327,12 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
 
     @property
     def is_persistent(self) -> bool:
-        """Whether the windows may be larger than the memory."""
+        """Whether the windows may be larger than memory, because `with_persistence` was called."""
         return self._persistent
 
     @property
     def max_events_in_memory(self) -> int:
-        """The number of tuples that are kept in memory with persistence."""
+        """How many tuples are kept in memory if `is_persistent`."""
         return self._max_events_in_memory
 
 

@@ -10,7 +10,7 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 
 
 class LimitChange(NamedTuple):
-    """A change of the limit of a spout, for all tasks of the spout together. A ``limit`` of None means no limit.
+    """A change of a spout's limit, which is for all tasks of the spout together. A ``limit`` of None means no limit.
 
     ``seconds`` is how long the topology had run when the limit changed.
     """

@@ -41,9 +41,9 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
     is synced (K10).
 
     Each task writes files of its own below ``path``. ``path`` is a folder, or a URL for which pyarrow has a file system, such as
-    ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Files on pyarrow's file systems can't be
-    synced in part. So each sync writes a new file there, whole: choose a sync policy that syncs rarely. Readers see such a file
-    only once it is complete.
+    ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. pyarrow's file systems can't sync part of
+    a file. So on these, each sync writes a new file, and you should choose a sync policy that syncs rarely. Readers see such a
+    file only once it is complete.
 
     On a disk of the host, or a mounted file system, the name of a file begins with ``_`` while the file is being written, so that
     readers skip it. The bolt renames a file that is done: when the file is rotated, when the topology ends, or when any task of

@@ -105,7 +105,9 @@ class _Link:
 
 @dataclass
 class _Gathering:
-    """Collects the offers of Spark executors to start workers, until enough of them have offered or the deadline has passed."""
+    """Collects offers to start workers, until enough have come or the deadline has passed. A Spark task makes each offer, for the
+    Spark executor that runs the task.
+    """
 
     expected: int
     tasks: int
@@ -231,9 +233,9 @@ class Nimbus:
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
         """Expect offers, and distribute the missing workers once enough offers have come.
 
-        Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
-        after the first offer. ``again`` says that the driver will send the tasks again if they reach fewer Spark executors within
-        that time. In that case nimbus distributes no workers now.
+        Offers for ``executors`` Spark executors, or of ``tasks`` Spark tasks, are enough. Nimbus waits for at most
+        ``patience_secs`` after the first offer. ``again`` says that the driver will send the Spark tasks again if they reach
+        fewer Spark executors within that time. In that case nimbus distributes no workers now.
         """
         with self._changed:
             self._gathering = _Gathering(executors, tasks, patience_secs, again)

@@ -165,7 +165,7 @@ class SpoutTask(TakesRows):
         return bool(self.verdicts.ready) and not self.calls.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, a tree's call comes only once its batch is
+        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, this happens only once the tree's batch is
         committed or rolled back.
         """
         ready = self.verdicts.ready

@@ -1,4 +1,4 @@
-"""heronpy's state of components, which needs EFFECTIVELY_ONCE as the ``topology.reliability.mode`` (C42-C44)."""
+"""The state of heronpy's components. They have state only if ``topology.reliability.mode`` is EFFECTIVELY_ONCE (C42-C44)."""
 
 from __future__ import annotations
 

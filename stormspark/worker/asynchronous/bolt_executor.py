@@ -122,7 +122,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
     def take_in(self) -> int:
         """Carry out the notes of the coroutines, and return how many tuples were settled.
 
-        If a call has raised anything but a `FailedException`, raises this after the call's tuple has failed.
+        If a call has raised an exception other than `FailedException`, raises it, after the call's tuple has failed.
         """
         if self._signalled:
             try:

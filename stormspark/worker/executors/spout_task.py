@@ -264,7 +264,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` may have an effect. `ask` has none while an open turn emits nothing and may still emit."""
+        """Whether `ask` or `deliver` may have an effect. `ask` has none while an open turn has emitted nothing and may emit."""
         return (
             not self._turn_is_open
             or self._emitted > 0

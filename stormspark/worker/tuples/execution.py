@@ -1,10 +1,10 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the loop that calls a spout for tuples.
 
-These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many
-deliveries it executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the
-first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple raised (``position`` in the chunk, and
-``current``), and lets the error through. If the reference count of a tuple object shows that the user did not keep the object,
-the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
+A bolt's loop takes a chunk of deliveries and returns how many deliveries it executed. Another thread may shorten the chunk
+meanwhile (`BoltTask.look`), so a loop reads all items after the first only by iterating. If ``execute`` raises, the loop stores
+in the runner which tuple raised (``position`` in the chunk, and ``current``), and lets the error through. If the reference
+count of a tuple object shows that the user did not keep the object, the loop reuses it for the next tuple. Reuse costs half as
+much as a new object per tuple.
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
