@@ -18,7 +18,7 @@ from stormspark.errors import CheckpointError, UnavailableError
 __all__ = ["Retries", "is_outside", "is_outside_error"]
 
 _FIRST_DELAY_SECS = 0.1
-#: This many failures in a row are logged one by one. If something outside failed, later failures are logged once per minute.
+#: This many failures in a row are logged one by one. If something outside failed, later ones are logged once per minute at most.
 _LOGGED = 3
 _LOG_SECS = 60.0
 
