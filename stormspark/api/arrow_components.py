@@ -125,7 +125,7 @@ class ArrowBolt(Component, ABC):
         """Process the rows of one batch, which has at least one row."""
 
     def on_tick_tuple(self, tick: Tuple, collector: ArrowOutputCollector) -> None:
-        """Called at the interval ``topology.tick.tuple.freq.secs``, if it is set (C9). Tuples that are emitted here are untracked."""
+        """Called at the interval ``topology.tick.tuple.freq.secs``, if it is set (C9). Tuples emitted here are untracked."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""
