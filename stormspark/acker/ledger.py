@@ -211,7 +211,8 @@ class Ledger:
     def reset_timeout(self, branch: Branch) -> None:
         """Give an open tree a whole timeout again (C11). If its home is another worker, send a message there.
 
-        Nothing else extends a timeout. Bolts ask for this, and the worker does so for trees whose tuples merely wait (W2).
+        Bolts ask for this, and the worker does so for trees whose tuples merely wait (W2). Nothing else extends a timeout. A
+        failure ends the tree at once (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
