@@ -36,7 +36,7 @@ class RunningTopology(Protocol):
         """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's stories."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has."""
+        """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has ended."""
 
     def stop(self) -> None:
         """End the topology at the next batch boundary: deactivate and close the spouts, clean up the bolts (B1, C1)."""
@@ -58,7 +58,7 @@ class AliveTopologies:
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
     def start(self, name: str, begin: Callable[[], _R]) -> _R:
-        """Call ``begin`` to start a topology. Raises `TopologyAlreadyRunningError` if a topology of that name runs already."""
+        """Start a topology by a call of ``begin``. Raises `TopologyAlreadyRunningError` if one of that name runs already."""
         with self._lock:
             before = self._started.get(name)
             if name in self._starting or (before is not None and not before.wait(0)):

@@ -1,4 +1,4 @@
-"""Pickles the objects that users pass to stormspark, once, when the topology is built (A3)."""
+"""Pickles users' objects, such as each component that is declared (A3), and says which part of an object can't be pickled."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["pickled"]
 def pickled(thing: object, place: str, instead: str) -> bytes:
     """Pickle ``thing``. Raises `SerializationError` if that fails (A2).
 
-    The error names the attributes of ``thing`` that can't be pickled. For a function, it names variables that the function uses.
-    In the message, ``place`` says what ``thing`` is and where it was declared, and ``instead`` says what to do.
+    The error names the attributes of ``thing`` that can't be pickled. If ``thing`` is a function, the error names the variables
+    that the function uses and that can't be pickled. In the message, ``place`` says what ``thing`` is and where it was declared,
+    and ``instead`` says what to do.
 
     >>> import threading
     >>> def counting(lock=threading.Lock()):

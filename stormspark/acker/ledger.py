@@ -5,11 +5,12 @@ tree's value when the edge is made, and again when the edge is acked. A value of
 message per edge is expensive, and most edges begin and end in one worker. So in stormspark each worker keeps a *count* and a
 *value* for each tree that it knows. The worker of the tree's spout is the tree's *home*.
 
-1. *Inside a worker* edges are only counted (`Tree.count`), and have no ids. A tree that never leaves its worker ends when its
-   count is zero, and needs no random bits at all.
+1. *Inside a worker* edges are only counted (`Tree.count`), and have no ids. A tree that never leaves its worker is acked when
+   its count is zero, and needs no random bits at all.
 2. *Between workers* the tuples of one tree that travel in one frame share **one** random edge. The sender of a frame XORs the
    edge into its own value, and subtracts the tuples from its own count (`send`). The receiver XORs the edge into its own value,
-   and adds the tuples to its own count (`receive`). When a worker's count is zero, the worker sends its value home, as a *part*.
+   and adds the tuples to its own count (`receive`). When the count of a worker other than the home is zero, the worker sends its
+   value home, as a *part*.
 
 Invariant: over all workers and all parts and frames under way, the XOR of a tree's values and edges is zero. A worker does not
 send its value while its count is not zero. Hence at home, count = 0 and value = 0 if and only if every edge is acked (but for a
@@ -21,18 +22,20 @@ Because values are XORed, a worker may also hold several parts of one tree, each
 trees out, can also forget parts (E8). Otherwise a bolt that drops tuples without an ack would leave parts behind for ever. If the
 edges of a forgotten part are closed after all, the part still sends its value home.
 
-Storm does one thing differently: an acker task keeps the record of a tree and informs the spout. In stormspark the spout's own
-worker keeps the record, as Heron's stream manager does (E19), so a verdict needs no further message.
+In Storm, an acker task finds out that a tree is done, and sends a message to the spout's task. In stormspark the spout's own
+worker finds that out, as Heron's stream manager does (E19), so a verdict needs no further message.
+
+A *branch* is a tree as one worker knows it: a `Tree` at home, a `Part` elsewhere.
 
 A tree gets its root id when its first tuple leaves the worker. A tree is *traced* if its story is written down (`TracedTree`,
 `TracedPart`). Root ids of traced trees are even, and all others are odd.
 """
 
-# ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython
-# compiles this module. When you add, rename or retype one of them, change both files and check with `make compiled`.
-# The variables `one`, `tree`, `known`, `ids` and `edges` are second names of objects, for speed: the .pxd declares their
-# types, so compiled code reads the object's C fields. Code changes a count through such a name only if the type is exactly `Tree`
-# or `Part`, because the count of a traced tree is a property.
+# ledger.pxd beside this module gives the attributes of `Ledger` and some variables their C types, with which Cython compiles this
+# module. When you add, rename or retype one of them, change both files and check with `make compiled`. Variables such as `one`,
+# `tree` and `known` are second names of objects, for speed: the .pxd declares their types, so compiled code uses the object's C
+# fields. Code changes a count through such a name only if the type is exactly `Tree` or `Part`, because the count of a traced
+# tree or part is a property.
 
 from __future__ import annotations
 
@@ -88,8 +91,8 @@ class Parts:
 class LedgerStatistics:
     """The sizes of a ledger's tables.
 
-    There are four tables: open trees, this worker's trees that other workers know, parts of other workers' trees, and parts to
-    send.
+    There are four tables: open trees, this worker's trees that other workers know, parts of other workers' trees, and what waits
+    to be sent to other workers.
     """
 
     open: int
@@ -102,8 +105,8 @@ class Ledger:
     """The trees that one worker owns, and the parts that it holds of other workers' trees.
 
     ``edge_ids(n)`` returns n random numbers of 64 bits. ``timeout`` is in seconds of the running clock; None means never.
-    ``trace`` is a function that makes the trace of a part from its root id; None if there are no traces. With b ``buckets`` a
-    tree fails after 1 to b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
+    ``trace`` is a function that makes the trace of a part from its root id; None if there are no traces. With b ``buckets`` an
+    open tree fails after 1 to b / (b - 1) timeouts, which is one to two with Storm's two buckets (E10, E28).
     """
 
     def __init__(
@@ -125,7 +128,7 @@ class Ledger:
         self._trace = trace
         self._edge_ids = edge_ids
         self._timeout = timeout
-        # Open trees, in buckets. New trees go into the newest bucket. From time to time this bucket is closed and a new one
+        # Open trees, in buckets. New trees go into the newest bucket. After each `_period`, this bucket is closed and a new one
         # begins. One timeout after a bucket was closed, its trees time out.
         self._newest: dict[Tree, None] = {}
         self._closed: deque[tuple[float, dict[Tree, None]]] = (
@@ -150,7 +153,8 @@ class Ledger:
     def drained(self, branch: Branch) -> None:
         """Called when the last edge of ``branch`` in this worker is closed.
 
-        A tree without edges in other workers is acked. A part that no bolt has failed is sent home.
+        If ``branch`` is a tree without edges in other workers, the tree is acked. If it is a part of another worker's tree, and
+        no bolt here has failed it, its value is sent home.
         """
         kind = type(branch)
         if kind is Tree or kind is TracedTree:
@@ -205,9 +209,10 @@ class Ledger:
                     self._end(one, ACKED)
 
     def reset_timeout(self, branch: Branch) -> None:
-        """Give an open tree a whole timeout again (C11). If its home is another worker, that worker gets a message.
+        """Give an open tree a whole timeout again (C11). If its home is another worker, send a message there.
 
-        Nothing else extends a timeout. A failure ends the tree at once (E9).
+        Bolts ask for this, and the worker does so for trees whose tuples merely wait (W2). Nothing else extends a timeout. A
+        failure ends the tree at once (E9).
         """
         if isinstance(branch, Tree):
             if branch.bucket is not None and branch.bucket is not self._newest:
@@ -223,8 +228,8 @@ class Ledger:
         ``explain`` gets these trees before they end, and may return the reasons. `rotate` calls ``explain`` at least once per
         timeout, even if there are no such trees.
 
-        One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's trees may have begun at any
-        time since the last call. So a whole timeout begins for these trees now, and none of them fails early (E28).
+        One call of `rotate` closes one bucket at most, however far the clock has gone. The bucket's last trees may have begun a
+        moment ago. So the timeout of all its trees begins when the bucket is closed, and no tree fails early (E28).
         """
         timeout = self._timeout
         if timeout is None:
@@ -306,7 +311,7 @@ class Ledger:
         new = 0
         for known in branches:
             new += not known.root_id  # a part always has a root id
-        # Each array also has a second name (`edges`, `homes`, `roots`), through which compiled code reads its numbers as C does.
+        # `edges`, `homes` and `roots` are second names of the arrays. Through them, compiled code uses the numbers as C does.
         ids = array("Q", self._edge_ids(new))
         all_edges = array("Q", self._edge_ids(len(branches)))
         all_homes = array("i", (self.worker,)) * len(branches)
@@ -323,7 +328,7 @@ class Ledger:
                     root = ids[new] | 1
                     new += 1
                     tree.root_id = branch.trace.root_id if kind is TracedTree else root
-                    # A tree that has ended must not be found again, so that its late parts are ignored.
+                    # A tree that has ended must not be found under its root id, so that late parts of it are ignored.
                     if tree.bucket is not None:
                         self._outside[tree.root_id] = tree
             else:

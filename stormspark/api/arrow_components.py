@@ -99,7 +99,8 @@ class ArrowOutputCollector(Protocol):
 
 
 class ArrowBolt(Component, ABC):
-    """A bolt that receives its tuples as batches of rows. All rows of a batch are acked when ``execute_batch`` returns.
+    """A bolt that receives its tuples as batches of rows. When ``execute_batch`` returns, the rows that it has not failed are
+    acked.
 
     The bolt handles a batch as `BasicBolt` handles a tuple (C5): emitted rows are anchored, an exception fails all rows of
     the batch, and `ArrowOutputCollector.fail` fails some of them. The size of a batch varies, because the engine puts together
@@ -124,7 +125,7 @@ class ArrowBolt(Component, ABC):
         """Process the rows of one batch, which has at least one row."""
 
     def on_tick_tuple(self, tick: Tuple, collector: ArrowOutputCollector) -> None:
-        """Called every ``topology.tick.tuple.freq.secs`` (C9). Tuples that this method emits are untracked."""
+        """Called at the interval ``topology.tick.tuple.freq.secs``, if it is set (C9). Tuples emitted here are untracked."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""
@@ -139,8 +140,8 @@ class PandasOutputCollector(ArrowOutputCollector, Protocol):
         """Emit every row of ``frame`` as a tuple, as `emit_batch` does.
 
         The frame's columns are those of the stream's schema, in any order. The index of an input frame numbers its rows from 0.
-        pandas keeps the index when you filter, sort, explode or merge the frame. So pass the index of the emitted frame as
-        ``anchors``, unless you have reset it.
+        pandas keeps the index when you filter, sort or explode the frame. So pass the index of the emitted frame as ``anchors``,
+        unless the frame has a new index, as after ``reset_index``, ``groupby`` or a ``merge`` on columns.
         """
 
 
@@ -200,8 +201,8 @@ class ArrowSpout(Spout):
     """A spout that emits batches of rows.
 
     The engine checks ``topology.max.spout.pending`` and the spout's limit before each call of ``next_batch``. The call itself
-    may exceed both (B4). The setting is a number of trees, and the spout's limit is a number of rows. With some thousands of
-    rows per call the cost of the call itself is small.
+    may exceed both (B4). The setting is a number of trees, and the spout's limit is a number of rows. With a few thousand rows
+    per call, the cost of the call itself is small.
 
     >>> import pyarrow as pa
     >>> class Numbers(ArrowSpout):

@@ -56,7 +56,7 @@ class ComponentConfiguration:
         return self.add_configuration("topology.tasks", tasks)
 
     def set_debug(self, debug: bool) -> Self:
-        """Log every emit and ack of this component."""
+        """Log every emit, ack and fail of this component."""
         return self.add_configuration("topology.debug", debug)
 
     def set_max_task_parallelism(self, limit: int | None) -> Self:
@@ -99,7 +99,7 @@ class ComponentConfiguration:
     def add_shared_memory(
         self, name: str, *, on_heap_mb: float = 0, off_heap_worker_mb: float = 0, off_heap_node_mb: float = 0
     ) -> Self:
-        """Set how many megabytes of memory instances share in one worker, or on one host. stormspark does not use it (A9)."""
+        """Set how many megabytes of memory the instances in one worker, or on one host, share. This has no effect here (A9)."""
         request = {
             "on-heap": on_heap_mb,
             "off-heap-worker": off_heap_worker_mb,

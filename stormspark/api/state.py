@@ -25,7 +25,7 @@ S = TypeVar("S", bound="State")
 
 
 class State(ABC):
-    """State that a task keeps from batch to batch (C35). The engine calls its methods; components do not."""
+    """State that a task keeps from batch to batch (C35). The engine calls the methods of this class; components do not."""
 
     @abstractmethod
     def prepare_commit(self, txid: int) -> None:
@@ -75,7 +75,7 @@ class KeyValueState(State, MutableMapping[K, V]):
 
     @abstractmethod
     def delete(self, key: K) -> V | None:
-        """Remove ``key`` and return its value, or None if there was none. ``del state[key]`` raises KeyError in that case."""
+        """Remove ``key`` and return its value. Return None if there is no such key; ``del state[key]`` raises KeyError then."""
 
     @abstractmethod
     def iterate(self, prefix: str | bytes | tuple[Any, ...] | None = None) -> Iterator[tuple[K, V]]:
@@ -106,7 +106,7 @@ class KeepsState(ABC, Generic[S]):
         """Called when transaction ``txid`` is prepared and about to be committed. The state may not change any more."""
 
     def pre_rollback(self) -> None:
-        """Called when the batch did not commit and will run again.
+        """Called when the batch was not committed and will run again.
 
         The engine then rolls the state back and makes a new instance, so attributes need no reset.
         """
@@ -135,7 +135,7 @@ class StatefulBolt(KeepsState[S], Bolt):
 
 
 class StatefulComponent(ABC):
-    """A mixin that gives a spout or a bolt state as Heron does (C42).
+    """A mixin that gives a spout or a bolt a state, as in Heron (C42).
 
     `init_state` is called before ``open`` or ``prepare``. For a `StatefulBolt` it is called after ``prepare``.
 

@@ -123,10 +123,11 @@ class WindowTime:
 class WindowedBolt(Component, ABC):
     """A bolt that executes windows of tuples (C23, Storm's BaseWindowedBolt).
 
-    Tuples that ``execute`` emits are anchored to all tuples of the window. A tuple is acked when it leaves its last
-    window (C27), so the message timeout must be longer than the sum of length and slide. Each task has its own windows: with a
-    fields grouping there is one window per task, not per key (C34). Where batches are transactions (``stormspark.exactly.once``),
-    windows are state. A tuple is then acked with its batch, however long windows keep it.
+    Tuples that ``execute`` emits are anchored to all tuples of the window, unless the call of ``emit`` names other anchors. A
+    tuple is acked when it leaves its last window (C27), so the message timeout must be longer than the sum of length and slide.
+    Each task has its own windows: with a fields grouping there is one window per task, not per key (C34). Where batches are
+    transactions (``stormspark.exactly.once``), windows are state. A tuple is then acked with its batch, however long windows keep
+    it.
 
     >>> from stormspark import Fields
     >>> class Average(WindowedBolt):
@@ -139,13 +140,14 @@ class WindowedBolt(Component, ABC):
     >>> every_second = Average().with_window(Duration.seconds(10), Duration.seconds(1))
     >>> by_day = Average().with_tumbling_window(timedelta(days=1)).with_timestamp_field("sold_at")
 
-    The settings are part of the component's configuration, under Storm's keys (C25). So the declarer's or the topology's
-    configuration can set them too. For each key, the configuration that is nearest to the component wins (A20). If the
-    result has both a count and a duration, the count wins.
+    Length, slide, lag, the stream of late tuples, the watermark interval and the message id field are set in the component's
+    configuration, under Storm's keys (C25). So the declarer's or the topology's configuration can set them too. For each key, the
+    configuration that is nearest to the component wins (A20). If a length or slide is set both as a count and as a duration, the
+    count wins.
 
     If ``execute`` raises `FailedException`, all tuples of the window fail and leave the window, and the bolt goes on. In Storm
     the worker dies (W14). Any other exception restarts the task and fails all tuples that the task held, as with any
-    bolt (W22).
+    bolt (W22). Where batches are transactions, any exception makes the batch run again.
     """
 
     # Class attributes, because subclasses need not call __init__.
@@ -208,7 +210,7 @@ class WindowedBolt(Component, ABC):
         """Emit tuples that are late in event time on ``stream``, which is declared with the one field ``late_tuple`` (C31).
 
         The field's value is a copy of the late tuple, and the copy belongs to no tree. The emitted tuple is anchored to the
-        late tuple, which is acked. Without such a stream, late tuples are logged and acked.
+        late tuple, which is acked. Without such a stream, late tuples are acked, and the log says how many there were.
         """
         if not isinstance(stream, str) or not stream:
             msg = f"{_name(self)}.with_late_tuple_stream: a stream's id must be a string that is not empty, got {stream!r}"
@@ -313,7 +315,7 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
         return self
 
     def with_max_events_in_memory(self, events: int) -> Self:
-        """Set how many tuples are kept in memory with persistence, by default a million.
+        """Set how many tuples are kept in memory once `with_persistence` was called; by default a million.
 
         The tuples that came since the last batch are in memory as well.
         """
@@ -325,12 +327,12 @@ class StatefulWindowedBolt(KeepsState[S], WindowedBolt):
 
     @property
     def is_persistent(self) -> bool:
-        """Whether the windows may be larger than the memory."""
+        """Whether the windows may be larger than memory, because `with_persistence` was called."""
         return self._persistent
 
     @property
     def max_events_in_memory(self) -> int:
-        """The number of tuples that are kept in memory with persistence."""
+        """How many tuples are kept in memory if `is_persistent`."""
         return self._max_events_in_memory
 
 

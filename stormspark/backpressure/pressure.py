@@ -10,7 +10,7 @@ __all__ = ["BoltPressure", "LimitChange", "Pressure", "SpoutPressure"]
 
 
 class LimitChange(NamedTuple):
-    """A change of the limit of a spout, for all tasks of the spout together. A ``limit`` of None means no limit.
+    """A change of a spout's limit, which is for all tasks of the spout together. A ``limit`` of None means no limit.
 
     ``seconds`` is how long the topology had run when the limit changed.
     """
@@ -42,7 +42,7 @@ class SpoutPressure:
 
 @dataclass(frozen=True)
 class BoltPressure:
-    """A bolt's waiting tuples, its marks, and how long the waiting tuples will take."""
+    """A bolt's waiting tuples, its high water marks, and whether it is above one of them."""
 
     queued: int
     queued_bytes: int

@@ -48,7 +48,7 @@ class DriversStateTable(StateTable):
     def newest(
         self, tasks: Mapping[str, Sequence[int] | None], kind: str = "state"
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the newest rows of each component's tasks; None means all tasks of a component. Raises `CheckpointError`."""
+        """Yield the newest rows of these tasks of each component. None stands for all its tasks. Raises `CheckpointError`."""
         for component, indices in tasks.items():
             for task in (None,) if indices is None else indices:
                 yield from self.plan_restore(component, task, kind=kind).rows()

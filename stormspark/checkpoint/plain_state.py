@@ -1,7 +1,8 @@
 """Reads state for people to look at, as rows of task, key and value. Plain data is decoded, and all else stays bytes (C35, C36).
 
-A person who looks at a state may not have the classes of the topology, and should not run code that somebody pickled into a
-table. So only plain data is unpickled: None, bools, numbers, strings, bytes, containers of these, dates, decimals and UUIDs.
+A person who looks at a state often lacks the classes of the topology, and should not run code that somebody pickled into a
+table. So only plain data is unpickled: None, bools, numbers, strings, bytes, dates, times, time zones, UUIDs, and containers of
+these.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ class StateOfComponent:
         return replace(self, restore=self.restore.of_task(task))
 
     def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
-        """Yield entries, some thousand at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
+        """Yield entries, a few thousand at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
+
+        If stormspark keeps a component's attributes, they are one value in the table. Here each attribute is an entry of its own.
 
         Raises `CheckpointError` if files are missing or damaged.
         """

@@ -31,7 +31,7 @@ def states_of(components: Iterable[ComponentPlan]) -> dict[str, ComponentState]:
 
 
 def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]:
-    """Encode the components as the driver's own keys in the table.
+    """Encode the components as metadata of the table.
 
     >>> described({"count": ComponentState(4, "storm")})
     {b'component/count': b'{"tasks": 4, "kind": "storm"}'}
@@ -40,7 +40,7 @@ def described(states: Mapping[str, ComponentState]) -> dict[bytes, bytes | None]
 
 
 def component_states(metadata: Mapping[bytes, bytes]) -> dict[str, ComponentState]:
-    """Decode the keys that `described` has made. ``metadata`` may have other keys of the driver, too."""
+    """Decode the metadata that `described` has made. ``metadata`` may have other keys, too."""
     return {
         key.removeprefix(_PREFIX).decode(): ComponentState(**json.loads(value))
         for key, value in metadata.items()

@@ -1,4 +1,4 @@
-"""Converts tuples to Arrow columns of a schema. If a tuple does not fit the schema, the result has the reason."""
+"""Converts tuples to Arrow columns of a schema, and says why a tuple does not fit the schema."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ class _Place:
 class Fit:
     """A check of tuples against a schema, one by one. It has the same results as `columns_of`.
 
-    Values in the columns ``keys`` may not be None. The table is partitioned by the columns ``partitions``. So their values must
-    be such that readers can read the partitions.
+    Values in the columns ``keys`` may not be None, nor be dates outside of the years 1 to 9999. The table is partitioned by the
+    columns ``partitions``, so readers must be able to read each of their values from a partition.
 
     >>> from stormspark.testing import make_tuple
     >>> fit = Fit(pa.schema([("word", pa.string()), ("n", pa.int8())]), keys=["word"])
@@ -210,7 +210,7 @@ def _unknown(tup: Tuple, schema: pa.Schema) -> str | None:
 
 
 def _easy(type: pa.DataType) -> Callable[[Any], bool]:
-    """Return a quick check for values of this type. If it accepts a value, the value fits. It accepts most values that fit."""
+    """Return a quick check for values of this type. A value that it accepts fits. A value that it rejects may fit too."""
     if pa.types.is_string(type) or pa.types.is_large_string(type):
         return lambda value: value.__class__ is str and value.isascii()
     if pa.types.is_integer(type):

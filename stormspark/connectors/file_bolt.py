@@ -1,7 +1,4 @@
-"""A bolt that writes tuples to files, and acks each tuple once it is on disk.
-
-It is the counterpart of Storm's HdfsBolt, for local, mounted and remote file systems (K10).
-"""
+"""A bolt that writes tuples to files on local, mounted or remote file systems. Its counterpart in Storm is HdfsBolt (K10)."""
 
 from __future__ import annotations
 
@@ -40,23 +37,25 @@ class _Writer(NamedTuple):
 
 
 class FileBolt(TransactionalSink, TickTupleAwareBolt):
-    """A bolt that writes each tuple as one record to a file, and acks the tuple once the record is synced (K10).
+    """A bolt that writes each tuple as one record to a file. Unless batches are transactions, it acks the tuple once the record
+    is synced (K10).
 
-    Each task writes files of its own below ``path``. ``path`` is a folder, or a URL for which pyarrow has a file system, such
-    as ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. Some file systems can't sync part of a
-    file. On these, each sync writes a new file, so choose a sync policy that syncs rarely.
+    Each task writes files of its own below ``path``. ``path`` is a folder, or a URL for which pyarrow has a file system, such as
+    ``s3://bucket/folder``. Alternatively, pass a pyarrow file system as ``filesystem``. pyarrow's file systems can't sync part of
+    a file. So on these, each sync writes a new file, and you should choose a sync policy that syncs rarely. Readers see such a
+    file only once it is complete.
 
-    While a file is being written, its name begins with ``_``, so that readers skip it. The bolt renames a file that is done: when
-    the file is rotated, when the topology ends, or when any task of the component finds the file after a restart. With
-    ``in_progress`` false, the file has its final name from the beginning, as with HdfsBolt. After a kill, the last record of such
-    a file may be incomplete.
+    On a disk of the host, or a mounted file system, the name of a file begins with ``_`` while the file is being written, so that
+    readers skip it. The bolt renames a file that is done: when the file is rotated, when the topology ends, or when any task of
+    the component finds the file after a restart. With ``in_progress`` false, the file has its final name from the beginning, as
+    with HdfsBolt. After a kill, the last record of such a file may be incomplete.
 
     If a sync fails as often as `with_retry_count` allows, all waiting tuples fail with the reason. If the record of a tuple
     can't be made, or the file for it can't be opened, only this tuple fails.
 
-    If the topology's batches are transactions (C42), the bolt syncs a batch's records before the batch is committed. If a sync
-    fails, or no file can be opened, no tuple fails, and the batch runs again. The records of a batch that runs again may be
-    written twice.
+    If the topology's batches are transactions (C42), the bolt acks each tuple at once, and syncs a batch's records before the
+    batch is committed. If a sync fails, or no file can be opened, no tuple fails, and the batch runs again. The records of a
+    batch that runs again may be written twice.
 
     >>> bolt = (
     ...     FileBolt("/data/out")
@@ -104,7 +103,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_sync_policy(self, policy: SyncPolicy) -> Self:
-        """Set the policy that says when to sync and ack. The default is every 1000 tuples.
+        """Set the policy that says when to sync, and so when tuples are acked. The default is every 1000 tuples.
 
         Records that are not synced wait in memory.
         """
@@ -117,7 +116,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return self
 
     def with_tick_tuple_interval_seconds(self, seconds: float) -> Self:
-        """Sync at least every ``seconds``, 15 by default. With 0, only the sync policy decides."""
+        """Sync at least once every ``seconds`` seconds, 15 by default. With 0, only the policies say when to sync."""
         self._tick_secs = seconds
         return self
 
@@ -147,7 +146,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         return {"topology.tick.tuple.freq.secs": self._tick_secs} if self._tick_secs else {}
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Make the folder, and finish the files that earlier runs left.
+        """Unless the folder is on a remote file system, make it, and finish the files that earlier runs left in it.
 
         Raises OSError if the folder can't be made or read. If batches are transactions, only the task's first instance raises
         this error in this method. Later instances raise it in `pre_save`, and the batch runs again, because the storage has
@@ -290,10 +289,11 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
             time_ms, tried = time_ms + 1, name
 
     def _sync(self) -> bool:
-        """Sync the waiting records and ack their tuples.
+        """Sync the waiting records. Unless batches are transactions, ack their tuples.
 
         Returns false if the sync failed. The tuples have then failed, and later tuples go to new files. If batches are
-        transactions, no tuple fails. Instead `pre_save` raises an error, because none of the batch's tuples is to blame.
+        transactions, no tuple fails. Instead `pre_save` raises an error, because none of the batch's tuples is to blame. After
+        such a failure, this method does nothing and returns false until the batch runs again.
         """
         if self._lost:
             return False

@@ -36,8 +36,8 @@ class Outbox(Generic[P]):
     ``send(txid, parcel)`` delivers one parcel, or does nothing if that parcel has already arrived.
 
     If ``send`` raises an error, the parcel stays in the state. The outbox tries again at the end of later batches, with growing
-    pauses. Meanwhile batches go on, until more than ``most_bytes`` wait. From then on a batch waits up to ``patience_secs`` for
-    room, and fails if there still is no room.
+    pauses. Meanwhile batches go on, until a batch would bring the waiting parcels above ``most_bytes``. This batch waits up to
+    ``patience_secs`` for room, and fails if there still is no room.
 
     >>> from stormspark.checkpoint.key_value_store import KeyValueStore
     >>> written = {}
@@ -131,7 +131,7 @@ class Outbox(Generic[P]):
     def _try(self, txid: int) -> bool:
         try:
             self.deliver(txid)
-        except Exception:  # `deliver` tries again at the end of this batch, and raises the error
+        except Exception:  # a later call of `deliver` tries again and raises the error
             return False
         return True
 

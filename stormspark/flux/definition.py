@@ -142,7 +142,7 @@ class TopologyDefinition:
     worker_hooks: dict[str, ObjectDefinition] = field(default_factory=dict)
     source: ObjectDefinition | None = None
     source_method: str = "getTopology"
-    #: Python classes for the class names in the file. Storm's Flux does not have this key (K23).
+    #: Python classes for the class names in the file: the key ``classNames``, which Storm's Flux does not have (K23).
     class_names: dict[str, Setting] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins for Java's own classes in Flux files (K23). They make Python values."""
+"""Stand-ins for classes of Java and Storm that Flux files use for plain values (K23). They make Python values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TimeUnit(Enum):
 
 
 def fields(names: Sequence[str]) -> Fields:
-    """Stand in for the constructor of Java's Fields. It takes a list, and never a single string."""
+    """Stand in for the constructor of Storm's Fields. It takes a list, and never a single string."""
     return Fields(names)
 
 
 def values(*items: Any) -> tuple[Any, ...]:
-    """Stand in for the constructor of Java's Values. Returns the values of a tuple."""
+    """Stand in for the constructor of Storm's Values. Returns the values of a tuple."""
     return items
 
 
@@ -104,7 +104,7 @@ class Pattern:
 
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Compile ``pattern`` as a regular expression of Python. Where Java's syntax differs, users must adapt the pattern."""
+        """Compile ``pattern`` as a regular expression of Python, and ignore ``flags``. Users must adapt Java's own syntax."""
         return re.compile(pattern)
 
 

@@ -23,9 +23,9 @@ _GLOBAL: Final = GlobalGrouping()
 class FieldsGrouping(Grouping):
     """The grouping that sends tuples with equal values in ``fields`` to one task, which is the task that Storm chooses (D1-D3).
 
-    The task of a key is the target at position `fields_task_index`. So a key's task changes only if the number of targets changes
-    (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one name, or several in
-    the order in which their values are hashed. Without fields, this is the global grouping (A7).
+    `fields_task_index` computes the position of a key's task among the targets. So a key's task changes only if the targets
+    change (D17). Values are equal if Java considers them equal: 1, 1.0 and True are three keys. ``fields`` is one name, or
+    several in the order in which their values are hashed. Without fields, this is the global grouping (A7).
 
     Raises `InvalidTopologyError` for a field that is named twice or is not a string. `chooser` raises the same error for a field
     that the source stream doesn't declare. The function that `chooser` returns raises `ValueNotHashableError` for a value without
@@ -55,14 +55,14 @@ class FieldsGrouping(Grouping):
         return targets if self.fields else _GLOBAL.candidates(targets, local_targets)
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Return a chooser that picks the target at the key's `fields_task_index`, and remembers the tasks of earlier keys."""
+        """Return a chooser that picks the target at the position of the key, and remembers the tasks of earlier keys."""
         if not self.fields:
             return _GLOBAL.chooser(context)
         memo = shared_memo(TaskMemo, context.targets, context.ints, len(self.fields))
         return MemoLookup(memo, self.fields, self.kind, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ById | SinglePartition:
-        """Return a layout that puts each row in the partition at its key's index, or all rows in one if there are no fields."""
+        """Return a layout that puts a row in the partition at its key's position, or all rows in one if there are no fields."""
         if not self.fields:
             return _GLOBAL.repartitioning(targets, ints)
         return ById(self.fields, len(targets), ints)

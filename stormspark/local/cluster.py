@@ -78,7 +78,9 @@ class LocalCluster:
         Each topology runs one batch after each jump, and nothing in between. So a topology sees each jump as a gap between two
         batches. At most ``stormspark.clock.gap.ms`` of a gap (1 s by default) counts for message timeouts, because no task can
         have worked during the gap (W2). Timers fire once per jump (C9). With increments of up to a second, time passes as usual.
-        A huge increment looks like an outage to the topology. Raises ValueError unless ``increment`` is positive.
+        A huge increment looks like an outage to the topology.
+
+        Raises ValueError unless ``increment`` is positive. Otherwise, raises what `advance_time` raises.
         """
         if not increment > 0:
             msg = f"an increment must be more than 0 seconds, got {increment!r}"

@@ -5,8 +5,8 @@ changed the key. A replay of that batch begins from the earlier value. This rule
 But if only a failed attempt at the batch changed a key, the key would keep that change. When the tuples of that change come in a
 later batch, they would be counted a second time. Storm accepts this error. stormspark's map avoids it: before it stores a batch's
 values, it stores which keys the batch has changed. This list of keys is the map's *journal*, an ordinary row of the store. When a
-batch begins again, the map first gives the keys in the journal their values from before the batch. This costs one more row per
-batch. The row is as long as the batch's keys together.
+batch begins again, the map first gives the keys in the journal their values from before the batch. The journal costs one more
+write per batch that changes the map. Its row is as long as the batch's keys together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JOURNAL: Final = "$journal"
 
 
 class OpaqueMap(MapState[V]):
-    """A map that stores (txid, value before, value). A batch that comes again begins from the values from before that batch.
+    """A map that stores, for each key, (txid, value before, value). A batch that comes again begins from the values before it.
 
     ``partition`` distinguishes the maps of several tasks in one store. A batch that is older than a stored batch raises
     `StateError`. If one attempt at a batch adds a key, and the next one does not, the key's row stays in the store. The row's

@@ -31,7 +31,7 @@ def setup_message(conf: Mapping[str, Any], context: TopologyContext, pid_dir: st
 
 
 def context_message(context: TopologyContext) -> dict[str, Any]:
-    """Return the task's context, with everything that Storm's message has since release 0.10.
+    """Return the task's context, with everything that it has in the messages of Storm 0.10 and later.
 
     >>> from stormspark.testing import make_context
     >>> context_message(make_context("split"))["task->component"]

@@ -2,7 +2,7 @@
 
 A superstep is one exchange between the workers, and the work after it: each worker goes on until it has no work left, or until
 the deadline. In this module an *edge* is a subscription: an arrow of the topology. An edge *crosses* if its tuples may go to
-another worker. So a tuple tree needs as many exchanges as there are crossing edges on the longest path of its tuples.
+another worker. So a tuple tree needs at most as many exchanges as there are crossing edges on the longest path of its tuples.
 
 The graph may have loops (A15), for which no number of exchanges is enough. Therefore each edge of a loop counts once. For that,
 the whole loop is treated as one node. The weight of this node is the number of its crossing edges. Tuples that go round a loop

@@ -26,7 +26,8 @@ _OWN_KEY = "stormspark.network.crypto.enabled"
 def encrypting_key(spark_conf: Callable[[str], str | None], wanted: bool | None) -> str | None:
     """Return the configuration key that demands encryption, or None.
 
-    ``wanted`` is the value of stormspark's own key; None if the key is not set.
+    ``wanted`` is the value of stormspark's own key; None if the key is not set. Raises `UnsupportedEnvironmentError` if
+    ``wanted`` is false although Spark encrypts its traffic.
 
     >>> encrypting_key({"spark.network.crypto.enabled": "true"}.get, None)
     'spark.network.crypto.enabled'

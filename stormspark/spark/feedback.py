@@ -4,9 +4,10 @@ These readers live in processes of their own on the driver's host. The driver re
 
     {"<component>": {"waiting": 12, "low_marks": {"words-0": 4711}, "limit": 2000}}
 
-``low_marks`` has for each partition the lowest position whose row is not completed yet (`SourceProgress`). The marks are those
-that the tasks reported last; before the first report they are null. ``limit`` is the number of tuples that the tasks may emit in
-the next batch; null if nothing limits them. The file exists before the first batch, too.
+``waiting`` is the number of rows that no task has emitted yet. ``low_marks`` has for each partition the lowest position of a row
+that is still open (`SourceProgress`). The marks are those that the tasks reported last; before the first report they are null.
+``limit`` is the number of tuples that the tasks may emit in the next batch; null if nothing limits them. The file exists before
+the first batch, too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Feedback:
         session.conf.set(STORM_ID, storm_id)
 
     def begin(self, components: Iterable[str], limit_of: Callable[[str], int | None]) -> None:
-        """Write the file before the very first batch, so that sources know their first limit. Nothing waits at that time."""
+        """Unless an earlier run has left the file, write it before the first batch, so that sources know their first limit."""
         if not self.path.exists():
             nothing = {"waiting": 0, "low_marks": None}
             self._replace({component: {**nothing, "limit": limit_of(component)} for component in components})

@@ -65,13 +65,14 @@ __all__ = ["Nimbus"]
 
 _log = logging.getLogger(__name__)
 
-#: Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the worker has not read for a long time.
+#: How long nimbus tries to send orders. Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the
+#: worker has not read for a long time.
 _SEND_SECS = 5.0
 
 
 @dataclass
 class _Link:
-    """The connection to one life of a worker."""
+    """The connection to one incarnation of a worker."""
 
     worker: int
     incarnation: int
@@ -87,8 +88,8 @@ class _Link:
     def send(self, message: object, timeout: float = _SEND_SECS) -> bool:
         """Send a message. Return whether the message was sent in time; if not, the link may be useless.
 
-        The timeout is there because a worker that does not read must not block nimbus for ever. A worker that is just receiving
-        its state misses these orders. But the answer to its next message has the complete orders again.
+        The timeout is there because a worker that does not read must not block nimbus for ever. While nimbus sends a worker its
+        state, the worker may miss orders. But the answer to its next message has the complete orders again.
         """
         if not self.sending.acquire(timeout=timeout):
             return False
@@ -104,7 +105,9 @@ class _Link:
 
 @dataclass
 class _Gathering:
-    """Collects the offers of Spark executors to start workers, until enough of them have offered or the deadline has passed."""
+    """Collects offers to start workers, until enough have come or the deadline has passed. A Spark task makes each offer, for the
+    Spark executor that runs the task.
+    """
 
     expected: int
     tasks: int
@@ -166,8 +169,8 @@ class Nimbus:
         silence_secs: float = SILENCE_SECS,
         shared: SharedFolder | None = None,
     ) -> None:
-        # Each worker and each of Spark's slots has a Python process that connects. Nothing reports the number of slots. (Spark's
-        # default parallelism may be many times that number.)
+        # Each worker connects, and so does each of Spark's Python processes. Nothing reports how many of these there are (Spark's
+        # default parallelism may be many times as large), so make room for as many as there are workers.
         make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
@@ -230,9 +233,9 @@ class Nimbus:
     def gather(self, executors: int, tasks: int, patience_secs: float, *, again: bool = False) -> None:
         """Expect offers, and distribute the missing workers once enough offers have come.
 
-        Offers of ``executors`` Spark executors, or of ``tasks`` tasks, are enough. Nimbus waits for at most ``patience_secs``
-        after the first offer. ``again`` says that the driver will send the tasks again if they reach fewer Spark executors. In
-        that case nimbus distributes no workers now.
+        Offers for ``executors`` Spark executors, or of ``tasks`` Spark tasks, are enough. Nimbus waits for at most
+        ``patience_secs`` after the first offer. ``again`` says that the driver will send the Spark tasks again if they reach
+        fewer Spark executors within that time. In that case nimbus distributes no workers now.
         """
         with self._changed:
             self._gathering = _Gathering(executors, tasks, patience_secs, again)
@@ -296,7 +299,7 @@ class Nimbus:
     def limit_waiting(self) -> None:
         """Tell the workers that the topology stops.
 
-        From then on, batches wait only some seconds for calls on executors' own threads.
+        From then on, batches wait only a few seconds for calls on executors' own threads.
         """
         self._give(self._orders._replace(stops=True))
 
@@ -455,7 +458,7 @@ class Nimbus:
                 self._lose(hello.worker, hello.incarnation, reason, outside=outside)
 
     def _welcome(self, link: _Link) -> bool:
-        """Give an expected worker its plan, its state, and the rows that its earlier life left open, before any orders.
+        """Give an expected worker its plan, its state, and the rows that earlier incarnations left open, before any orders.
 
         Return false if nobody expects this worker.
         """
@@ -510,7 +513,7 @@ class Nimbus:
     def _look_at_folder(self, link: _Link, sees: Sees) -> None:
         """End the topology if a worker does not see the driver's folder, because the worker's files would be lost (W3).
 
-        If the reason may be storage that can't be reached now, only the attempt ends.
+        If an earlier attempt has run, the reason may be storage that can't be reached now. Then only the attempt ends.
         """
         shared = self._shared
         problem = None if shared is None else sees.problem or shared.problem_with(sees.shown)
@@ -571,8 +574,8 @@ class Nimbus:
             self._changed.notify_all()
         if not is_new:
             return
-        # Nimbus has given this worker up. If its process still lives, the process has to exit, because it must not meet its
-        # successor.
+        # Nimbus has given this worker up. If its process still lives, the process has to exit, because only one incarnation of a
+        # worker may run.
         delivered = (
             link is None or link.incarnation != incarnation or link.send(self._orders._replace(exit=True))
         )
@@ -617,7 +620,7 @@ def _error(pickled: bytes, text: str) -> BaseException:
 
 
 def _warning(worker: int, busy: Busy) -> str:
-    """Say whose code has not returned for long, and who waits for it."""
+    """Return a warning that says whose code has not returned for a long time, and who waits for it."""
     if busy.alone and not busy.of_spout:
         return (
             f"the code of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} waits "

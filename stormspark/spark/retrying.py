@@ -1,6 +1,6 @@
 """Decides whether and when a failed batch is tried again, and what to log meanwhile. This module uses neither a clock nor Spark.
 
-There are two kinds of failure. User code that failed will fail again, so after some attempts in a row
+There are two kinds of failure. User code that has failed is likely to fail again, so after several failures in a row
 (``stormspark.max.attempts``) the topology stops. But what failed *outside* of the topology may come back: storage, a broker, a
 Spark executor that the cluster took away. The topology waits for it, with growing pauses, for up to
 ``stormspark.outage.timeout.secs``. A committed batch ends a series of failures. `Retries.succeeded` or a later batch number shows
@@ -18,7 +18,7 @@ from stormspark.errors import CheckpointError, UnavailableError
 __all__ = ["Retries", "is_outside", "is_outside_error"]
 
 _FIRST_DELAY_SECS = 0.1
-#: This many failures in a row are logged one by one, and later ones once per minute.
+#: This many failures in a row are logged one by one. If something outside failed, later ones are logged once per minute at most.
 _LOGGED = 3
 _LOG_SECS = 60.0
 
@@ -127,7 +127,7 @@ class Retries:
         return f"batch {self.batch}" if self.batch >= 0 else "the next batch"
 
     def to_log(self, attempt: int, now: float) -> str | None:
-        """Return what to log before attempt ``attempt``; None if something was logged within the last minute."""
+        """Return what to log before attempt ``attempt``; None in a long outage that was logged within the last minute."""
         if self.away_since is None or self.failures <= _LOGGED:
             self._logged_at = now
             return f"{self._batch} is run again as attempt {attempt}: {self.reason}"

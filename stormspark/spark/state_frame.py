@@ -20,7 +20,7 @@ _MOST_FIELDS = 50
 
 
 def state_frame(spark: SparkSession, found: StateOfComponent) -> DataFrame:
-    """See `stormspark.state`. This function reads the state once to find the types, and again whenever the DataFrame is used."""
+    """See `stormspark.state`. The state is read once here to find the types, and again whenever the DataFrame is used."""
     key, value = _types(spark, found)
     raw_keys, raw_values = key is None, value is None
     schema = pa.schema([("task", pa.int32()), ("key", key or pa.binary()), ("value", value or pa.binary())])
@@ -66,7 +66,8 @@ def _types(spark: SparkSession, found: StateOfComponent) -> tuple[pa.DataType | 
 def _type_of(values: list[Any]) -> pa.DataType:
     """Return the common Arrow type of these values.
 
-    If the values have no common type, return month_day_nano_interval, a type of Arrow that Spark does not have.
+    If there is no such type, or if Spark does not have it, or if it is a struct with too many fields, return
+    month_day_nano_interval, a type of Arrow that Spark does not have.
     """
     try:
         inferred = pa.array(values).type

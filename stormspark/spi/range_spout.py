@@ -14,7 +14,7 @@ __all__ = ["RangeSpout"]
 class RangeSpout(SourceSpout):
     """A source spout whose tasks read ranges of the source, such as ranges of Kafka's offsets, in their workers.
 
-    So the data crosses neither Spark nor a process boundary, and a range that waits is just two numbers.
+    So the data does not pass through Spark, and a range that waits takes little memory, however many rows it has.
     """
 
     @abstractmethod
@@ -25,7 +25,7 @@ class RangeSpout(SourceSpout):
         columns).
 
         The rest is None if nothing is left. If no rows are available now, the result is no rows and the same range, and the task
-        tries again later. The method returns within some 50 ms even if no data comes.
+        tries again later. The method returns within about 50 ms even if no data comes.
         """
 
     @abstractmethod

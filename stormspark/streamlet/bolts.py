@@ -1,7 +1,7 @@
 """The bolts for operations that process one element at a time (G23, G24).
 
 A bolt anchors its emits to the input element, and then acks the input. So with ATLEAST_ONCE, if an element fails anywhere, its
-source emits it again. If a user's function raises an error, the bolt adds a note with the stage, the line and the element.
+source emits it again. If a user's function raises an error, the bolt adds a note to it: the stage, the user's line, the element.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The classes that users subclass: sources and transform operators (G24).
 
-Objects of these classes are pickled where the topology is built, and every task has a copy of its own. If they need other objects
-that can't be pickled, create these in ``setup``.
+Objects of these classes are pickled where the topology is built, and every task has a copy of its own. If they need something
+that can't be pickled, such as a connection, create it in ``setup``.
 """
 
 from __future__ import annotations

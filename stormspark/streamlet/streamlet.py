@@ -46,10 +46,11 @@ __all__ = ["Streamlet"]
 class Streamlet:
     """A stream of elements. Elements may be any objects that can be pickled.
 
-    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. Each streamlet is a
-    stage of the topology. By default a stage has as many partitions (tasks) as the streamlet whose method was called. The
-    stage's default name begins with the name of the operation, as in ``map-1``. `set_num_partitions` and `set_name` change
-    both. Functions may be lambdas. Operations raise `InvalidTopologyError` for impossible arguments.
+    `Builder.new_source` returns the first streamlet, and each operation on a streamlet returns a new one. A streamlet's
+    elements come from one *stage* of the topology: a component. By default a stage has as many partitions (tasks) as the
+    streamlet whose method was called. The stage's default name begins with the name of the operation, as in ``map-1``.
+    `set_num_partitions` and `set_name` change the number and the name. Functions may be lambdas. Operations raise
+    `InvalidTopologyError` for impossible arguments.
 
     >>> from stormspark.streamlet import Builder
     >>> builder = Builder()

@@ -171,7 +171,7 @@ class AttemptFirst(BatchAware, BasicBolt):
 
     @property
     def takes_part(self) -> bool:
-        """Whether this task has received a row. If it has, the batch has a transaction."""
+        """Whether this task has received a tuple in this batch. If it has, bolts are told of the end of the batch."""
         return self._takes_part
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:

@@ -1,7 +1,7 @@
-"""Lists what is known of modules that the user has not written: which modules only compute, and which of their names may wait.
+"""Lists what is known of modules that users have not written: which of their names only compute, and which may wait.
 
 The lists can't be complete. A module of Python itself that is on no list counts as one that may wait. All other modules
-that are on no list are unknown: the search follows their code, if it is written in Python.
+that are on no list are unknown: the search for code that waits looks into them, if they are written in Python.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A watermark says that all tuples up to a time have come. Then the windows up to 
 
 Windows count and order tuples by their timestamps. So the contents of a window do not depend on when the watermarks came. Storm
 goes through the tuples in the order of arrival, and stops at the first tuple that is ahead of the window by more than the lag. If
-one stream is ahead of another, Storm may expire tuples that were in no window.
+one stream is ahead of another, Storm may expire tuples that have not been in any window.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _MOST_REPEATS = 1000
 
 
 class EventTimeWindows(Generic[_T]):
-    """Windows in event time over ``items``. By default `Held` keeps the items in memory and calls ``expire``.
+    """Windows in event time over ``items``. By default `Held` keeps the items in memory, and calls ``expire`` with those that
+    leave the windows.
 
     >>> from stormspark.windowing import Duration
     >>> windows = EventTimeWindows(Duration(20), Duration(10), expire=lambda gone: None)

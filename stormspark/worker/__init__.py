@@ -1,1 +1,1 @@
-"""A Storm worker. It hosts tasks, runs each superstep until nothing is left to do, and knows no Spark."""
+"""A Storm worker. It hosts tasks, runs each superstep until no work is left or the deadline comes, and knows no Spark."""

@@ -56,8 +56,8 @@ class BoltTask(FailsTuples):
         self.queue = self._new_queue()
         self.bolt: Bolt | BasicBolt
         self._runner = Runner(self)
-        #: The tuples that `PlainRunner.held` returns. All instances of the bolt share this dictionary, because a user's variable
-        #: may keep a collector longer than its instance lives.
+        #: The tuples that `PlainRunner.held` returns. The task's instances share this dictionary, one after another, because a
+        #: user's variable may keep a collector longer than its instance lives.
         self.held_weakly: MutableMapping[Tuple, float] = WeakKeyDictionary()
         self._end_collector = BasicCollector(self, self._ledger)  # the collector that ``end_batch`` gets
         self._chunk_size = ChunkSize()
@@ -238,7 +238,7 @@ class BoltTask(FailsTuples):
     def take_in(self) -> int:
         """Process answers from outside. An error in the bolt's ``take_in`` counts as an error in ``execute``.
 
-        Returns how many tuples were settled. After an error it returns 1, although the restart settles all held tuples.
+        Returns how many tuples were settled. After an error it returns 1, although a restart settles all held tuples.
         """
         try:
             done = self._runner.take_in()
@@ -250,7 +250,7 @@ class BoltTask(FailsTuples):
         return done
 
     def waited(self, seconds: float) -> None:
-        """Add ``seconds`` to the execution time of this bolt's tuples. In this time the worker did nothing but wait for bolts."""
+        """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""
         if self._runner.is_busy:
             self.counters.latency.seconds += seconds
 

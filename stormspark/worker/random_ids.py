@@ -1,4 +1,4 @@
-"""Random numbers of 64 bits, drawn many at a time. They identify edges of trees and records of the durable acker."""
+"""Random numbers of 64 bits, drawn many at a time. They identify trees, edges, and records of the durable acker."""
 
 from __future__ import annotations
 

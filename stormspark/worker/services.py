@@ -79,7 +79,7 @@ class TaskServices:
 
     @property
     def thread(self) -> int:
-        """The thread that runs the tasks."""
+        """The id of the worker's thread."""
         return self._call.thread
 
     def epoch(self) -> float:

@@ -38,10 +38,11 @@ _EMITS_PER_TURN = 1024
 
 
 class SpoutTask(TakesRows):
-    """One task of a `Spout` or a `SourceSpout`. Max spout pending limits its open trees. If max spout pending is not set, there
-    is no limit (B4).
+    """One task of a `Spout`, a `SourceSpout` or an `AsyncSpout`. Max spout pending limits its open trees. If max spout pending is
+    not set, there is no limit (B4).
 
-    If ``waits_for_commit``, batches are transactions, so the spout gets its acks and fails only after the batch is committed.
+    If ``waits_for_commit``, batches are transactions, so the spout gets its acks and fails only after the batch is committed or
+    rolled back.
     """
 
     _first_call = "open"
@@ -164,8 +165,8 @@ class SpoutTask(TakesRows):
         return bool(self.verdicts.ready) and not self.calls.suspended
 
     def deliver(self) -> None:
-        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, wait until the batch is committed or rolled
-        back.
+        """Call ``ack`` or ``fail`` for every tree that has ended. In a transaction, this happens only once the tree's batch is
+        committed or rolled back.
         """
         ready = self.verdicts.ready
         while ready and not self.calls.suspended and self.fatal is None:
@@ -195,7 +196,7 @@ class SpoutTask(TakesRows):
 
     @property
     def must_go_on(self) -> bool:
-        """Whether the spout has yet to emit tuples that belong to the current batch."""
+        """Whether the spout may have to emit further tuples of the current batch. A source spout always may."""
         return self.component.source or self.must_finish
 
     def note_failures(self) -> None:

@@ -2,8 +2,9 @@
 it back.
 
 No tuple of the batch may reach a component after its ``pre_save``. So all workers prepare in the same round, or none does.
-Superstep S is the last one in which tuples can leave a worker. In it, each worker that still has work sends an empty frame to
-all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left anywhere.
+Superstep S (`PhysicalPlan.supersteps`) is the last one in which tuples can leave a worker. In superstep S, each worker that still
+has work sends an empty frame to all others. In superstep S + 1 only acks arrive, and every worker knows whether a tuple is left
+anywhere.
 
 A bolt that knows its batches (`BatchAware`) gets a call of ``end_batch`` at the end of each batch. Bolts may emit in this call.
 So it comes before the batch is prepared, in rounds that end the batch (`stormspark.driver.transaction`).
@@ -179,9 +180,9 @@ class WorkerTransaction:
         """Tell all other workers, by a frame, that this worker needs another round, or that the batch has failed in this
         worker.
 
-        The frame is sent in superstep S, and only in rounds in which workers may prepare. But in a round that ends the batch, a
-        failure of the batch is reported at once, in any superstep. Once the batch has failed in one bolt, ``end_batch`` of the
-        next bolts must not be called.
+        The frame is sent in superstep S, and only in rounds in which workers may prepare. But if the batch has failed, and the
+        round ends the batch, the frame is sent at once, in any superstep: once the batch has failed in one bolt, ``end_batch`` of
+        the next bolts must not be called.
         """
         # If no subscription leads to another worker, the work that is left in this worker concerns no other worker.
         if self.unsettled or not self._plan.supersteps:

@@ -1,4 +1,4 @@
-"""Specs, as ``spec()`` returns them. A spec has a component, the line that declares it, and its inputs (A41, A42)."""
+"""Specs, which heronpy's ``spec()`` returns. A spec describes one component: its class, inputs and outputs (A41, A42)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class HeronComponentSpec:
     def streams(self) -> dict[str, Stream]:
         """Return the component's streams by id. Plain strings in its outputs are the fields of the default stream.
 
-        Raises TypeError unless the outputs are a list of strings and `Stream` objects.
+        Raises TypeError unless the outputs are a list or tuple of strings and `Stream` objects.
         """
         found: dict[str, Stream] = {}
         for output in self._listed_outputs():

@@ -1,4 +1,4 @@
-"""Custom groupings (D13)."""
+"""heronpy's custom groupings (D13)."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class ICustomGrouping:
 
     @abstractmethod
     def choose_tasks(self, values: Sequence[Any]) -> list[int]:
-        """Return the ids of the target tasks that shall get the tuple."""
+        """Return the ids of those target tasks that get the tuple."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Turns specs into a topology of `stormspark.api`, which any engine can run."""
+"""Turns heronpy's specs into a topology of `stormspark.api`, which any engine can run."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ __all__ = ["lowered", "native_spec"]
 
 
 def lowered(name: str, specs: Sequence[HeronComponentSpec], own: Mapping[str, Any]) -> Topology:
-    """Return the topology ``name`` with these components.
+    """Return the topology ``name`` with the components of ``specs``.
 
-    ``own`` is the topology's own configuration in Heron's form, so its values are strings and the defaults are not in it.
+    ``own`` is the topology's own configuration, without the defaults, in Heron's form: its values are strings.
 
     If the user asks for n containers, the topology gets n workers (A45). If the user does not ask, planning chooses the number of
     workers. Heron would make one container, but with one process per instance.

@@ -1,4 +1,4 @@
-"""The state of components if batches are transactions, as with ``topology.reliability.mode`` EFFECTIVELY_ONCE (C42-C44)."""
+"""The state of heronpy's components. They have state only if ``topology.reliability.mode`` is EFFECTIVELY_ONCE (C42-C44)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SavedState(HashMapState):
             self._saved[key] = _digest(data)
 
     def save(self) -> None:
-        """Write changed values to the store, and delete those keys from it that this state no longer has."""
+        """Write changed values to the store, and delete the store's keys that this state no longer has."""
         now = {}
         for key, value in self._dict.items():
             data = cloudpickle.dumps(value)

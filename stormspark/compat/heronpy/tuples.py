@@ -10,7 +10,7 @@ __all__ = ["HeronTuple", "Tuple", "TupleHelper"]
 Tuple = namedtuple("Tuple", "id component stream task values")
 
 #: The tuple that ``process`` and ``process_tick`` get. ``roots`` is the engine's own tuple, which acks and anchors need. In a
-#: tick, ``values`` and ``roots`` are None.
+#: tick, ``task``, ``values`` and ``roots`` are None.
 HeronTuple = namedtuple("HeronTuple", "id component stream task values creation_time roots")
 
 

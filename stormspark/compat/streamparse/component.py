@@ -21,7 +21,7 @@ _SERIALIZERS = ("json", "msgpack")
 
 
 class _Reports(Protocol):
-    """The object that receives a component's errors, which is the collector of its task."""
+    """The receiver of a component's errors: the collector of the component's task."""
 
     def report_error(self, error: BaseException | str) -> None:
         """Show an error in logs and statistics."""

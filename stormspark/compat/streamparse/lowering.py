@@ -43,7 +43,7 @@ _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
 
 @dataclass(frozen=True)
 class _Place:
-    """The facts about a project that lowering a component needs."""
+    """The facts about a project that are needed to lower a component."""
 
     environment: str | None
     folder: Path | None

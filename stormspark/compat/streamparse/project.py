@@ -22,10 +22,12 @@ _log = logging.getLogger(__name__)
 
 
 def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
-    """Load the topology in ``file``, or the class ``name`` in it.
+    """Load the first topology in ``file``, or the topology class ``name`` in it.
 
-    ``config.json`` is looked for in the file's folder and above it. Three folders are added to the module path of this process
-    and of workers: the folder of ``config.json``, the folder ``src`` in it, and the folder ``src`` beside the file's folder.
+    ``config.json`` is looked for in the file's folder and above it. The project's folder is the folder of ``config.json`` or, if
+    there is none, the parent of the file's folder. Four folders are added to the module path, if they exist: the project's
+    folder, the folder ``src`` in it, the folder ``src`` beside the file's folder, and stormspark's folder with the package
+    ``streamparse``.
 
     Raises `TopologyNotFoundError` if there is no topology, or if the file can't be imported. The message has the user's line. If
     a module is missing, the message also has the requirements file that names the module. Raises `InvalidTopologyError` for a

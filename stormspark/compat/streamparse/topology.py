@@ -141,7 +141,7 @@ class Topology(metaclass=TopologyType):
 
     @classmethod
     def write(cls, stream: Any) -> NoReturn:
-        """Raise NotImplementedError. Thrift is the protocol of Storm's Nimbus, and stormspark has no such Nimbus."""
+        """Raise NotImplementedError: stormspark has no use for Thrift, the form in which Storm's Nimbus gets a topology."""
         msg = (
             f"{user_line()}: topologies are not written as Thrift, which is for Storm's Nimbus; run the topology's file by "
             f"`stormspark run`, or write {cls.__name__}.to_flux_dict(name) as YAML"

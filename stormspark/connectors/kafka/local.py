@@ -1,4 +1,4 @@
-"""The Kafka source of the local engine. From one run to the next, only the group's commits stay."""
+"""The Kafka source of the local engine. When a run ends, only the offsets that it has committed for the consumer group remain."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from stormspark.porting.java.values import Const, Function, Instance, Items, Pai
 __all__ = ["Char", "are_same", "calculated", "text_of_block", "unescaped"]
 
 
-#: Java's escape sequences: a Unicode number, an octal number, the end of a line in a text block, or a single letter.
+#: Java's escape sequences: a Unicode number, an octal number, the end of a line in a text block, or a single character.
 _ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(\n)|(.))", re.DOTALL)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
 

@@ -1,4 +1,4 @@
-"""Walks through a project's code. Walks begin at every ``main``, then at other code that makes a builder or adds components."""
+"""Walks through a project's Java code without running it: from each ``main``, then from other code that builds topologies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Walk:
         self._mark(before)
 
     def with_a_builder(self, method: JavaMethod) -> None:
-        """Call a method with a new builder, because the method's real caller is not in the project."""
+        """If a method takes a ``TopologyBuilder``, walk through it with a new builder, because no walk has reached a caller."""
         arguments: list[Value] = [Unknown(one.name, one.type) for one in method.parameters]
         for position, one in enumerate(method.parameters):
             if one.type.rpartition(".")[2] == "TopologyBuilder":

@@ -1,4 +1,4 @@
-"""The values of expressions, as far as they are known without running the code."""
+"""The values of Java's expressions, as far as they are known without running the code."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 coroutines.
 
 Two threads take part. The *loop* runs the coroutines. The emits, acks, fails and ends of the coroutines go into a queue, as
-*notes*. The *task's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
+*notes*. The *worker's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
 pipe wakes this thread up.
 
 A call is *over* when it has returned, raised, or taken too long. What it does to its tuple after that has no effect. In an
@@ -42,16 +42,16 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self.bolt = bolt
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
         self._get_loop = loop
-        # A comment says whether the task's thread, the loop, or any thread may use an attribute.
-        #: Task's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
+        # A comment says whether the worker's thread, the loop, or any thread may use an attribute.
+        #: Worker's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
         #: tuples are not settled yet.
         self._occupied = self._outside = 0
-        #: Task's thread: the tuples that the next `send` passes to the loop.
+        #: Worker's thread: the tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
-        #: The notes that the task's thread has to carry out. Any thread adds notes, and the task's thread takes them.
+        #: The notes that the worker's thread has to carry out. Any thread adds notes, and the worker's thread takes them.
         self._notes: deque[Note] = deque()
         self._signalled = False
-        #: Task's thread: whether the next note is a call whose exception restarts the task.
+        #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
         self._calls: dict[Call, None] = {}
@@ -64,7 +64,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self._closed = False
         self._read = self._write = -1
 
-    # -- on the task's thread ------------------------------------------------------------------------------------
+    # -- on the worker's thread ------------------------------------------------------------------------------------
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Prepare the user's bolt on the event loop."""
@@ -120,7 +120,10 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
             self._loop.call(self._begin_calls, new)
 
     def take_in(self) -> int:
-        """Carry out the notes of the coroutines. Raises the exception of a call, after the call's tuple has failed."""
+        """Carry out the notes of the coroutines, and return how many tuples were settled.
+
+        If a call has raised an exception other than `FailedException`, raises it, after the call's tuple has failed.
+        """
         if self._signalled:
             try:
                 os.read(self._read, 64)

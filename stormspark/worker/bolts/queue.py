@@ -12,7 +12,7 @@ from stormspark.worker.tuples.weights import weight
 
 __all__ = ["TupleQueue"]
 
-#: How many of the waiting tuples are weighed to estimate the size of all waiting tuples.
+#: About how many of the waiting tuples are weighed to estimate the size of all waiting tuples.
 _SAMPLE = 8
 #: How many bytes a delivery takes besides its values.
 _DELIVERY_BYTES = 2 * getsizeof(())
@@ -27,7 +27,7 @@ class TupleQueue:
         #: those in the inbox.
         self._taken: list[Delivery] = []
         self._next = 0
-        #: How many of the waiting tuples are ticks.
+        #: How many ticks were added and are not executed yet.
         self.ticks = 0
         #: How many deliveries were executed since the task was made.
         self.executed = 0

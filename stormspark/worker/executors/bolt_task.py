@@ -1,7 +1,7 @@
 """The task of a bolt, for an executor with a thread of its own.
 
 The executor's thread takes tuples out of the task's queue, one at a time, and executes them. During each call it makes notes
-for the worker's thread, in order: one for each emit and each ack, and one for the end of the call.
+for the worker's thread, in order: one for each emit, ack and fail, and one for the end of the call.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.held_weakly[tup] = begun
 
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
-        """See `BoltTask._fail_and_restart`. The queue gives the old instance no more tuples, so `held` returns all unsettled
-        tuples that this instance got.
+        """See `BoltTask._fail_and_restart`. Before a restart the queue is shut, so that the old instance gets no more tuples, and
+        `held` returns all unsettled tuples that it got.
         """
         if not isinstance(error, FailedException):
             self.queue.shut()
@@ -203,7 +203,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     @property
     def calls_under_way(self) -> int:
         """How many calls of this task are due or under way on the executor's thread, plus the notes that wait to be taken."""
-        # No call is missed, because the terms are read in this order: a tuple is executed first, and then its call is noted.
+        # The end of a call is noted before `is_executed` becomes false. So no call is missed if the terms are read in this order.
         return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
 
     @property

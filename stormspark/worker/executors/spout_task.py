@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadedSpoutTask"]
 
-#: After a turn without emits, the next turn begins this many seconds later, as in Storm (B12).
+#: After a turn without emits, the next turn begins at least this many seconds later, as in Storm (B12).
 _PAUSE_SECS = 0.001
 #: How many acks and fails are delivered before the executor's other tasks get their turn.
 _VERDICTS_PER_TURN = 64
@@ -240,8 +240,8 @@ class ThreadedSpoutTask(ActivatedOnThread):
     # -- on the worker's thread --------------------------------------------------------------------------------
 
     def ask(self, calls: int, deadline: float) -> bool:
-        """Grant a turn of up to ``calls`` calls of ``next_tuple``. Return whether tuples were emitted since the previous call
-        of this method.
+        """Grant emits. If no turn is open and one may begin, also grant a turn of up to ``calls`` calls of ``next_tuple``. Return
+        whether tuples were emitted since the previous call of this method.
         """
         emitted, self._emitted = self._emitted, 0
         allowance = self.allowance
@@ -264,7 +264,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def wants_asking(self) -> bool:
-        """Whether `ask` or `deliver` would have an effect. They have no effect during a turn that has emitted nothing yet."""
+        """Whether `ask` or `deliver` may have an effect. `ask` has none while an open turn has emitted nothing and may emit."""
         return (
             not self._turn_is_open
             or self._emitted > 0
@@ -314,7 +314,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
         """Whether tuples may come soon, because the spout has emitted or got a verdict, and no later call has returned without
         an emit.
 
-        Once a call has gone on for some seconds without an emit, no tuples are expected.
+        Once a call has gone on for `_PATIENCE_SECS` without an emit, no tuples are expected.
         """
         stirred = self._stirred
         return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS

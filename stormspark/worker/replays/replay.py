@@ -47,7 +47,7 @@ __all__ = ["plan_that_ran", "replay"]
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
-    """Load the plan with which the batch was recorded. Raises `CheckpointError`.
+    """Load the plan with which the batch was recorded. Raises `CheckpointError` if there is none, or if it can't be loaded.
 
     The driver's module path is appended to the module path of this process.
     """

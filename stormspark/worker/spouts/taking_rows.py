@@ -63,8 +63,8 @@ class TakesRows(Task):
     def rows_left(self) -> int:
         """How many of `rows_waiting` have to be emitted before the batch can end.
 
-        While the spout is inactive, rows of committed batches do not count, because they wait until the spout is active again
-        (B13).
+        If the spout was not active in the batch, rows of committed batches do not count, because they wait until the spout is
+        active again (B13).
         """
         return self.source.waiting(held_too=self.life.was_active_in_batch)
 

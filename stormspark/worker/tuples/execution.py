@@ -1,10 +1,10 @@
 """The loops that execute a chunk of tuples, one for each kind of bolt, and the loop that calls a spout for tuples.
 
-These loops are the outermost code that runs once per tuple. A bolt's loop takes a chunk of deliveries and returns how many
-deliveries it executed. Another thread may shorten the chunk meanwhile (`BoltTask.look`), so a loop reads all items after the
-first only by iterating. If ``execute`` raises, the loop stores in the runner which tuple raised (``position`` in the chunk, and
-``current``), and lets the error through. If the reference count of a tuple object shows that the user did not keep the object,
-the loop reuses it for the next tuple. Reuse costs half as much as a new object per tuple.
+A bolt's loop takes a chunk of deliveries and returns how many deliveries it executed. Another thread may shorten the chunk
+meanwhile (`BoltTask.look`), so a loop reads all items after the first only by iterating. If ``execute`` raises, the loop stores
+in the runner which tuple raised (``position`` in the chunk, and ``current``), and lets the error through. If the reference
+count of a tuple object shows that the user did not keep the object, the loop reuses it for the next tuple. Reuse costs half as
+much as a new object per tuple.
 """
 
 # execution.pxd beside this module gives C types for the functions and their variables. Cython compiles this module with these
@@ -64,9 +64,10 @@ def ask_for_tuples(
     most_pending: int,
     calls: SuspendableCalls,
 ) -> bool:
-    """Call ``next_tuple`` up to ``calls.most`` times, until a call emits nothing. Return whether the last call emitted.
+    """Call ``next_tuple`` up to ``calls.most`` times. Return whether the last call emitted.
 
-    Each emit is stamped with the time at which its call began.
+    Stop earlier if a call emits nothing or was suspended, if too many trees are open, or at the deadline. Each emit is stamped
+    with the time at which its call began.
     """
     account = collector._account
     deadline, turn = calls.deadline, calls.turn
@@ -146,7 +147,8 @@ def execute_plain(
 ) -> int:
     """Execute a chunk with a `Bolt`, which acks by itself.
 
-    A tuple that ``execute`` neither acks nor fails is put into ``held``, with the time ``begun``, at which its chunk began.
+    A tracked tuple that ``execute`` neither acks nor fails is put into ``held``, with the time ``begun``, at which its chunk
+    began.
     """
     unshared = _UNSHARED
     values, source, roots = batch[0]

@@ -1,6 +1,6 @@
 """A reader for pickles in which some values can't be unpickled. It reads all other values.
 
-A frame is one pickle of some 500 tuples, because one call for all of them is cheap. If one value raises while it is unpickled,
+A frame holds many tuples in one pickle, because one call for all of them is cheap. If one value raises while it is unpickled,
 no tuple of the frame would arrive. So this module reads the same bytes once more, with the pure Python unpickler of the
 standard library. Some steps of an unpickler run code of a value's class. The module catches the errors of these steps, and puts
 a `Damaged` in place of the object that a step would have made.
@@ -30,7 +30,7 @@ _MOST = 500
 class Damaged:
     """A stand-in for an object that could not be made. ``kind`` is its class, or the function that should have made it.
 
-    If the failed call was to fill another object, ``meant_for`` is that object.
+    If the failed call should have filled another object, ``meant_for`` is that object.
     """
 
     def __init__(self, kind: str, meant_for: Any = None) -> None:
@@ -69,8 +69,8 @@ def error_text(error: object) -> str:
 
 
 def salvage(data: bytes | memoryview, keep: Collection[type] = ()) -> Salvage:
-    """Read a pickle, and leave out objects that can't be read. Objects of classes in ``keep`` are made even if their parts are
-    damaged.
+    """Read a pickle, with a `Damaged` in place of each object that can't be made. Objects of classes in ``keep`` are made even if
+    their parts are damaged.
 
     Raises nothing but `KeyboardInterrupt`.
     """
@@ -95,7 +95,7 @@ _Unpickler: Any = pickle._Unpickler  # the standard library's, written in Python
 
 
 class _Reader(_Unpickler):  # type: ignore[misc]
-    """An unpickler that catches errors. The methods from `load_reduce` on are the steps that can run code of a value's class."""
+    """An unpickler that catches errors. Its methods replace steps of `pickle` that may run user code, or that fill containers."""
 
     def __init__(self, data: bytes | memoryview, keep: frozenset[type]) -> None:
         super().__init__(io.BytesIO(data))

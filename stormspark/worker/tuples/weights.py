@@ -52,8 +52,8 @@ def _walk(value: Any, depth: int) -> int:
 
 
 def _buffers(value: Any) -> int:
-    """Return how many bytes the value holds outside of Python's objects. Values of NumPy, Arrow and others tell this number as
-    ``nbytes``.
+    """Return how many bytes the value holds outside of Python's objects. Objects of NumPy, Arrow and others have this number in
+    their attribute ``nbytes``.
     """
     size = getattr(value, "nbytes", 0)
     return size if type(size) is int else 0

@@ -2,7 +2,8 @@
 
 Such an outlet treats a record batch as `stormspark.worker.tuples.outlets` treats a tuple. It chooses every receiver before the
 first row leaves, and each copy of a row has one edge. The outlet passes rows to a function of type `Receive`. This function
-belongs to a vectorised task of this worker, to the inbox of another task of this worker, or to a lane to another worker.
+belongs to a vectorised task of this worker, to the inbox of a task of this worker that is not vectorised, or to a lane to
+another worker.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ of this store have the kind ``window``. The keys of this store are:
     "progress"   how far the windows are: which tuples have left, the next window's end, watermarks, when the timer is due
 
 Each batch writes the page that is being filled and the pages that were begun in the batch. It deletes pages that have no tuple
-left, and writes the progress if that has changed. The store names a task by its index, because the ids of tasks change when
-other components are added or removed (A18).
+left, and writes the progress if that has changed. A tuple's origin is stored with the index of the task that emitted the tuple,
+because the ids of tasks change when other components are added or removed (A18).
 """
 
 from __future__ import annotations
