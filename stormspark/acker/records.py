@@ -21,7 +21,7 @@ __all__ = ["AckerTime", "Change", "Record"]
 class Record(NamedTuple):
     """One open row in the durable acker.
 
-    ``root`` and ``value`` are random signed integers of 64 bits. ``created`` is the acker's time at which the record was opened.
+    ``root`` and ``value`` are random signed integers of 64 bits. ``created`` is the acker's time when the record was opened.
     """
 
     root: int

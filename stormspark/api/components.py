@@ -68,7 +68,7 @@ class Spout(Component, ABC):
         """
 
     def activate(self) -> None:
-        """Called after `open`, and whenever the topology becomes active again."""
+        """Called after `open`, unless the topology is deactivated, and whenever the topology becomes active again."""
 
     def deactivate(self) -> None:
         """Called when the topology is deactivated.

@@ -1,4 +1,4 @@
-"""Prints stories of tuple trees: a list of the latest stories, or everything that is known about one tree."""
+"""Prints stories of tuple trees: a list of the latest stories, failed trees first, or everything that is known about one tree."""
 
 from __future__ import annotations
 
@@ -161,9 +161,9 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """Return a text that says how long before the event its tuples arrived. Remove these tuples from ``came``.
+    """Return a text that says how long before the event the event's tuples arrived. Remove these tuples from ``came``.
 
-    These tuples are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
+    They are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
     """
     left, first = event.tuples, None
     while left > 0 and came:
