@@ -50,8 +50,8 @@ class Chunk(NamedTuple):
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
     executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple.
 
-    If ``executed`` is 0, the task emitted its tuples outside of ``execute``. In that case ``inputs`` has no tuples, but may have
-    an event: a batch begins or ends.
+    If ``executed`` is 0, the task emitted its tuples outside of ``execute``. In that case ``inputs`` may have an event in place
+    of tuples: a batch begins or ends.
     """
 
     component: str

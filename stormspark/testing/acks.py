@@ -28,7 +28,8 @@ class AckTracker:
     """Records acks and fails. The test can read them even if the spout's task runs in another process.
 
     This class combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: create it in
-    ``__init__``, and call its `ack` and `fail`. As for `FeederSpout`, driver and workers must run on the same host.
+    ``__init__``, and call its `ack` and `fail`. As for `FeederSpout`, test and workers must run on the same host, as the same
+    user.
 
     >>> import pickle
     >>> tracker = AckTracker()

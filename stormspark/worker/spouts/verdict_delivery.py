@@ -1,4 +1,4 @@
-"""The delivery of verdicts. It calls a spout's ``ack`` or ``fail`` for every tree that has ended, and counts the call."""
+"""The delivery of verdicts. It calls a spout's ``ack`` or ``fail`` for every tree that has ended, and counts the verdicts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class VerdictDelivery:
     def has_moved(self) -> bool:
         """Return whether a verdict was delivered since the last call of this method. Another thread may call this method.
 
-        Each ack adds a latency and each fail is counted, so the sum of both grows with every verdict.
+        Each ack adds a latency and each fail is counted, so the sum of both changes with every verdict.
         """
         before, self._seen = self._seen, len(self._latencies) + self._task.counters.failed
         return before != self._seen
