@@ -6,7 +6,7 @@
     ├── EmitError (ValueError)               an emit has a wrong stream, width or task   (A12, B9)
     ├── SerializationError (TypeError)       a component or a value can't be pickled     (A2, C8)
     ├── ValueNotHashableError (TypeError)    a fields grouping met a value without a stable hash (D2)
-    ├── ComponentError                       a user's spout or bolt raised too often     (W22)
+    ├── ComponentError                       user code raised, and this stops the topology (W22)
     ├── WorkerLostError                      a worker process died inside a batch
     ├── CheckpointError                      a checkpoint folder can't be used, read or written
     │   └── FencedError                      another driver has taken over this checkpoint

@@ -166,8 +166,9 @@ class AsyncSpoutOutputCollector(Protocol):
 class AsyncSpout(Component, ABC):
     """A spout that may wait in `next_tuple` without holding up other components.
 
-    A task has at most one call of `next_tuple` under way. An emitted tuple leaves at once, even while the call goes on. `ack` and
-    `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them restarts the task.
+    A task has at most one call of `next_tuple` under way. An emitted tuple leaves once the topology has room, even while the call
+    goes on. `ack` and `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them
+    restarts the task.
 
     >>> import asyncio
     >>> from stormspark import Fields

@@ -99,7 +99,7 @@ class Bolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this task, and no other."""
+        """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this one task."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""

@@ -95,7 +95,7 @@ class TaskChanges:
 
 @dataclass(frozen=True)
 class FileDescription:
-    """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
+    """A description of a file of the table. The driver commits the file with it. It is plain data that can be pickled.
 
     ``size`` is in bytes. ``rows`` is the number of rows, and ``deletions`` says how many of them delete a key. ``components``,
     ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column. A restore skips files by them.
@@ -272,7 +272,7 @@ class Folder:
         return int(found.size) if found.is_file else None
 
     def list(self, *sorts: str) -> dict[str, int]:
-        """Return the files of these sorts with their sizes. The default is both sorts that are part of the table."""
+        """Return the files of these sorts with their sizes. The default is ``changes`` and ``runs``."""
         found: dict[str, int] = {}
         for sort in sorts or ("changes", "runs"):
             if self.local is not None:

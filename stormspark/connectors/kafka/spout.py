@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch. While nothing happens, this means
-#: every few seconds.
+#: If the guarantee is AT_LEAST_ONCE, the tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch.
+#: While nothing happens, this means every few seconds.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: Finds, in Spark's error message, the error that the planner raises if ``truncated_log`` is "fail".
@@ -213,7 +213,10 @@ class KafkaSpout(RangeSpout):
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """Return the lowest open offset of each partition. Warn if a partition has to wait because of that offset (W13)."""
+        """Return the lowest open offset of each partition, and under `ASKED` how often this method was called.
+
+        Warn if a partition has to wait because of its lowest open offset (W13).
+        """
         self._asked += 1
         marks: dict[str, int] = {}
         position: Any

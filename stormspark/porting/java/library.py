@@ -1,4 +1,4 @@
-"""The behaviour of Storm's and Heron's builders, declarers and configurations.
+"""The behaviour of Storm's and Heron's builders, declarers and configurations, for the evaluation of Java code.
 
 `Drafts` is the `Library` that an evaluation uses. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and
 other calls. It records the arguments of these calls, even unknown arguments.

@@ -93,7 +93,7 @@ async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def contained(error: BaseException) -> Exception:
-    """Return an `Exception` for the error that has ended a coroutine. It ends only the coroutine's asyncio task.
+    """Return an `Exception` for the error that has ended a coroutine. Raising it ends only the coroutine's asyncio task.
 
     >>> contained(KeyError("k"))
     KeyError('k')

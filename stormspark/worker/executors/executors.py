@@ -57,7 +57,7 @@ class Executors:
         self._has_ended = False
         #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
         self._stops_since = self._waits_until = inf
-        #: Whether a batch was taken back because a call had not returned by `_waits_until`.
+        #: Whether a batch was aborted because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
         #: Whether the worker is being opened. If so, an error in ``prepare`` is raised. Later, such an error stops the running
         #: topology.
@@ -174,7 +174,7 @@ class Executors:
 
     @property
     def left(self) -> bool:
-        """Whether one of these bolts has tuples that wait, calls that are under way, or notes that were not taken yet."""
+        """Whether a bolt on a thread has tuples that wait, calls that are under way, or notes that were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property

@@ -1,9 +1,9 @@
 """The stories of a worker. This module decides which trees get a story, and writes the stories.
 
-*Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was
-not traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs
-no earlier recording. The next emit of the same message id is traced. *Of all other trees*, one in ``stormspark.story.sample``
-is traced.
+*Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was not
+traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs no
+earlier recording. The next emit of the same message id is traced. *Of all other trees*, one in ``stormspark.story.sample`` is
+traced, again up to a number per second.
 
 A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
 ``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``. Both files are rotated.
