@@ -33,7 +33,10 @@ class _NoFolder(click.ClickException):
 
 
 def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -> int:
-    """Print the stories in a topology's log folder; returns the exit code. Raises click's error if there is no such folder."""
+    """Print the stories about ``root`` in a topology's log folder; returns the exit code.
+
+    If ``root`` is None, print a list of at most ``most`` stories. Raises click's error if there is no such folder.
+    """
     if not folder.is_dir():
         beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
         others = sorted(path.name for path in beside if any(path.glob("stories-*.jsonl*")))

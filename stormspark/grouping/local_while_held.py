@@ -1,5 +1,5 @@
-"""Local-while-held grouping: an even grouping that stays in the sender's worker while max spout pending holds its spouts back
-(B4).
+"""Local-while-held grouping: an even grouping, such as shuffle, that stays in the sender's worker while max spout pending holds
+its spouts back (B4).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
 #: How many answers are sent in advance. They must last while the worker is busy with the end of a batch and sends no more.
 AHEAD: Final = 2000
-#: The groupings that always choose the consumer's task if the consumer has only one.
+#: Groupings that always choose the consumer's task if the consumer has only one.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )

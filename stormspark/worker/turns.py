@@ -42,8 +42,8 @@ _SLICE_SECONDS = 0.01
 class Turns:
     """The turns of one worker. Deadlines are on the clock of ``services``.
 
-    If ``sheds``, bolts drop or fail tuples that do not fit, and take turns of limited time. While sealed frames hold more than
-    ``most_leaving`` bytes, bolts wait for the next superstep.
+    If ``sheds``, bolts drop or fail tuples that do not fit, and take turns of limited time. While the frames that wait to leave
+    hold more than ``most_leaving`` bytes, bolts wait for the next superstep.
     """
 
     def __init__(
@@ -189,7 +189,8 @@ class Turns:
             self._executors.take_in()  # emits that executors have noted meanwhile leave with this superstep
 
     def run_pass(self, deadline: float) -> bool:
-        """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
+        """If the worker `listens`, take in what threads and outside processes have done. Let the bolts execute their waiting
+        tuples, those nearest to the spouts first. Then deliver verdicts to spouts.
 
         Returns true if the deadline cut the pass short.
         """
@@ -310,8 +311,8 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many tuples and rows are in inboxes, lanes and sealed frames, in progress outside of the worker, or at executors
-        on threads.
+        """How many tuples and rows are in inboxes, in lanes, in frames that wait to leave, in progress outside of the worker, or
+        at executors on threads.
         """
         return self._backlog.waiting + self._outside.at_work + self._executors.at_work
 

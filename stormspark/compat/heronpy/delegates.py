@@ -75,7 +75,7 @@ class _Delegate:
         self._blueprint = blueprint
         self._widths = blueprint.widths
         self.logger = logging.getLogger(f"stormspark.task.{blueprint.id}")
-        #: Whether trees are tracked, which only ATLEAST_ONCE does (B23, C43).
+        #: Whether trees are tracked. Only the reliability mode ATLEAST_ONCE tracks them (B23, C43).
         self.acking = False
         self._serializer: IHeronSerializer | None = None
         #: Returns the seconds since 1970, by the worker's clock.

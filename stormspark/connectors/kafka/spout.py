@@ -126,7 +126,10 @@ class KafkaSpout(RangeSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Return messages of the range that have arrived, and the rest of the range; the rest is None if nothing is left."""
+        """Return messages of the range that have arrived, and the rest of the range; the rest is None if nothing is left.
+
+        If the range only says that the partition has changed, report the change, and return no messages.
+        """
         wanted = Range(*range)
         topic, partition, start, end, _ = wanted
         if self._reader is None:

@@ -59,8 +59,8 @@ class Executors:
         self._stops_since = self._waits_until = inf
         #: Whether a batch was aborted because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
-        #: Whether the worker is being opened. If so, an error in ``prepare`` is raised. Later, such an error stops the running
-        #: topology.
+        #: Whether the worker is being opened. Meanwhile an error in ``open`` or ``prepare`` is raised. Later, such an error stops
+        #: the running topology.
         self.opening = False
         self._departures: Departures
 

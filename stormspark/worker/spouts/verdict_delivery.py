@@ -88,7 +88,7 @@ class VerdictDelivery:
             self.count_latencies()
 
     def ack_inside_emit(self, message_id: Hashable) -> None:
-        """Ack a message at once, inside its emit, because there are no ackers (B8, E29)."""
+        """Ack a message at once, inside its emit, because acking is off (B8, E29)."""
         task = self._task
         task.counters.acked += 1
         task.spout.ack(message_id)
