@@ -17,7 +17,7 @@ __all__ = ["print_pending"]
 
 
 def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: bool) -> int:
-    """Print how many trees are open, by component and task, and the ``most`` oldest trees; returns the exit code.
+    """Print how many trees are open, by component and task, and up to ``most`` of the oldest; returns the exit code.
 
     Only trees that have outlived their batch count. Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` for
     a folder that can't be read.
