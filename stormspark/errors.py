@@ -1,4 +1,4 @@
-"""Every error that stormspark raises, as one tree.
+"""The error classes of stormspark, as one tree.
 
     StormsparkError
     ├── InvalidTopologyError (ValueError)    the topology can't run as it is written     (A2, A10-A14, J5)
@@ -6,12 +6,12 @@
     ├── EmitError (ValueError)               an emit has a wrong stream, width or task   (A12, B9)
     ├── SerializationError (TypeError)       a component or a value can't be pickled     (A2, C8)
     ├── ValueNotHashableError (TypeError)    a fields grouping met a value without a stable hash (D2)
-    ├── ComponentError                       a user's spout or bolt raised too often     (W22)
+    ├── ComponentError                       user code raised, and this stops the topology (W22)
     ├── WorkerLostError                      a worker process died inside a batch
-    ├── CheckpointError                      a checkpoint folder can't be used for this topology
+    ├── CheckpointError                      a checkpoint folder can't be used, read or written
     │   └── FencedError                      another driver has taken over this checkpoint
     ├── StateError (RuntimeError)            state can't be changed as asked: a txid out of order (G15, C35)
-    ├── UnavailableError                     storage, a broker or a destination is away; the batch is tried again
+    ├── UnavailableError                     storage, a broker or a destination can't be reached; the batch is tried again
     ├── UnsupportedEnvironmentError          stormspark can't run with this Java, Spark or session
     ├── MultilangError                       a child process died, hung, or violated Storm's multilang protocol (I12)
     ├── FailedException                      raised BY users: fails the tuple, nothing else (C5)
@@ -64,7 +64,7 @@ class TopologyAlreadyRunningError(InvalidTopologyError):
 
 
 class EmitError(StormsparkError, ValueError):
-    """An emit names an unknown stream or task, or brings a wrong number of values (A12, B9)."""
+    """An emit names an unknown stream or task, brings a wrong number of values, or is not allowed now (A12, B9)."""
 
 
 class SerializationError(StormsparkError, TypeError):
@@ -76,15 +76,19 @@ class ValueNotHashableError(StormsparkError, TypeError):
 
 
 class ComponentError(StormsparkError):
-    """A spout or bolt raised in ``open`` or ``prepare``, or too many times in a row. The error has the user's traceback (W22)."""
+    """User code raised, and this stops the topology. The error has the user's traceback or message (W22).
+
+    A spout or bolt raised in ``open`` or ``prepare`` or too many times in a row, or a worker hook, a custom grouping or a source
+    raised.
+    """
 
 
 class WorkerLostError(StormsparkError):
-    """A worker process died, or was replaced, while a batch ran. The batch runs again as the next attempt."""
+    """A worker process died, or was replaced, while a batch ran. The batch runs again in the next attempt."""
 
 
 class CheckpointError(StormsparkError):
-    """A checkpoint folder belongs to another topology, or can't be read."""
+    """A checkpoint folder belongs to another topology, can't be read or written, or lacks the batch that was asked for."""
 
 
 class FencedError(CheckpointError):
@@ -118,7 +122,7 @@ class MultilangError(StormsparkError):
 
 
 class UnavailableError(StormsparkError):
-    """Something outside of the topology is away for now, such as the destination of a sink.
+    """Something outside of the topology can't be reached for now, such as the destination of a sink.
 
     If this error is raised while a batch is prepared, the batch runs again. Attempts go on for at most
     ``stormspark.outage.timeout.secs``.

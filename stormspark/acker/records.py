@@ -1,8 +1,9 @@
 """The durable acker's knowledge of source rows that are open at the end of a batch.
 
-A *record* stands for one open row. The acker keeps one XOR per root. The record's ``value`` enters that XOR when a task opens the
-record, and again when the task closes the record. So a root is done if its XOR is zero (E2). While a task lives, its worker's
-ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted again.
+A *record* stands for one open row. It has a random ``root``, and the acker keeps one XOR per root. The record's ``value`` enters
+that XOR when a task opens the record, and again when the task closes the record. So a root is done if its XOR is zero (E2). While
+a task lives, its worker's ledger decides verdicts. When the task has died, its records are still open, and their rows are emitted
+again.
 
 A record is *late* if it is older than the watermark. The watermark is the acker's time minus a fixed delay. Spark may drop
 changes of late records. So old records are closed before they are late, and new ones are opened in their place
@@ -21,7 +22,7 @@ __all__ = ["AckerTime", "Change", "Record"]
 class Record(NamedTuple):
     """One open row in the durable acker.
 
-    ``root`` and ``value`` are random signed integers of 64 bits. ``created`` is the acker's time at which the record was opened.
+    ``root`` and ``value`` are random signed integers of 64 bits. ``created`` is the acker's time when the record was opened.
     """
 
     root: int

@@ -166,8 +166,9 @@ class AsyncSpoutOutputCollector(Protocol):
 class AsyncSpout(Component, ABC):
     """A spout that may wait in `next_tuple` without holding up other components.
 
-    Each task has one call of `next_tuple` under way. An emitted tuple leaves at once, even while the call goes on. `ack` and
-    `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them restarts the task.
+    A task has at most one call of `next_tuple` under way. An emitted tuple leaves once the topology has room, even while the call
+    goes on. `ack` and `fail` are called one at a time, in order, even while `next_tuple` waits. An exception in any of them
+    restarts the task.
 
     >>> import asyncio
     >>> from stormspark import Fields
@@ -182,7 +183,7 @@ class AsyncSpout(Component, ABC):
     """
 
     #: Once this many emitted tuples of a task wait for the topology to take them, `next_tuple` is not called again until half of
-    #: them are taken. At max spout pending the topology takes no tuples, so a task may emit this many tuples beyond that limit.
+    #: them are taken. At max spout pending the topology takes no tuples, so a task may emit about this many beyond that limit.
     prefetch: int = 100
 
     async def open(
@@ -204,7 +205,7 @@ class AsyncSpout(Component, ABC):
         """
 
     async def activate(self) -> None:
-        """Called after `open`, and whenever the topology becomes active again."""
+        """Called after `open`, unless the topology is deactivated, and whenever the topology becomes active again."""
 
     async def deactivate(self) -> None:
         """Called when the topology is deactivated (B13).

@@ -68,7 +68,7 @@ class Spout(Component, ABC):
         """
 
     def activate(self) -> None:
-        """Called after `open`, and whenever the topology becomes active again."""
+        """Called after `open`, unless the topology is deactivated, and whenever the topology becomes active again."""
 
     def deactivate(self) -> None:
         """Called when the topology is deactivated.
@@ -99,7 +99,7 @@ class Bolt(Component, ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this task, and no other."""
+        """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this one task."""
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""

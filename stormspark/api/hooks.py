@@ -55,7 +55,7 @@ class BoltExecuteInfo(NamedTuple):
 
 
 class BoltAckInfo(NamedTuple):
-    """The event that a bolt has acked a tuple. A `BasicBolt` acks it when ``execute`` has returned."""
+    """The event that a bolt has acked a tuple. A `BasicBolt` acks its tuple when ``execute`` has returned."""
 
     tuple: Tuple
     task: int

@@ -130,14 +130,14 @@ class _Head(NamedTuple):
 class AckerJournal:
     """The driver's side of the journal: it appends commits, and deletes those that the acker query no longer needs.
 
-    ``schema`` is the schema of the changes, with ``created`` in microseconds. ``delay`` is the watermark's delay, in seconds.
-    The first commit fixes the delay, because the delay decides which records are old. Making the object raises
-    `CheckpointError` if existing files can't be read.
+    ``schema`` is the schema of the changes, with ``created`` in microseconds. ``delay`` is the watermark's delay, in seconds. The
+    first commit fixes the delay, because the delay decides which records are old. Making the object raises `CheckpointError` if
+    the newest file can't be read, or if a newer stormspark wrote it.
     """
 
     def __init__(self, files: JournalFiles, schema: pa.Schema, delay: float, generation: int) -> None:
         self.files, self.delay = files, delay
-        #: The acker's time at the last commit, in microseconds; None before the first commit.
+        #: The acker's time at the last commit before this object was made, in microseconds; None if there was no commit.
         self.last_time: int | None = None
         self._schema, self._generation = schema, generation
         self._writer = ""  # identifies the last call of `append`; each call has an id of its own
@@ -169,10 +169,11 @@ class AckerJournal:
         return self._numbers[0] if self._numbers else 1
 
     def append(self, changes: pa.Table, at: int) -> None:
-        """Write changes in one commit, with a row of the time ``at``, which moves the acker query's watermark.
+        """Write changes in one commit. One more row, with the time ``at``, moves the acker query's watermark.
 
         If this raises OSError, the commit may be written or not; `settle` finds that out. Raises `FencedError` if a later driver
-        has written, and `CheckpointError` if a file of another driver can't be read.
+        has written, or if a write of this driver that had failed turns up. Raises `CheckpointError` if there is a file with the
+        commit's number that can't be read.
         """
         tick = pa.table({"root": [0], "created": pa.array([at], pa.timestamp("us", "UTC")), "value": [0]})
         rows = pa.concat_tables([changes, tick], promote_options="default").select(self._schema.names)

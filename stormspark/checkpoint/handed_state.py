@@ -60,7 +60,7 @@ def in_hand(rows: pa.Table) -> HandedRows:
 class HandedState:
     """The file at ``path``, with state from the table at ``location``.
 
-    It has methods of `StateTable` that read, for one batch only.
+    It has some of the methods with which `StateTable` is read. It knows the state as of one batch only.
     """
 
     def __init__(self, path: str, location: str) -> None:

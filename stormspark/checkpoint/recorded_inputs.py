@@ -48,9 +48,10 @@ class Chunk(NamedTuple):
     """Tuples that a task executed one after the other, and the tuples that it emitted meanwhile.
 
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
-    executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If
-    ``executed`` is 0, the task emitted them outside of ``execute``. Then ``inputs`` may have an event instead: a batch begins or
-    ends.
+    executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple.
+
+    If ``executed`` is 0, the task emitted its tuples outside of ``execute``. In that case ``inputs`` may have an event in place
+    of tuples: a batch begins or ends.
     """
 
     component: str
@@ -67,7 +68,8 @@ class Unpicklable(NamedTuple):
 
 
 def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
-    """Pickle values, each with its origin or destination. If all values have the same one, it is stored only once.
+    """Pickle values, each with its origin or destination. If all values have the same origin or destination, it is stored only
+    once.
 
     Values of classes that a notebook defines can be pickled, too. A value that can't be pickled becomes an `Unpicklable`.
     """
@@ -79,7 +81,8 @@ def dump_pairs(origins: Sequence[Any], values: Sequence[Any]) -> bytes:
     try:
         return pickle.dumps(pairs, 5)
     except Exception:
-        # A value that stays in its worker need not be picklable. It may be of a notebook's class, or a lock, or a generator.
+        # A value that stays in its worker need not be picklable. It may be a lock, a generator, or an object of a notebook's
+        # class.
         return cloudpickle.dumps((pairs[0], [_recordable(value) for value in values]), 5)  # type: ignore[no-any-return]
 
 
@@ -142,7 +145,7 @@ class InputFile:
 
 
 def named(worker: int, paths: Iterable[str]) -> TaskChanges:
-    """Return the row by which a batch's commit names a worker's files. It names none if the worker has executed nothing."""
+    """Return the row by which a batch's commit names a worker's files. It names no file if nothing was recorded."""
     return TaskChanges("", worker, [(_KEY, "\n".join(paths).encode())], _KIND)
 
 

@@ -1,9 +1,9 @@
 """The files of a state table: their rows, their names, and how they are written and read.
 
-A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was
-deleted) and the batch. All rows of a batch go into one commit: a task's state, the position of a spout, the outbox of a sink
-and the driver's own rows. The column **kind** distinguishes these changes. Rows of different kinds may have equal keys, and are
-not read together.
+A row is one change: the component and task that made it, its kind, the key, the value (null means that the key was deleted) and
+the batch. All rows of a batch go into one commit: a task's state, the position of a spout, the outbox of a sink and the driver's
+own rows. Only announcements are committed earlier. The column **kind** distinguishes these changes. Rows of different kinds may
+have equal keys, so a task reads its rows of one kind at a time.
 
 Each file is sorted by `ORDER`, then by the batch, newest first. There are two sorts of files:
 
@@ -59,7 +59,7 @@ __all__ = [
 WINDOW = "window"
 #: The kind for source rows whose tuples bolts still hold when their batch has ended.
 ROWS = "rows"
-#: The columns by which a file is sorted, before the batch.
+#: The columns by which a file is sorted. Rows that are equal in these columns are sorted by the batch.
 ORDER = ("component", "task", "kind", "key")
 SCHEMA = pa.schema(
     [
@@ -95,12 +95,12 @@ class TaskChanges:
 
 @dataclass(frozen=True)
 class FileDescription:
-    """A description of a file that a worker wrote, for the driver to commit. It is plain data that can be pickled.
+    """A description of a file of the table. The driver commits the file with it. It is plain data that can be pickled.
 
     ``size`` is in bytes. ``rows`` is the number of rows, and ``deletions`` says how many of them delete a key. ``components``,
-    ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column. They show restores which files can
-    be skipped. ``time`` is the table's time at which the newest change in the file was committed, in milliseconds. The commit
-    sets it.
+    ``tasks``, ``kinds`` and ``txids`` are the smallest and the largest value of each column. A restore skips files by them.
+    ``time`` is the table's time at which the newest change in the file was committed, in milliseconds. A commit sets it for files
+    of changes, and `RunWriter.close` for the files of a run.
     """
 
     path: str
@@ -272,7 +272,7 @@ class Folder:
         return int(found.size) if found.is_file else None
 
     def list(self, *sorts: str) -> dict[str, int]:
-        """Return the files of these sorts with their sizes. The default is both sorts that are part of the table."""
+        """Return the files of these sorts with their sizes. The default is ``changes`` and ``runs``."""
         found: dict[str, int] = {}
         for sort in sorts or ("changes", "runs"):
             if self.local is not None:
@@ -446,7 +446,7 @@ class RunWriter:
         self._done: list[FileDescription] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Write the next rows. They stay in memory until there are enough of them."""
+        """Write the next rows. They stay in memory until there are enough for a row group."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         self._bytes += rows.nbytes

@@ -1,4 +1,4 @@
-"""Prints the open trees of a topology's sources, which it reads from the state of the acker query."""
+"""Prints the open trees of a topology's source spouts. It reads them from the state of the acker query."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["print_pending"]
 
 
 def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: bool) -> int:
-    """Print how many trees are open, by component and task, and the oldest of them; returns the exit code.
+    """Print how many trees are open, by component and task, and up to ``most`` of the oldest; returns the exit code.
 
-    Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` for a folder that can't be read.
+    Only trees that have outlived their batch count. Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` for
+    a folder that can't be read.
     """
     from stormspark.spark.pending import read_pending
 

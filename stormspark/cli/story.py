@@ -1,4 +1,4 @@
-"""Prints stories of tuple trees: a list of the latest stories, or everything that is known about one tree."""
+"""Prints stories of tuple trees: a list of the latest stories, failed trees first, or everything that is known about one tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class _NoFolder(click.ClickException):
 
 
 def print_stories(folder: Path, root: str | None, most: int, *, as_json: bool) -> int:
-    """Print the stories in a topology's log folder; returns the exit code. Raises click's error if there is no such folder."""
+    """Print the stories about ``root`` in a topology's log folder; returns the exit code.
+
+    If ``root`` is None, print a list of at most ``most`` stories. Raises click's error if there is no such folder.
+    """
     if not folder.is_dir():
         beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
         others = sorted(path.name for path in beside if any(path.glob("stories-*.jsonl*")))
@@ -161,9 +164,9 @@ def _sentence(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
 
 
 def _took(event: StoryEvent, came: deque[tuple[float, int]]) -> str:
-    """Return a text that says how long before the event its tuples arrived. Remove these tuples from ``came``.
+    """Return a text that says how long before the event the event's tuples arrived. Remove these tuples from ``came``.
 
-    These tuples are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
+    They are the oldest ones in ``came``, because a task executes tuples in the order in which they arrive.
     """
     left, first = event.tuples, None
     while left > 0 and came:

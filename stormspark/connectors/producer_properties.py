@@ -37,8 +37,8 @@ def serializer(name: str, properties: Mapping[str, Any]) -> Callable[[Any], byte
     """Return the function that turns keys or messages into bytes.
 
     The value of the option ``name`` is this function, or the name of one of Java's serializers for integers, longs and doubles.
-    If it is any other name, or the option is not set, strings become UTF-8, bytes and None stay as they are, and other values
-    raise TypeError.
+    If it is any other name, or the option is not set, strings become UTF-8, bytes and the like become bytes, None stays None, and
+    other values raise TypeError.
     """
     given = properties.get(name)
     if callable(given):
@@ -66,7 +66,7 @@ def _as_bytes(value: Any) -> bytes | None:
 def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by librdkafka's names, without those that the bolt applies itself.
 
-    Raises `InvalidTopologyError` for an option that is not supported, and if no option names the servers.
+    Raises `InvalidTopologyError` for an option or a serializer that is not supported, and if no option names the servers.
     """
     found: dict[str, Any] = {}
     for name, value in properties.items():

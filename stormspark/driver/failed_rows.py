@@ -22,7 +22,7 @@ class FailedRows:
         self._attempts: Counter[tuple[int, Hashable]] = Counter()
 
     def add(self, batch: int, rows: Mapping[int, Iterable[Hashable]]) -> None:
-        """Count the ``rows`` of each task that failed in an attempt at ``batch``."""
+        """Count the rows that failed in an attempt at ``batch``. ``rows`` has these rows for each task."""
         if batch != self._batch:
             self._batch = batch
             self._attempts.clear()

@@ -1,4 +1,4 @@
-"""Reads YAML. Each part of a document has its line, so that errors can name the line.
+"""Reads YAML. Each part of a document knows its line, so that errors can name the line.
 
 Only plain YAML is accepted: values of YAML's own types, no tags that name classes, and no repeated keys. Anchors, aliases and
 merge keys are allowed.
@@ -55,7 +55,7 @@ def parsed(text: str, file: str) -> Located:
 def _check(
     loader: yaml.SafeLoader, node: yaml.Node, file: str, done: set[int], within: tuple[yaml.Node, ...]
 ) -> None:
-    """Reject everything that is not plain data, and resolve merge keys (``<<``)."""
+    """Reject repeated keys and everything that is not plain data, and resolve merge keys (``<<``)."""
     if node in within:
         msg = f"{_line(file, node)}: an alias is inside the value that it stands for"
         raise InvalidTopologyError(msg)

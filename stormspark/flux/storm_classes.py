@@ -35,7 +35,7 @@ NOT_PROVIDED = {
 
 
 def _in(package: str, module: str, names: str) -> dict[str, str]:
-    """Map Java's names in ``package`` to names in ``module``. Each of the ``names`` is ``Name``, or ``Java$Name=name``."""
+    """Map Java's names in ``package`` to names in ``module``. Each word of ``names`` is ``Name``, or ``Java$Name=name``."""
     pairs = (name.partition("=") for name in names.split())
     return {f"{package}.{java}": f"{module}:{python or java}" for java, _, python in pairs}
 

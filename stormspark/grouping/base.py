@@ -17,13 +17,14 @@ __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 class GroupingContext:
     """Everything that a chooser knows of its sender task and of the subscription: the arguments of ``prepare`` in Storm (D13).
 
-    ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the
-    sending task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are
-    ascending. ``random`` is the only source of randomness. If it is seeded, every choice can be repeated.
-    ``ints`` says which Java types numbers have when a key is hashed (D3), as in `fields_task_index`. ``consumer`` is the
-    subscribing component. ``tasks`` are the task ids of every component, and ``conf`` is the topology's configuration; both are
-    empty when a DataFrame is laid out. ``higher_bound`` and ``lower_bound`` are mean loads of the local targets. Above the higher
-    bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the local ones again (D6).
+    ``source`` and ``stream`` name the stream, ``fields`` are its declared field names in order, and ``sender`` is the sending
+    task. ``targets`` are the consumer's tasks, and ``local_targets`` are the targets in the sender's worker; both are ascending.
+    ``random`` is the only source of randomness. If it is seeded, every choice can be repeated. ``ints`` says which Java types
+    numbers have when a key is hashed (D3), as in `fields_task_index`. ``consumer`` is the subscribing component. ``tasks`` are
+    the task ids of every component, and ``conf`` is the topology's configuration; both are empty when a grouping lays out a
+    DataFrame (`Grouping.repartitioning`). ``higher_bound`` and ``lower_bound`` are mean loads of the local targets. Above the
+    higher bound a grouping that follows load also uses the other targets. Below the lower bound it uses only the local ones again
+    (D6).
 
     Raises `ValueError` if ``targets`` is empty or not ascending, or if ``local_targets`` is not an ascending part of
     ``targets``.
@@ -71,9 +72,10 @@ class Grouping(ABC):
     Subclasses are frozen dataclasses: values that can be pickled, compared, hashed and printed. The state that changes
     from tuple to tuple (a position, counts, loads) is in the chooser, which belongs to one sender task (D5, D12).
 
-    A grouping that may choose many tasks or none, like a custom one (D13), has ``single`` False. A grouping *follows load* if
-    its choices depend on how full the queues of the target tasks are (D6); its chooser is a `LoadFollower`. A direct grouping
-    (D11) chooses nothing: the producer names the task, and the outlet checks that the task subscribes by a direct grouping (B9).
+    A grouping that may choose many tasks or none, like a custom one (D13), has ``single`` False. A grouping *follows load* if its
+    choices depend on how full the queues of the target tasks are (D6); its chooser is a `LoadFollower`. A direct grouping (D11)
+    chooses nothing: the producer names the task, and the outlet checks that the task's component subscribes by a direct grouping
+    (B9).
     """
 
     #: The name of the rule, in `describe`, in plans and in metrics.

@@ -30,7 +30,7 @@ class GlobalGrouping(Grouping):
         return targets[:1]
 
     def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], int]:
-        """Choose the lowest target, always."""
+        """Return a function that always chooses the lowest target."""
         lowest = context.targets[0]
         return lambda _values: lowest
 

@@ -39,10 +39,10 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
 
 
 class MemoLookup:
-    """A chooser that looks up the key of a tuple in a memo, and returns the memo's entry.
+    """A chooser that looks up the key of a tuple in a memo (`KeyMemo`), and returns the memo's entry.
 
-    Raises `InvalidTopologyError` for a field that the stream doesn't declare. A call raises `ValueNotHashableError` for a
-    value without a stable hash, and names the field.
+    Making the object raises `InvalidTopologyError` for a field that the stream doesn't declare. A call raises
+    `ValueNotHashableError` for a value without a stable hash, and names the field.
     """
 
     def __init__(

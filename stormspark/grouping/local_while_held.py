@@ -1,5 +1,5 @@
-"""Local-while-held grouping: an even grouping that stays in the sender's worker while max spout pending holds its spouts back
-(B4).
+"""Local-while-held grouping: an even grouping, such as shuffle, that stays in the sender's worker while max spout pending holds
+its spouts back (B4).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class LocalWhileHeldGrouping(Grouping):
     """The grouping that either acts like ``otherwise``, or takes the targets in the sender's worker in turn (B4).
 
     `LocalWhileHeld.stay_local` switches from one to the other. The choices of ``otherwise`` must not depend on a tuple's values.
-    A tree that crosses workers ends with its round at the earliest, and a tree that stays in its worker ends at once. So local
+    A tree that crosses workers ends with its round at the earliest, and a tree that stays in its worker may end at once. So local
     targets are better while max spout pending holds back ``spouts``, the spouts that the tuples come from. A phase of planning
     makes this grouping, and users do not. If the sender's worker has no target, this grouping always acts like ``otherwise``.
 
@@ -53,12 +53,12 @@ class LocalWhileHeldGrouping(Grouping):
         return self.otherwise.repartitioning(targets, ints)
 
     def describe(self) -> str:
-        """Return the name of ``otherwise``, and that it may stay local."""
+        """Return the description of ``otherwise``, with the addition that tuples may stay local."""
         return f"{self.otherwise.describe()}, local while held"
 
 
 def without_wrapping(grouping: Grouping) -> Grouping:
-    """Return the grouping that users know, because planning may have wrapped it into a `LocalWhileHeldGrouping`."""
+    """Return the grouping that the user declared. Planning may have wrapped it into a `LocalWhileHeldGrouping`."""
     return grouping.otherwise if isinstance(grouping, LocalWhileHeldGrouping) else grouping
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a child may get the answers to its emits before it needs them (I8).
+"""Decides whether a child (a process that runs a multilang component) may get the answers to its emits in advance (I8).
 
 After each emit, Storm's ``storm.py`` waits for the answer: the ids of the tasks that get the tuple. So each emit costs a round
 trip between two processes, and meanwhile the child does nothing. But if all of a task's streams go to the same single task, all
@@ -23,12 +23,12 @@ __all__ = ["AHEAD", "keeps_answers", "only_answer"]
 
 #: How many answers are sent in advance. They must last while the worker is busy with the end of a batch and sends no more.
 AHEAD: Final = 2000
-#: The groupings that always choose the consumer's task if the consumer has only one.
+#: Groupings that always choose the consumer's task if the consumer has only one.
 _ONE_OF_ONE = frozenset(
     {"all", "fields", "global", "load_aware_shuffle", "local_first", "local_or_shuffle", "none", "shuffle"}
 )
 _IMPORTS_STORM = re.compile(r"^\s*(?:import|from)\s+storm\b", re.MULTILINE)
-#: Code from storm.py's ``readTaskIds`` and ``readCommand``.
+#: Code from storm.py's ``readTaskIds`` and ``readCommand``, by which storm.py is recognised.
 _KEEPS = ("pending_taskids.popleft()", "pending_taskids.append(msg)")
 
 

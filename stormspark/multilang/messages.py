@@ -1,7 +1,7 @@
-"""The two encodings of messages between a worker and a child: JSON lines, and msgpack (I1, I15).
+"""The two encodings of messages between a worker and a child process (I1, I15): JSON lines, and msgpack.
 
-Python's own JSON encoder writes the messages to a child. Only strings and integers, the most frequent values of tuples, have
-faster encoders. msgspec reads the most frequent messages of a bolt's child. It makes an object of each message, and checks the
+Python's own JSON encoder encodes the messages to a child. Only strings and integers, the most frequent values of tuples, have
+faster encoders. msgspec decodes the most frequent messages of a bolt's child. It makes an object of each message, and checks the
 types. Everything that msgspec rejects is read by Python's own JSON decoder, which has better errors. msgspec reads the same
 values as Python's decoder would read, and tests check this. The library orjson is not used, because it silently turns integers
 beyond 64 bits into floats, and NaN into null.
@@ -96,7 +96,7 @@ class Messages(Protocol):
         """Take in bytes. Return the messages that are complete now, in order. The last of them may be an `Unreadable`."""
 
     def hear(self, data: bytes) -> list[Any]:
-        """Do the same as `feed`, for a bolt's child. Some messages may be an `Emit`, an `Ack`, a `Fail` or a `Sync`."""
+        """Do the same as `feed`, for a bolt's child. The result may have objects of `Emit`, `Ack`, `Fail` and `Sync`."""
 
     def acks(self, data: bytes) -> list[str] | None:
         """Return the acked ids if ``data`` looks like acks and nothing else; otherwise None.

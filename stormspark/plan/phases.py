@@ -1,9 +1,8 @@
 """The phases of planning. `PHASES` lists them in order.
 
 Each phase is one function ``(plan, context) -> plan``. It decides one thing and enters the decision into the plan, or raises
-`InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until tasks are packed, all of them are in worker 0, so
-no edge crosses workers and a round has one superstep. So each phase returns a valid plan in which only later decisions are
-missing.
+`InvalidTopologyError`. The plan is a `PhysicalPlan` from the beginning. Until tasks are packed, all of them are in worker 0, and
+no edge crosses workers. So each phase returns a `PhysicalPlan` in which only later decisions are missing.
 """
 
 from __future__ import annotations

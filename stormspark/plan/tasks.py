@@ -78,7 +78,7 @@ def size_component(component: ComponentDeclaration, own_settings: Settings, sett
 
 
 def executor_runs(tasks: int, executors: int) -> list[int]:
-    """Cut tasks into contiguous runs, one run per executor, and the larger runs first (A17). Return the lengths of the runs.
+    """Cut tasks into contiguous runs, one per executor, with the larger runs first (A17). Return the lengths of the runs.
 
     >>> executor_runs(10, 3)
     [4, 3, 3]

@@ -30,7 +30,7 @@ def read_inputs(
 ) -> Iterator[InputFound]:
     """Yield the subscriptions in ``inputs``, a list or dict. Its items are specs, ``spec["stream"]`` or GlobalStreamIds.
 
-    ``ids`` has, for each name of a spec, the id of the spec's component.
+    ``ids`` has, for each name of a spec, the id of the spec's component. ``names`` has the expressions of other names.
     """
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return

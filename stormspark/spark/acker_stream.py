@@ -19,7 +19,7 @@ __all__ = ["COMMIT", "acker_stream"]
 
 #: The only key in the JSON of an offset.
 COMMIT = "commit"
-#: A batch reads about `_BATCH_BYTES` bytes, but at least one file. A task gets about `_TASK_BYTES` bytes.
+#: A batch reads about `_BATCH_BYTES` bytes at most, but at least one file. A task gets about `_TASK_BYTES` bytes at most.
 _BATCH_BYTES = 64 << 20
 _TASK_BYTES = 4 << 20
 

@@ -1,4 +1,4 @@
-"""The forwarder: the Python function that runs in every Spark stage and connects Spark's partitions with the workers.
+"""The forwarder: the Python function that runs in each `mapInArrow` stage and connects Spark's partitions with the workers.
 
 Spark gives partition p of superstep k to any idle Python process. Spark may give the partition out again, for a retry, for a
 speculative copy of the task, or when it recomputes a stage. The worker for partition p is one long-lived process. The forwarder
@@ -115,7 +115,7 @@ def forwarder(
     """Make the function of superstep ``superstep`` for ``mapInArrow``.
 
     With ``ticks``, the function takes tick rows instead of frames: one row per worker, which starts the round there. The function
-    raises `WorkerLostError` if the attempt is over.
+    raises `WorkerLostError` if the worker is lost or the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -193,7 +193,7 @@ def _read_orders(value: str | None) -> RoundOrders:
 def _as_frames(
     batches: Iterable[pa.RecordBatch], worker: int, task: int, partition: int
 ) -> Iterator[pa.RecordBatch]:
-    """Pack Spark's record batches, which are small, into frames of some thousand rows."""
+    """Pack Spark's record batches, which are small, into frames of about `_FRAME_ROWS` rows."""
     for group in _grouped(batches):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, group[0].schema) as stream:

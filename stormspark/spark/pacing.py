@@ -1,14 +1,14 @@
 """Pacing: how long to wait between two micro-batches in which nothing happens.
 
-A batch costs some 0.2 s of CPU, whether or not anything happens in it. Without pauses, a topology that waits for work would
-use all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once
-while something happens, and ever more slowly while nothing does.
+A batch costs about 0.2 s of CPU, whether or not anything happens in it. Without pauses, a topology that waits for work would use
+all the CPU that it can get. Storm has the same problem: its executors spin (B12). So batches follow each other at once while
+something happens, and ever more slowly while nothing does.
 
 A pause does not delay work that workers can find themselves. Workers look at their spouts and timers during a pause, and report
 when there is something to do (`Worker.stirs`). But only Spark sees new rows of a source, and only before a batch. And if batches
 are transactions, spouts may only emit inside a batch. In these two cases the longest pause is shorter. It is also shorter while a
-tree is open, because message timeouts count only one second of the time between two batches (E10). And it is shorter while work
-goes on outside of a worker, such as in a child process of a component.
+tree is open, because message timeouts count at most one second of the time between two batches (E10). And it is shorter while
+work goes on outside of a worker, such as in a child process of a component.
 """
 
 from __future__ import annotations

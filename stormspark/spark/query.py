@@ -22,8 +22,8 @@ from stormspark.wire.frames import FRAME_DDL
 
 __all__ = ["data_query", "round_query", "session_for_query"]
 
-#: A frame may be megabytes large, so record batches are limited by bytes, too. Spark's default limit of 10,000 rows alone
-#: would let a record batch overflow.
+#: A frame may be megabytes large, so record batches are limited by bytes, too. With Spark's default limit of 10,000 rows alone, a
+#: record batch could outgrow its 32-bit offsets.
 _BATCH_ROWS = 256
 _BATCH_BYTES = 16 * 1024 * 1024
 
@@ -79,7 +79,7 @@ def data_query(
 def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
     """Make the DataFrame of one more round of a batch: the same chain, but static, and with only ticks as its input.
 
-    To run it a second time, plan it anew with ``.select("*")``, because Spark does not run an exchange again.
+    To run it a second time, plan it anew with ``.select("*")``, because Spark runs the exchanges of a plan only once.
     """
     ticks = session.range(0, plan.workers, 1, plan.workers)
     return _to_the_reports(ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL), plan, attempt)

@@ -1,8 +1,8 @@
 """The driver's own temporary folder. It holds sockets, files for workers, and the checkpoint if the user gave none.
 
 The driver removes the folder when the topology ends. If the driver is killed, its workers remove the folder. If they are all
-killed together with the driver, as when memory runs out, the folder stays. A later topology of the same user on the same host
-removes it.
+killed together with the driver, as when memory runs out, the folder stays. A later topology of the same user removes it, if the
+folder is more than an hour old and the host was not restarted.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The kinds of components that front-ends make and the engine runs, and that users never see.
 
 A front-end (streamparse, multilang, the transactional API, a connector) turns its user's code into components. These may be of
-the kinds of `stormspark.api`, or of the following kinds:
+the kinds of `stormspark.api`, or of the kinds in the first four of the following modules:
 
     automatic      bolts whose tuples are acked when ``execute`` returns
     outside        components that have work in progress outside of their worker
     batches        components that know the current batch
     range_spout    spouts whose tasks read ranges of a source themselves
-    recycling      reuse of objects of the tuple path (`stormspark.tuple_path`) that nobody kept
+    recycling      no kind: reuses objects of the tuple path (`stormspark.tuple_path`) that nobody kept
 
 The package is on the layer right above `stormspark.api`, because its classes extend `Bolt` and `SourceSpout` and receive `Tuple`.
 So ``api`` imports nothing from it. The two modules that ``api`` and the front-ends share are below ``api``:

@@ -28,7 +28,8 @@ class AckTracker:
     """Records acks and fails. The test can read them even if the spout's task runs in another process.
 
     This class combines Storm's AckTracker and AckFailMapTracker. Your own spouts can use a tracker too: create it in
-    ``__init__``, and call its `ack` and `fail`. As for `FeederSpout`, driver and workers must run on the same host.
+    ``__init__``, and call its `ack` and `fail`. As for `FeederSpout`, the test and the workers must run on the same host, as the
+    same user.
 
     >>> import pickle
     >>> tracker = AckTracker()
@@ -52,7 +53,7 @@ class AckTracker:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether this process can reach the tracker's records. It can if it runs on the same host and as the same user."""
+        """Whether this process can reach the tracker's records. It can if it runs on the test's host and as the test's user."""
         return self._spool.is_reachable
 
     def ack(self, message_id: Hashable) -> None:

@@ -13,8 +13,8 @@ __all__ = ["LogLines"]
 class LogLines(logging.Handler):
     """A log handler that passes this package's warnings and errors to ``say`` while its ``with`` block lasts.
 
-    A bolt that fails each of its tuples must not make everything else scroll away. So after ``burst`` lines, the handler shows
-    one line per ``every`` seconds, with the number of lines that were left out.
+    A bolt that fails each of its tuples must not make everything else scroll away. So after ``burst`` lines, the handler shows at
+    most one line per ``every`` seconds, with the number of lines that were left out.
 
     >>> with LogLines(print):
     ...     logging.getLogger("stormspark.spark").warning("worker %d was lost", 1)
@@ -53,7 +53,9 @@ class LogLines(logging.Handler):
 
 
 def one_line(record: logging.LogRecord) -> str:
-    r"""Return a record's message in one line. Of a traceback, only the error at its end is shown.
+    r"""Return a record's message in one line. Of several lines, only the first and the last stay.
+
+    So of a traceback only the error at its end stays.
 
     >>> text = "split[0]: Traceback (most recent call last):\n  File ...\nValueError: no number"
     >>> one_line(logging.makeLogRecord({"msg": text}))

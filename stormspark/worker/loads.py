@@ -33,7 +33,7 @@ class Loads:
         self._reported: dict[int, int] = {}
         self._followers: list[LoadFollower] = []
         senders = {plan.tasks[t].worker for edge in edges for t in plan.components[edge.source].tasks}
-        #: The other workers whose tasks send tuples to this worker's tasks. These workers need the loads.
+        #: The other workers whose tasks choose among this worker's tasks by load. These workers need the loads.
         self.listeners = sorted(senders - {index}) if self._mine else []
 
     def follow(self, edge: EdgePlan, choose: Callable[..., Any]) -> None:

@@ -38,7 +38,7 @@ class Refusals:
 
     def refuse(self, task: int | None, roots: Roots, reason: str) -> None:
         """Fail a tuple that bolt ``task`` can't get. If ``task`` is None, a whole frame is lost, and the first bolt reports the
-        loss.
+        loss. If batches are transactions, the batch is aborted.
         """
         bolt = self._bolts[0] if task is None else self._tasks[task]
         if task is not None:

@@ -46,7 +46,7 @@ class Shedding:
         return max(0, waiting - self._fitting)
 
     def shed(self, excess: int, now: float) -> None:
-        """Drop or fail the newest ``excess`` tuples, but no ticks. Report the number of shed tuples once per interval. ``now``
+        """Drop or fail the newest ``excess`` tuples, but no ticks. Report how many were shed, at most once per interval. ``now``
         is in seconds.
         """
         task = self._task

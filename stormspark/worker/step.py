@@ -97,7 +97,7 @@ class WorkerReport:
     failures: tuple[ErrorReport, ...] = ()
     #: How far the tasks of each source spout have come.
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
-    #: Change sets for the durable acker that may not be written yet, oldest first, each with its number (`AckerLog`).
+    #: Change sets for the durable acker that may not be in its journal yet, oldest first, each with its number (`AckerLog`).
     acker: tuple[tuple[int, bytes], ...] = ()
     #: For each task, its work in this round and how much waits for it. The controller of backpressure uses this.
     loads: Mapping[int, TaskLoad] = field(default_factory=dict)

@@ -38,7 +38,7 @@ class Host(Protocol):
 
     @property
     def thread(self) -> int:
-        """The thread that runs the tasks."""
+        """The id of the worker's thread."""
 
     def set_timer(
         self, task: Task, seconds: float, callback: Callable[[], None], first: float | None = None

@@ -2,8 +2,8 @@
 between.
 
 All of this happens on one thread, except for the code of executors with threads of their own (`stormspark.worker.executors`). A
-*pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. One pass carries every
-tuple to the end of an acyclic topology.
+*pass* walks over the bolts, senders before receivers, and each bolt executes its waiting tuples in chunks. If the topology has no
+loop, one pass carries every tuple as far as it gets in this worker, unless a deadline ends the pass.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _SLICE_SECONDS = 0.01
 class Turns:
     """The turns of one worker. Deadlines are on the clock of ``services``.
 
-    If ``sheds``, bolts drop or fail tuples that do not fit, and take turns of limited time. While sealed frames hold more than
-    ``most_leaving`` bytes, bolts wait for the next superstep.
+    If ``sheds``, bolts drop or fail tuples that do not fit, and take turns of limited time. While the frames that wait to leave
+    hold more than ``most_leaving`` bytes, bolts wait for the next superstep.
     """
 
     def __init__(
@@ -164,10 +164,11 @@ class Turns:
     # -- bolts -----------------------------------------------------------------------------------------------
 
     def work(self, deadline: float, loops_until: float) -> None:
-        """Run bolts until no tuple waits in this worker or is processed outside of it, until ``deadline`` at the latest.
+        """Run bolts until no tuple waits in this worker or is processed outside of it. The first pass ends at ``deadline`` at the
+        latest, and all further passes at ``loops_until``.
 
-        One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes,
-        perhaps for ever (A15). From the time ``loops_until`` on, these tuples wait for the next superstep.
+        One pass is enough for all tuples that go forward. Tuples that go around a loop of the topology need more passes, perhaps
+        for ever (A15). Those that are left at ``loops_until`` wait for the next superstep.
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
         self._executors.begin_to_wait()
@@ -188,7 +189,8 @@ class Turns:
             self._executors.take_in()  # emits that executors have noted meanwhile leave with this superstep
 
     def run_pass(self, deadline: float) -> bool:
-        """Let the bolts execute their waiting tuples, the bolts nearest to the spouts first. Then deliver verdicts to spouts.
+        """If the worker `listens`, take in what threads and outside processes have done. Let the bolts execute their waiting
+        tuples, those nearest to the spouts first. Then deliver verdicts to spouts.
 
         Returns true if the deadline cut the pass short.
         """
@@ -286,8 +288,8 @@ class Turns:
         self.finish_outside()
 
     def finish_outside(self) -> None:
-        """Wait until no bolt has tuples outside of the worker. Only when all answers have come may bolts hear that the batch is
-        over.
+        """Wait until no bolt has tuples outside of the worker, and until the calls on executors' threads have returned or are
+        given up. Only then may bolts hear that the batch is over.
         """
         while self._outside.wait(inf):
             self.run_pass(inf)
@@ -309,8 +311,8 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many tuples and rows are in inboxes, lanes and sealed frames, in progress outside of the worker, or at executors
-        on threads.
+        """How many tuples and rows are in inboxes, in lanes, in frames that wait to leave, in progress outside of the worker, or
+        at executors on threads.
         """
         return self._backlog.waiting + self._outside.at_work + self._executors.at_work
 

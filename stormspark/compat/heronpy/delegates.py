@@ -75,7 +75,7 @@ class _Delegate:
         self._blueprint = blueprint
         self._widths = blueprint.widths
         self.logger = logging.getLogger(f"stormspark.task.{blueprint.id}")
-        #: Whether trees are tracked, which only ATLEAST_ONCE does (B23, C43).
+        #: Whether trees are tracked. Only the reliability mode ATLEAST_ONCE tracks them (B23, C43).
         self.acking = False
         self._serializer: IHeronSerializer | None = None
         #: Returns the seconds since 1970, by the worker's clock.
@@ -216,7 +216,10 @@ class BoltDelegate(_Delegate):
         return tasks if need_task_ids else None
 
     def _open(self, anchors: Iterable[Any]) -> list[Tuple]:
-        """Return the engine's tuples for the anchors that are still open. As in Heron, anchors that are no tuples are ignored."""
+        """Return the engine's tuples for the anchors that are still open. As in Heron, anchors that are no tuples are ignored.
+
+        An anchor that was acked or failed before is reported as an error.
+        """
         found = []
         for anchor in anchors:
             if not isinstance(anchor, HeronTuple) or anchor.roots is None:
@@ -249,7 +252,8 @@ class BoltDelegate(_Delegate):
         roots = tup.roots
         if roots is None:
             return False  # a tick belongs to no tree (W20)
-        # If nothing is tracked, `HeronBolt.execute` may already have acked this tuple, if it is from a spout of stormspark.
+        # If the topology tracks nothing, `HeronBolt.execute` itself acks tuples from spouts of stormspark, and users may still
+        # ack them later.
         return self.acking or roots.state != 1
 
 

@@ -28,7 +28,7 @@ class IMetric(Metric):
 
     @abstractmethod
     def get_value_and_reset(self) -> Any:
-        """Return the value that has accumulated since the last reading, and begin a new one."""
+        """Return the value that has accumulated since the last reading, and begin with a new value."""
 
 
 class CountMetric(IMetric):

@@ -20,7 +20,7 @@ WindowContext = namedtuple("WindowContext", "start end")
 
 
 class _WindowBolt(Bolt, StatefulComponent):
-    """The common base of both bolts. It has the tuples of the window, which are also the bolt's state."""
+    """The common base of both bolts. It keeps the tuples of the window, which are also the bolt's state."""
 
     def init_state(self, stateful_state: Any) -> None:
         """Keep the state. It contains the tuples of the window."""
@@ -92,7 +92,7 @@ class SlidingWindowBolt(_WindowBolt):
         self._expire(now)
 
     def process_tick(self, tup: Any) -> None:
-        """Process the window at its end."""
+        """Process the window at its end, and then ack tuples that are older than it."""
         now = self._now()
         window = WindowContext(now - self.window_duration, now)
         self.processWindow(window, [one for one, _ in self.current_tuples])
@@ -112,7 +112,7 @@ class TumblingWindowBolt(_WindowBolt):
     WINDOW_DURATION_SECS = "tumblingwindowbolt_duration_secs"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
-        """Read the length of the window, and start its ticks. Raises ValueError if the length is not valid."""
+        """Read the length of the window, and request ticks. Raises ValueError if the length is not valid."""
         self.window_duration = self._secs(config, self.WINDOW_DURATION_SECS)
         self._begin(config, self.window_duration)
 
@@ -121,7 +121,7 @@ class TumblingWindowBolt(_WindowBolt):
         self.current_tuples.append(tup)
 
     def process_tick(self, tup: Any) -> None:
-        """Process the window at its end."""
+        """Process the window at its end, and ack its tuples."""
         now = self._now()
         self.processWindow(WindowContext(now - self.window_duration, now), list(self.current_tuples))
         for one in self.current_tuples:

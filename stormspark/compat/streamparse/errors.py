@@ -1,4 +1,4 @@
-"""The exceptions for mistakes in a topology's class (A36). Each has the built-in type that streamparse raises."""
+"""The exceptions for mistakes in a topology's class (A36). Each extends the built-in exception that streamparse raises."""
 
 from __future__ import annotations
 

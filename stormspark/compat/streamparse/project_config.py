@@ -54,8 +54,8 @@ class Environment:
     def options(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return a topology's configuration: the environment's options, overridden by the topology's ``own`` config (A37).
 
-        Without ``topology.workers`` there are as many workers as the environment has hosts. If the environment names no hosts
-        either, planning chooses the number of workers.
+        The environment's ``log`` becomes options that begin with ``pystorm.log``. Without ``topology.workers`` there are as many
+        workers as the environment has hosts. If the environment names no hosts either, planning chooses the number of workers.
 
         >>> hosts = Environment("prod", {"workers": ["a", "b"], "log": {"level": "WARN"}, "options": {"mine": 1, "other": 2}})
         >>> sorted(hosts.options({"mine": 3}).items())  # doctest: +NORMALIZE_WHITESPACE
@@ -77,7 +77,7 @@ class Environment:
         if options.get("topology.debug"):
             options["pystorm.log.level"] = "debug"
         level = _LEVELS.get(str(options.get("pystorm.log.level", "")).lower())
-        if level is not None:  # otherwise the engine's log would drop lines of that level
+        if level is not None:  # the engine's log must not drop lines that pystorm's level lets through
             options.setdefault("stormspark.log.level", level)
         if options.get("topology.workers") is None and (hosts := self._hosts(options)):
             options["topology.workers"] = len(hosts)
@@ -110,7 +110,8 @@ class ProjectConfig:
     def environment(self, name: str | None) -> Environment:
         """Return the environment called ``name``, or, if ``name`` is None, the only environment.
 
-        Raises `InvalidTopologyError` if there is no such environment, or several to choose from. The message lists all names.
+        If ``name`` is None and the project has no environments, the result has no settings. Raises `InvalidTopologyError` if
+        there is no such environment, or several to choose from. The message lists all names.
         """
         environments = _mapping(self.content.get("envs") or {}, f"{self.file}: envs")
         there = ", ".join(map(repr, environments)) or "none"
@@ -128,7 +129,10 @@ class ProjectConfig:
 
 
 def find_config(file: Path) -> ProjectConfig:
-    """Find the ``config.json`` for a topology's file. It is in the file's folder, or in the nearest folder above that has one."""
+    """Find the ``config.json`` for a topology's file. It is in the file's folder, or in the nearest folder above that has one.
+
+    Without such a file, the result is empty. Raises `TopologyNotFoundError` if the file is not JSON.
+    """
     for folder in file.resolve().parents:
         path = folder / "config.json"
         if path.is_file():

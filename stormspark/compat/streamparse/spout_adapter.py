@@ -38,7 +38,7 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
 
 
 def _guarded(spout: Spout, method: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that calls the method. The function only reports an exception, so that the spout continues (C14)."""
+    """Return a function that calls the method. If the method raises, the function reports that, and the spout continues (C14)."""
 
     def guarded(*args: Any) -> None:
         try:

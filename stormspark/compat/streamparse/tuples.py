@@ -136,12 +136,13 @@ def _restored(
 def values_type(component: str, stream: str, fields: Sequence[str]) -> type[tuple[Any, ...]]:
     """Return the type of one stream's values, named after the stream.
 
-    A field whose name is not an identifier is called ``_0``, ``_1`` and so on. The type is like a namedtuple, but its constructor
-    takes one iterable, as ``tuple(...)`` does. The constructor is called once per tuple, and is twice as fast as a namedtuple's.
+    A field whose name is not an identifier is called by its position, ``_0``, ``_1`` and so on. The type is like a namedtuple,
+    but its constructor takes one iterable, as ``tuple(...)`` does. The constructor is called once per tuple, and is twice as fast
+    as a namedtuple's.
     """
     name = "".join(_NO_IDENTIFIER.sub("_", text.title()) for text in (component, stream)) + "Tuple"
-    # No module has an attribute with this type, so pickle can't name the type. So values are pickled as plain tuples, and the
-    # receiver makes the type again.
+    # No module has an attribute with this type, so pickle can't refer to the type by a name. Instead, values are pickled as plain
+    # tuples, and the receiver makes the type again.
     named = vars(cast("Any", namedtuple(name, fields, rename=True)))
     members = {member: named[member] for member in named if member != "__new__"}
     members["__reduce__"] = lambda values: (tuple, (tuple(values),))

@@ -2,12 +2,12 @@
 
 These functions do no IO. Everything that is known about Kafka comes as arguments.
 
-A position is the offset of the next message to hand out. Spark's checkpoint holds positions as {topic: {partition: position}},
-and a topology goes on from there.
+A position is the offset of the next message to hand out. Spark's checkpoint holds positions as {topic: {partition: position}}. A
+topology that starts again goes on from these positions.
 
 A partition's first position is recorded before any of its messages is handed out. The batch that records the position hands out
-none of the partition's messages. The position only becomes part of the batch's end, and the partition's next range begins at this
-position. So a batch that runs again has the same ranges, whatever the strategy is, and whatever Kafka then answers.
+none of the partition's messages. The batch ends at this position, so the partition's next range begins there. Thus a batch that
+runs again has the same ranges, whatever the strategy is, and whatever Kafka then answers.
 
 The positions are `{}` until Kafka has answered for all existing partitions. After that they are never `{}`: a topic that does not
 exist yet is `{topic: {}}`. The topology's strategy applies only to partitions that are found while the positions are `{}`.
@@ -176,10 +176,10 @@ def first_position(
 
     ``at_timestamp`` is the first offset at or after the start timestamp. If it is None, a TIMESTAMP strategy begins at the end.
 
-    A commit of the same deployment is always used, because the strategies that ignore commits ignore them only the first time. If
-    the message at the committed offset is gone, the partition begins at the earliest offset that is left. A committed offset
-    beyond the end is used as it is, because the broker may not know the end yet. `stormspark.connectors.kafka.doubts` finds out
-    whether the log really ends before that offset.
+    A commit of the same deployment is always used, because a strategy that ignores commits ignores only those of other
+    deployments. If the message at the committed offset is gone, the partition begins at the earliest offset that is left. A
+    committed offset beyond the end is used as it is, because the broker may not know the end yet.
+    `stormspark.connectors.kafka.doubts` finds out whether the log really ends before that offset.
 
     >>> log = dict(earliest=2, latest=9, at_timestamp=None, deployment="mine")
     >>> first_position(Strategy.EARLIEST, committed=Committed(5, "others"), **log)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSpout"]
 
 _SCHEMA = "topic string, partition int, start bigint, end bigint, place int"
-#: The tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch. While nothing happens, this means
-#: every few seconds.
+#: If the guarantee is AT_LEAST_ONCE, the tasks are asked for their low marks (see `KafkaSpout.low_marks`) in every fourth batch.
+#: While nothing happens, this means every few seconds.
 _LOW_MARKS_EVERY = 4
 _LISTEN_SECS = 5.0
 #: Finds, in Spark's error message, the error that the planner raises if ``truncated_log`` is "fail".
 _CUT = re.compile(r"the log of \S+ was cut[:,] [^\n]*truncated_log='fail'[^\n]*")
 #: The deployments and components whose topics have been found. If the query starts again in this process, the spout does not look
-#: for the topics again, because the start must not fail if a broker does not answer.
+#: for the topics again, because a restart must not fail if a broker does not answer.
 _checked: set[str] = set()
 
 
@@ -85,7 +85,7 @@ class KafkaSpout(RangeSpout):
     # -- on the driver ---------------------------------------------------------------------------------------
 
     def stream(self, spark: Any) -> Any:
-        """Return a stream of ranges of offsets, which the driver plans. Raises `InvalidTopologyError` as `check_topics` does."""
+        """Return a stream of ranges of offsets, planned by the driver. Raises `InvalidTopologyError` as `check_topics` does."""
         from stormspark.spark.feedback import COMPONENT, STORM_ID
         from stormspark.spark.range_source import range_stream
 
@@ -98,7 +98,7 @@ class KafkaSpout(RangeSpout):
         return range_stream(spark, planner, _SCHEMA)
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return the planner's error if a log was cut, because another attempt would raise it again.
+        """Return the planner's error if the planner stopped because a log was cut. Every further attempt would raise it again.
 
         Return None for other errors.
         """
@@ -115,7 +115,7 @@ class KafkaSpout(RangeSpout):
     # -- in a worker -----------------------------------------------------------------------------------------
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
-        """Send warnings to the task's log from now on."""
+        """Send warnings to the task's log from now on, and check regularly whether the brokers answer."""
         self._logger = context.logger
         context.set_timer(_LISTEN_SECS, self._listen)
 
@@ -126,7 +126,10 @@ class KafkaSpout(RangeSpout):
     def read(
         self, range: tuple[Any, ...], limit: int
     ) -> tuple[list[tuple[Hashable, tuple[Any, ...]]], tuple[Any, ...] | None]:
-        """Return messages of the range that have arrived, and the rest of the range; the rest is None if nothing is left."""
+        """Return messages of the range that have arrived, and the rest of the range; the rest is None if nothing is left.
+
+        If the range only says that the partition has changed, report the change, and return no messages.
+        """
         wanted = Range(*range)
         topic, partition, start, end, _ = wanted
         if self._reader is None:
@@ -213,7 +216,10 @@ class KafkaSpout(RangeSpout):
         return values
 
     def low_marks(self, ids: Iterable[Hashable], ranges: Iterable[tuple[Any, ...]]) -> Mapping[str, int]:
-        """Return the lowest open offset of each partition. Warn if a partition has to wait because of that offset (W13)."""
+        """Return the lowest open offset of each partition, and under `ASKED` how often this method was called.
+
+        Warn if a partition has to wait because of its lowest open offset (W13).
+        """
         self._asked += 1
         marks: dict[str, int] = {}
         position: Any

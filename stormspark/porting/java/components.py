@@ -52,7 +52,7 @@ class EmitFound:
     place: Place
     stream: str
     direct: bool
-    #: In a bolt, whether the emit is anchored. In basic, batch and windowed bolts, all emits are anchored.
+    #: In a bolt, whether the emit is anchored. In basic, batch and (stateful) windowed bolts, all emits are anchored.
     anchored: bool
     #: In a spout, whether the emit has a message id.
     with_id: bool

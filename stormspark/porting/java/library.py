@@ -1,4 +1,4 @@
-"""The behaviour of Storm's and Heron's builders, declarers and configurations.
+"""The behaviour of Storm's and Heron's builders, declarers and configurations, for the evaluation of Java code.
 
 `Drafts` is the `Library` that an evaluation uses. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and
 other calls. It records the arguments of these calls, even unknown arguments.
@@ -97,7 +97,7 @@ _KNOWN_CONSTANTS: Final = {
 
 
 class Drafts:
-    """All builders that an evaluation has found."""
+    """The `Library` that an evaluation uses. It collects all builders that the evaluation finds."""
 
     def __init__(self) -> None:
         self.builders: list[Builder] = []
@@ -211,7 +211,10 @@ class Drafts:
         return self._submitted(name, arguments, place)
 
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
-        """Return a key's value in a map, or the default if the map lacks the key. ``arguments`` are the key and the default."""
+        """Return a key's value in a map. ``arguments`` are the key and the default.
+
+        If the map lacks the key, or is not known, return the default, with a note that the configuration may override it.
+        """
         key, otherwise = arguments
         known = text(key)
         for pair in reversed(pairs.pairs if isinstance(pairs, Pairs) else []):
@@ -436,7 +439,7 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
     stream: Value = Const("default")
     fields_: Value | None = None
     custom: Value | None = None
-    if name == "grouping":  # its two arguments are Thrift's classes GlobalStreamId and Grouping
+    if name == "grouping":  # its two arguments are Thrift's GlobalStreamId and Grouping
         if (
             isinstance(source, Instance)
             and source.simple_type == "GlobalStreamId"

@@ -439,7 +439,8 @@ class _Skeleton:
     def _parameters(self, one: ReadComponent, java_class: JavaClass | None) -> list[str]:
         """Return the parameters of the longest constructor that the topology uses.
 
-        A parameter gets a default if the topology also uses a shorter constructor that lacks the parameter.
+        A parameter gets a default if the topology also uses a shorter constructor that lacks the parameter. If the constructors
+        do not begin with the same parameters, the only parameter is ``*arguments``.
         """
         if java_class is None or one.instance is None:
             return []
@@ -492,7 +493,7 @@ class _Skeleton:
             lines = [f"    def {name}(self{', ' if parameters else ''}{parameters}):"]
             emits = facts.emits if facts else ()
             shown_emits = [one for one in emits if method is not None and _inside(one.place, method)]
-            # The following methods also list the emits of methods that the skeleton leaves out.
+            # `execute`, `process` and `next_tuple` also list the emits of methods that the skeleton leaves out.
             if java in ("execute", "process", "nextTuple"):
                 others = [
                     m for _, _, other, _ in _METHODS[style] if facts and (m := facts.methods.get(other))

@@ -85,7 +85,7 @@ class EventLoop:
 
 
 async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine. `SystemExit` and the like would end the whole loop, so they are raised as errors."""
+    """Run a coroutine. `SystemExit` and the like would end the whole loop, so a `RuntimeError` is raised instead."""
     try:
         return await coroutine
     except (KeyboardInterrupt, SystemExit) as error:
@@ -93,7 +93,7 @@ async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def contained(error: BaseException) -> Exception:
-    """Return an `Exception` for the error that has ended a coroutine. It ends only the coroutine's asyncio task.
+    """Return an `Exception` for the error that has ended a coroutine. Raising it ends only the coroutine's asyncio task.
 
     >>> contained(KeyError("k"))
     KeyError('k')

@@ -57,10 +57,10 @@ class Executors:
         self._has_ended = False
         #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
         self._stops_since = self._waits_until = inf
-        #: Whether a batch was taken back because a call had not returned by `_waits_until`.
+        #: Whether a batch was aborted because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
-        #: Whether the worker is being opened. If so, an error in ``prepare`` is raised. Later, such an error stops the running
-        #: topology.
+        #: Whether the worker is being opened. Meanwhile an error in ``open`` or ``prepare`` is raised. Later, such an error stops
+        #: the running topology.
         self.opening = False
         self._departures: Departures
 
@@ -174,17 +174,17 @@ class Executors:
 
     @property
     def left(self) -> bool:
-        """Whether one of these bolts has tuples that wait, calls that are under way, or notes that were not taken yet."""
+        """Whether a bolt on a thread has tuples that wait, calls that are under way, or notes that were not taken yet."""
         return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def may_note_soon(self) -> bool:
-        """Whether it is worth while to wait for notes of bolts. It is worth while if something is `left` at a bolt whose call
-        has not taken long.
+        """Whether the worker should wait for notes of bolts. It should if notes wait already, or if something is `left` at a bolt
+        whose call has not taken long.
 
-        A call that takes long goes on while later supersteps run, and one of these takes its notes. If supersteps waited for
-        such a call, a call that never returns would hold up every superstep, and so all workers. But a transaction has to wait
-        for its calls.
+        A call that takes long goes on while later supersteps run, and one of these takes its notes. If supersteps waited for such
+        a call, a call that never returns would hold up every superstep, and so all workers. But a transaction has to wait for all
+        its calls, even long ones.
         """
         return any(
             len(bolt.notes)
@@ -228,7 +228,7 @@ class Executors:
         self._began_to_wait = self._clock()
 
     def wait(self, until: float) -> bool:
-        """Wait for a note, for at most some milliseconds. Return false if the time ``until`` has come already."""
+        """Wait for a note, for at most `_WAIT_SECONDS`. Return false if the time ``until`` has come already."""
         assert self._bell is not None
         now = self._clock()
         seconds = min(_WAIT_SECONDS, until - now)
@@ -272,7 +272,7 @@ class Executors:
         return time.monotonic() >= self._waits_until
 
     def give_up_calls(self) -> bool:
-        """If `is_late` and tasks still have calls under way, abort the batch, which a later start repeats.
+        """If `is_late` and tasks still have calls to make or to end, abort the batch, which a later start repeats.
 
         Return whether the batch was aborted.
         """
@@ -289,7 +289,7 @@ class Executors:
         return bool(tasks)
 
     def finish(self) -> None:
-        """Wait until the calls that are under way have returned, for at most some seconds. No turn begins any more.
+        """Wait until the calls that are under way have returned, for at most `_STOP_SECS`. No turn begins any more.
 
         If the last batch has already given up an executor's call, this method does not wait for that executor.
         """

@@ -4,8 +4,8 @@ is killed.
 A worker must outlive the Spark task that started it, so the worker does not end with its parent. It ends in each of these
 cases:
 
-- The JVM of the Spark executor beside the worker is gone. A pidfd shows this at once. A pidfd never refers to a later process
-  with the same pid.
+- The JVM of the Spark executor beside the worker is gone. If the system has pidfds, one shows this at once. A pidfd never refers
+  to a later process with the same pid.
 - The link to nimbus is cut, because the driver is gone or has given this worker up. Each side treats a cut link as the death of
   the other side. So the two sides disagree only until both have noticed the cut.
 - Nothing came from nimbus for the length of the lease (`Welcome.lease_secs`), because the network is cut or a host froze.
@@ -30,7 +30,7 @@ from stormspark.worker.host.messages import Adopt, Beat, Busy, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
-#: How many seconds pass between two calls of ``look`` by `Lifeline`.
+#: At most this many seconds pass between two calls of ``look`` by `Lifeline`.
 _LOOK_SECS = 0.25
 
 

@@ -201,7 +201,7 @@ class SourceRows:
     def reopen(self) -> None:
         """Emit all open rows again, before all other rows, because a new instance of the spout knows of no open tree.
 
-        A row whose batch is committed is not open, even if the spout's ``ack`` was not called yet.
+        In a transaction, an acked row is open until its batch is committed, and not until the spout's ``ack`` is called.
         """
         queued = {row.id for row in self._waiting} | {row.id for _, _, row in self._later}
         was_open = [row for row in self._open.rows() if row.id not in queued]

@@ -1,4 +1,4 @@
-"""The delivery of verdicts. It calls a spout's ``ack`` or ``fail`` for every tree that has ended, and counts the call."""
+"""The delivery of verdicts. It calls a spout's ``ack`` or ``fail`` for every tree that has ended, and counts the verdicts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class VerdictDelivery:
             self.count_latencies()
 
     def ack_inside_emit(self, message_id: Hashable) -> None:
-        """Ack a message at once, inside its emit, because there are no ackers (B8, E29)."""
+        """Ack a message at once, inside its emit, because acking is off (B8, E29)."""
         task = self._task
         task.counters.acked += 1
         task.spout.ack(message_id)
@@ -98,7 +98,7 @@ class VerdictDelivery:
     def has_moved(self) -> bool:
         """Return whether a verdict was delivered since the last call of this method. Another thread may call this method.
 
-        Each ack adds a latency and each fail is counted, so the sum of both grows with every verdict.
+        Each ack adds a latency and each fail is counted, so the sum of both changes with every verdict.
         """
         before, self._seen = self._seen, len(self._latencies) + self._task.counters.failed
         return before != self._seen

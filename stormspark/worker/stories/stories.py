@@ -1,14 +1,14 @@
 """The stories of a worker. This module decides which trees get a story, and writes the stories.
 
-*Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was
-not traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs
-no earlier recording. The next emit of the same message id is traced. *Of all other trees*, one in ``stormspark.story.sample``
-is traced.
+*Every tree that fails* gets a story, up to a number of stories per second. Further failures are only counted. If the tree was not
+traced, its story names the task that failed it, or the places where its tuples were when it timed out. Such a story needs no
+earlier recording. The next emit of the same message id is traced. *Of all other trees*, one in ``stormspark.story.sample`` is
+traced, again up to a number per second.
 
 A story is noted when its tree ends, and written at the end of the superstep. Stories of failures go to the file
 ``stories-<worker>.jsonl`` in the log folder, and all others to ``stories-<worker>-sampled.jsonl``. Both files are rotated.
-Without a log folder stories are kept in memory. If a failed tree had tuples in other workers, the worker of its spout (the
-tree's home) asks these workers. Each of them writes what it knows.
+Without a log folder stories are kept in memory. A failed tree may have tuples in other workers. If it was traced, or timed out
+because of these tuples, the worker of its spout (the tree's home) asks all other workers. Each of them writes what it knows.
 """
 
 from __future__ import annotations
@@ -218,7 +218,10 @@ class Stories:
         )
 
     def failed(self, spout: SpoutTask, tree: Tree, verdict: Verdict, next_is_traced: bool) -> Verdict:
-        """Note the story of a failed tree before the spout hears of the fail. Return the verdict with the story's root in it."""
+        """Note the story of a failed tree before the spout hears of the fail. Return the verdict with the story's root in it.
+
+        If too many trees have failed in this second, only count the tree, and return the verdict as it is.
+        """
         now = self._clock()
         holders = self._timed_out.pop(tree, None)
         recording = tree.trace if isinstance(tree, TracedTree) else None

@@ -32,8 +32,7 @@ from stormspark.worker.vectorised.runner import ArrowRunner
 
 __all__ = ["ArrowBoltTask", "ArrowSpoutTask"]
 
-#: About how many rows a spout should emit per turn. The spout is called until it has emitted about this many rows, but at least
-#: once.
+#: About how many rows a spout should emit per turn. The number of its calls is chosen for this, but is at least one.
 _ROWS_A_TURN = 4096
 
 

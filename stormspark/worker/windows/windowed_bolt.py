@@ -86,7 +86,10 @@ class WindowedBoltExecutor(Bolt):
                 self._begin_trigger(self._by_arrival.period)
 
     def execute(self, tup: Tuple) -> None:
-        """Hold the tuple, unless it is late. Execute the window that the tuple completes, if there is one."""
+        """Hold the tuple, unless it is late. Execute the window that the tuple completes, if there is one.
+
+        A tick is only acked, and so is a tuple that the windows held before a restart.
+        """
         if tup.is_tick:
             self._collector.ack(tup)  # in Storm, ticks enter windows, which is an error in event time
             return
@@ -239,8 +242,8 @@ class WindowedBoltExecutor(Bolt):
                 ack(tup)
 
     def _timestamp(self, tup: Tuple) -> int:
-        """Return the tuple's timestamp. If the tuple has none, only this tuple fails, because the windows and the task can go
-        on.
+        """Return the tuple's timestamp. Without a valid one, raises `ReportedFailedException`, so only this tuple fails, and the
+        windows and the task go on.
         """
         value = self.bolt.timestamp_of(tup)
         try:

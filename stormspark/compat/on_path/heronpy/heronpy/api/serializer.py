@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.serializer``, with the names of `stormspark.compat.heronpy.serializer`."""
+"""The module ``heronpy.api.serializer``, which re-exports names of `stormspark.compat.heronpy.serializer`."""
 
 from stormspark.compat.heronpy.serializer import IHeronSerializer, PythonSerializer, default_serializer
 

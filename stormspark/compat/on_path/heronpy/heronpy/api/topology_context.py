@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.topology_context``, with the names of `stormspark.compat.heronpy.contexts`."""
+"""The module ``heronpy.api.topology_context``, which re-exports names of `stormspark.compat.heronpy.contexts`."""
 
 from stormspark.compat.heronpy.contexts import TopologyContext
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.keyedwindow``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.keyedwindow``, which re-exports names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import KeyedWindow
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.window``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.window``, which re-exports names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Window
 

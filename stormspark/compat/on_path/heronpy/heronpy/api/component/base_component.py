@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.component.base_component``, with the names of `stormspark.compat.heronpy.components`."""
+"""The module ``heronpy.api.component.base_component``, which re-exports names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import BaseComponent
 

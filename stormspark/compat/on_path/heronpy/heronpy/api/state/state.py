@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.state.state``, with the names of `stormspark.compat.heronpy.state`."""
+"""The module ``heronpy.api.state.state``, which re-exports names of `stormspark.compat.heronpy.state`."""
 
 from stormspark.compat.heronpy.state import HashMapState, State
 
