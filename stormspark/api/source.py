@@ -85,9 +85,9 @@ class SourceSpout(Component, ABC):
     columns, and there must be as many fields as columns.
     """
 
-    #: Columns that form the row's message id. If there are none, the id is (batch, partition, row). Rows may share an id, even
+    #: Columns that form the row's message id. Without such columns, the id is (batch, partition, row). Rows may share an id, even
     #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays, structs
-    #: and maps are tuples.
+    #: and maps become tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that assigns rows to tasks. The task's index is this number modulo the number of tasks. If there
     #: is no such column, the index of Spark's partition takes the place of this number.
@@ -98,7 +98,7 @@ class SourceSpout(Component, ABC):
     low_marks_every: int | None = None
     #: The bound on how much a batch may read from this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: The value for the Spark option that ``per_trigger`` names. `stream` has to set the option to this value.
+    #: The value for the Spark option that ``per_trigger`` names, or None. `stream` has to set the option to this value.
     limit: int | None = None
     #: A function that reports an error. The task that owns this instance sets this attribute.
     _report: Callable[[BaseException | str], None] | None = None
@@ -163,7 +163,7 @@ class SourceSpout(Component, ABC):
         """Called when the row is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """Called when the row has failed. The engine emits it again, unless the row is given up."""
+        """Called when the row has failed. The engine emits the row again, unless the row is given up."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""
