@@ -37,8 +37,8 @@ class SpoutOutputCollector(Protocol):
     ) -> list[int]:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
-        With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit (B6). If the
-        task has restarted meanwhile, the new instance hears nothing of the emit (B10). Without a message id, the tuple is
+        With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit (B6). But
+        if the task has restarted meanwhile, the new instance hears nothing of the emit (B10). Without a message id, the tuple is
         untracked. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
         """
 

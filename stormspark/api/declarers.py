@@ -61,7 +61,7 @@ class ComponentDeclaration:
     window_time: WindowTime | None = None
     #: The name of the class of a `SourceSpout`; empty for every other component.
     kind_of_source: str = ""
-    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that also works without transactions, and empty
+    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that also works without transactions; empty
     #: for every other component.
     kind_of_state: str = ""
     #: ``finish`` or ``commit`` for a bolt that is told of the end of a batch, ``part`` for a component that is told only of the
@@ -218,7 +218,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, NoneGrouping(), stream)
 
     def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
-        """Send tuples with equal values of ``fields`` to two tasks: each tuple to the one of the two that got fewer so far (D12)."""
+        """Send tuples with equal values of ``fields`` to two tasks, each tuple to the one that got fewer tuples so far (D12)."""
         return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
 
     def custom_grouping(

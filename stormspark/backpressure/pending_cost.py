@@ -20,9 +20,9 @@ class PendingCost:
 
     Each round shows how many tuples a spout emitted, and for how many seconds the bolts of each worker worked. A worker does one
     thing at a time. So without a limit, the spout's rate is at most its number of tuples divided by the seconds of the busiest
-    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. So rate times this period is the number
-    of trees that are open at once. A limit of this size does not slow the spout. The limit is an estimate, because the time that
-    spouts take does not count.
+    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. So this rate, times the seconds of a
+    round, is the number of trees that are open at once. A limit of this size does not slow the spout. The limit is an estimate,
+    because the time that spouts take does not count.
 
     In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker. That makes 100,000 tuples per
     second. If trees are open for 1 s, each task has 50,000 open trees.

@@ -19,7 +19,7 @@ __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 
 
 class TopologyType(type):
-    """The metaclass of topologies. It checks the specs in a class body. A spec without a name gets that of its attribute (A41)."""
+    """The metaclass of topologies. It checks the specs in a class body, and names unnamed ones after their attributes (A41)."""
 
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 

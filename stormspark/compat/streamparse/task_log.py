@@ -35,7 +35,7 @@ _files: dict[Path, RotatingFileHandler] = {}
 
 
 def task_logger(conf: Mapping[str, Any], component: str, task: int, log: logging.Logger) -> logging.Logger:
-    """Return the logger of one task. ``log`` is the task's own log. Each task has a logger of its own, even if names are equal."""
+    """Return the logger of one task. ``log`` is the task's own log. Tasks never share a logger, even if the names are equal."""
     level = logging.DEBUG if conf.get("topology.debug") else _level(conf)
     logger = logging.Logger(f"pystorm.component.{component}", level)
     logger.parent = log
