@@ -101,7 +101,7 @@ class SinkTable:
             return b""
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
-        """Open the table. If there is none, create it with the schema, or with the names and types of ``tuples``."""
+        """Open the table. If there is none, create it with the bolt's schema, or else with the names and types in ``tuples``."""
         if self.open():
             return
         schema = self._schema if self._schema is not None else self._without_delete(inferred_schema(tuples))
@@ -224,14 +224,15 @@ class SinkTable:
 
     def stage(self, rows: pa.Table) -> StagedRows:
         """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
-        # If the rows lack a partition column that the table now has, they are partitioned only at the commit.
+        # Rows are partitioned only at the commit if they will be merged, or if they lack a partition column that the table now
+        # has.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Raises ValueError if the table or the files have changed in such a way that the rows can't be added any more. Raises
+        Afterwards, delete the staged files if they are no part of the table. Raises ValueError if the table or the files have changed in such a way that the rows can't be added any more. Raises
         `InvalidTopologyError` as `check_for_transactions` does.
         """
         self.open_or_make()
@@ -250,7 +251,7 @@ class SinkTable:
                 return
             self.write(self._with_all_columns(rows.read(self.location, self._options)), version)
         elif not self._merge_on:
-            return  # keep the files, which may be part of the table, or of an earlier version that somebody may restore
+            return  # Keep the files. They may be part of the table, or of an earlier version that somebody may restore.
         with contextlib.suppress(OSError):
             rows.delete(self.location, self._options)
 

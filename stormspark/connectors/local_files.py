@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
-#: `poll` returns at most this many rows. If at least as many rows still wait in the topology, it returns none.
+#: `poll` yields at most this many rows. While at least as many rows wait in the topology, `poll` yields none.
 _PIECE = 4096
 #: File systems' clocks tick only every few ms, so two changes of a folder may have the same time. So if a folder was listed less
 #: than this many ns after its last change, it is listed again.
@@ -94,7 +94,7 @@ class LocalFiles:
         return rows
 
     def _look(self) -> None:
-        """Find new files. Folders that have not changed are not listed again, because this method runs very often."""
+        """Find new files. A folder that has not changed is not listed again, because this method runs very often."""
         if os.path.isdir(self._path):
             changed = os.stat(self._path).st_mtime_ns
             if changed == self._listed_at:
@@ -156,7 +156,7 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
     """Read one object per line. A value that does not fit its column becomes None.
 
-    If a line is no object, all its values are None.
+    If a line is no object, all values of its row are None. Empty lines are skipped.
     """
     for line in _lines(path):
         if line.strip():
@@ -169,7 +169,7 @@ def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """Read values by position. A value that is empty, or does not fit its column, becomes None."""
+    """Read values by position. A value that is empty or missing, or that does not fit its column, becomes None."""
     separator = str(options.get("sep", options.get("delimiter", ",")))
     lines = _lines(path)
     if str(options.get("header", "")).lower() in _TRUE:

@@ -1,6 +1,6 @@
-"""Enters the declared components and edges into the plan, with the settings that hold for each component.
+"""Enters the declared components and their subscriptions into the plan, with the settings that hold for each component.
 
-This module reads the settings once per configuration and keeps them in the plan.
+Each configuration is read once, and the plan keeps the settings that were read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _component(
 
 
 def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
-    """Return why each executor of the component has a thread of its own; empty if none has."""
+    """Return why each executor of the component has a thread of its own; empty if the executors run on the worker's thread."""
     if component.on_workers_thread or settings.executor_threads == "never":
         return ""
     if settings.executor_threads == "always":

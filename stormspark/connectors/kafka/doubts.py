@@ -29,7 +29,8 @@ _SURE_ANSWERS = 3
 class _Reported(NamedTuple):
     """A change that Kafka has reported.
 
-    The fields are the time and the answer's number of the first report and of the last one, and the lowest reported end.
+    ``since`` and ``first`` are the time and the number of the first answer that reported the change. ``until`` and ``last`` are
+    those of the latest such answer. ``lowest`` is the lowest end that these answers have reported.
     """
 
     since: float
@@ -86,7 +87,7 @@ class Changes(NamedTuple):
     - ``held``: partitions whose messages are not handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
     - ``cut``: partitions whose log was cut, with the lower positions at which they go on.
-    - ``unclear``: partitions that now end before the positions up to which they were handed out, with their ends. Either the log
+    - ``unclear``: partitions that now end before the position up to which they were handed out, with their ends. Either the log
       was cut, or the topic was made again. Nobody can tell which, because the topic's former or present id is not known.
     """
 
@@ -119,10 +120,12 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with an answer of Kafka. ``answer`` is its number.
+        """Compare ``positions`` with an answer of Kafka, and return the changes that are now certain, and what is held until
+        then.
 
-        ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
-        answer has the end of every partition, so ``counts`` says, for each partition, how many answers had its end.
+        The answer consists of ``ends`` and ``ids``, and ``answer`` is its number. ``known`` are the ids that the topics had when
+        they were read. Not every answer has the end of every partition, so ``counts`` says, for each partition, how many answers
+        had its end.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)

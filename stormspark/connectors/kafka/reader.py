@@ -134,7 +134,8 @@ class RangeReader:
         """Return at most ``limit`` messages from ``start`` up to, but not including, ``end``.
 
         If none has been fetched, wait up to ``wait_secs`` for one. If the broker does not answer, there are no messages, ``next``
-        is ``start``, and the reader logs a warning from time to time.
+        is ``start``, and the reader logs a warning from time to time. If Kafka no longer has messages of the range, ``next``
+        skips them, and the reader logs or reports which messages are gone.
         """
         key = (topic, partition)
         feed = self._feed(key, start)
@@ -304,7 +305,10 @@ class RangeReader:
         return end
 
     def _watermarks(self, key: _Key) -> tuple[int, int] | None:
-        """Return the first offset and the end of a partition; None if its leader does not answer, or was asked just now."""
+        """Return the first offset and the end of a partition. Return None if its leader does not answer.
+
+        Return None also if the leader was asked just now, or if some other question has just gone unanswered.
+        """
         from confluent_kafka import KafkaException, TopicPartition
 
         times, asked_at = self._asked.get(key, (0, -float("inf")))
@@ -316,7 +320,7 @@ class RangeReader:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
         except KafkaException as error:
             self._note_error(error.args[0])
-            self._ask_nobody_until = now + _AWAY_SECS  # each unanswered question blocks the task
+            self._ask_nobody_until = now + _AWAY_SECS  # because each unanswered question blocks the task for a while
             return None
         self._asked[key] = (times + 1, now)
         return int(low), int(high)

@@ -84,7 +84,7 @@ class Library(Protocol):
         """Return the value of a field that a class of the project inherits from a library."""
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
-        """Record that the method ``name`` received ``value``, and that the method can't be followed."""
+        """Record that ``value`` was passed to the method ``name``, which can't be followed."""
 
 
 @dataclass
@@ -807,7 +807,7 @@ _STATEMENTS: Final[dict[str, Callable[[Evaluation, Node, _Scope], None]]] = {
     "labeled_statement": Evaluation._on_inner_block,
     "explicit_constructor_invocation": Evaluation._on_constructor_call,
     "throw_statement": lambda self, node, scope: None,
-    # The parser makes the following nodes for a switch with arrows, and for code with syntax errors.
+    # The parser makes this node for a switch with arrows, and for code with syntax errors.
     "ERROR": Evaluation._on_inner_block,
 }
 

@@ -1,6 +1,6 @@
 """Reads the topologies in Java sources.
 
-It walks through the code. Each walk records drafts of what it finds (`drafts`). This module makes topologies from the drafts.
+Walks through the code (`following`) record what they find as drafts (`drafts`). This module makes topologies from the drafts.
 """
 
 from __future__ import annotations
