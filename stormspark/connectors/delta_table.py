@@ -232,8 +232,9 @@ class SinkTable:
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Afterwards, delete the staged files if they are no part of the table. Raises ValueError if the table or the files have changed in such a way that the rows can't be added any more. Raises
-        `InvalidTopologyError` as `check_for_transactions` does.
+        Afterwards, delete the staged files if they are no part of the table. Raises ValueError if the table or the files have
+        changed in such a way that the rows can't be added any more. Raises `InvalidTopologyError` as `check_for_transactions`
+        does.
         """
         self.open_or_make()
         if self.last_commit() < version:

@@ -1,5 +1,4 @@
-"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only if that worker's targets have a high load (D7).
-"""
+"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only if the targets there have a high load (D7)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Writes Python source for Kafka spouts, Kafka bolts and windows, from the objects in Java code and the calls of their methods.
-"""
+"""Writes Python source for Kafka spouts, Kafka bolts and windows, from objects in Java code and the calls of their methods."""
 
 from __future__ import annotations
 
