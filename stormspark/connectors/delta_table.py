@@ -224,15 +224,14 @@ class SinkTable:
 
     def stage(self, rows: pa.Table) -> StagedRows:
         """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
-        # Rows are partitioned only at the commit if they will be merged, or if they lack a partition column that the table now
-        # has.
+        # Rows that will be merged, or that lack a partition column which the table has, are partitioned only at the commit.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Afterwards, delete the staged files if they are no part of the table. Raises ValueError if the table or the files have
+        Staged files that certainly are no part of the table are then deleted. Raises ValueError if the table or the files have
         changed in such a way that the rows can't be added any more. Raises `InvalidTopologyError` as `check_for_transactions`
         does.
         """

@@ -39,8 +39,8 @@ class Executors:
         conf = self._context.getConf()
         self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
         self._master = self._context.master or ""
-        #: Lost executors that can't be the cause of a later failure. At first these are the ones that were lost before the
-        #: topology started.
+        #: The executors that were lost before the last call of `took_workers`, or before this object was made. They can't be the
+        #: cause of a later failure.
         self._gone = self._lost()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
@@ -61,17 +61,19 @@ class Executors:
         ]
 
     def ever(self) -> dict[str, bool]:
-        """Return whether each executor that has registered is still there. Executors that Spark has forgotten are left out."""
+        """Return, for each executor that has ever registered, whether it is still there.
+
+        Spark may have forgotten some of them.
+        """
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
         }
 
     def took_workers(self, lost: Collection[int]) -> bool:
-        """Whether workers are ``lost`` because of executors: an executor was lost, killed or taken away since the last call.
+        """Return whether workers are ``lost``, and an executor was lost, killed or taken away since the last call.
 
-        The first call counts the executors that were lost since this object was made.
-
-        Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
+        If so, this explains a failure. If no worker is lost, a lost executor explains nothing, because dynamic allocation may
+        give back idle executors at any time. The first call counts the executors that were lost since this object was made.
         """
         gone = self._lost()
         new = not gone <= self._gone
@@ -103,7 +105,7 @@ class Executors:
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def requested_slots(self) -> int | None:
-        """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
+        """Return how many tasks the requested executors will run at once; None if that is known only once they have registered.
 
         If a standalone cluster has fewer cores than an application requests, the application gets fewer. So on such a cluster the
         request tells nothing.

@@ -15,8 +15,8 @@ generation has written anything, Delta takes no entry of an earlier generation, 
 whether a write has left an entry, the driver looks at the version that Delta reports for this session, or else at the newest
 entry of the log.
 
-**The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
-of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
+**The table's metadata** is in the ``userMetadata`` of the newest entry that a driver wrote: the last batch, and so on (`_Stand`).
+Only entries of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry. Then the table has one row per key, and all rows of the
 retained batches. The more state there is, the longer compaction takes. So if the last compaction left n rows, the next one waits
@@ -231,7 +231,10 @@ class SparkStateTable:
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """Return the number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
+        """Return the number of the batch after the last committed one, and the announcement of this batch.
+
+        Return -1 and {} if this batch has no announcement.
+        """
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}

@@ -7,9 +7,9 @@ rounds in a row, and if no limit has changed just before (`_PAUSE_SECS`). It can
 
 - too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. The target
   is not one round, because a bolt that is slow for a while becomes fast again.
-- too small: every batch brings as many rows as the limit allows, no spout is held back, and the busiest bolt works for less than
-  a `FACTOR`-th of the target time. With the new limit, the bolt should work for the whole target time. But a limit grows at most
-  `_MOST_GROWTH`-fold at once.
+- too small: every batch brings about as many rows as the limit allows (`_FULL`) and is done in one round, no spout is held back,
+  and the busiest bolt works for at most a `FACTOR`-th of the target time. With the new limit, the bolt should work for the whole
+  target time. But a limit grows at most `_MOST_GROWTH`-fold at once.
 
 Nothing shows whether a source has more rows than a batch has read. A batch may have few rows because of the limit, or because the
 source has no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason

@@ -35,7 +35,7 @@ class LivesOutside(ABC):
 
 
 class WorksOutside(LivesOutside):
-    """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
+    """A mixin for a `Bolt` whose tuples are processed outside. The worker's thread calls all methods of the bolt.
 
     The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. A bolt that
     is an `AutoAckBolt` or a `BasicBolt`, and also has this mixin, is run like any other bolt of its kind.
@@ -73,7 +73,7 @@ class WorksOutside(LivesOutside):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as its work."""
+        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as work of the bolt."""
         return True
 
     @abstractmethod
@@ -84,7 +84,7 @@ class WorksOutside(LivesOutside):
     def take_in(self) -> int:
         """Process the answers that have come from outside, without waiting. Return how many tuples these answers finished.
 
-        Called when `fileno` is readable, and also when the worker has waited for that in vain.
+        Called when `fileno` is readable, and also when the worker has waited in vain for it to become readable.
         """
 
 

@@ -75,7 +75,9 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return self._emitted is not None
 
     def announcement(self) -> Any:
-        """Return the metadata, inside of a Python tuple, because None can be metadata, too."""
+        """Return the transaction's metadata inside of a Python tuple, because metadata can be None. Return None without a
+        transaction.
+        """
         return self._emitted
 
     def next_tuple(self) -> None:

@@ -45,9 +45,10 @@ class WindowSettings:
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> Self:
-        """Read the settings from ``conf``. If it has both a count and a duration, the count wins, as in Storm.
+        """Read the settings from ``conf``. If the length or the slide is given as a count and as a duration, the count wins.
 
-        Raises `InvalidTopologyError` if there is no length, or if a value is not a positive integer.
+        This is as in Storm. Raises `InvalidTopologyError` if there is no length, if a number is not a positive integer (the lag
+        may be 0), or if the late tuple stream is no id of a stream.
         """
         length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
         if length is None:

@@ -320,7 +320,7 @@ class RangeReader:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=_WATERMARK_SECS)
         except KafkaException as error:
             self._note_error(error.args[0])
-            self._ask_nobody_until = now + _AWAY_SECS  # because each unanswered question blocks the task for a while
+            self._ask_nobody_until = now + _AWAY_SECS  # each unanswered question blocks the task
             return None
         self._asked[key] = (times + 1, now)
         return int(low), int(high)
