@@ -20,7 +20,7 @@ __all__ = ["FRAME_DDL", "FRAME_SCHEMA", "Frame", "FrameKind", "frames_from", "fr
 class FrameKind(IntEnum):
     """The kind of a frame's payload."""
 
-    TICK = 0  # one row per worker and batch, without payload; superstep 0 begins in the Spark task that reads it
+    TICK = 0  # one row per worker and batch, without payload; the Spark task that reads it begins superstep 0
     TUPLES = 1  # tuples for tasks of the target worker
     ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
     REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself

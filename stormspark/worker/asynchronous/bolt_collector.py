@@ -50,7 +50,7 @@ class AsyncCollector:
     """
 
     def __init__(self, collector: Any, place: str, note: Callable[[Call | None, Note, bool], None]) -> None:
-        self._collector = collector  # a `BoltCollector`; only the worker's thread may emit, ack and fail by it
+        self._collector = collector  # a `BoltCollector`; only the worker's thread may emit or ack by it
         self._place, self._note = place, note
 
     def emit(
