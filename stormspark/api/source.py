@@ -31,9 +31,8 @@ class Routed(NamedTuple):
 class PerTrigger(NamedTuple):
     """The bound on how much a batch may read from a source, in the unit of a Spark option: rows, files or bytes.
 
-    ``first`` is the amount at the start of the topology. Afterwards the amount is raised and lowered by factors, depending on
-    what the bolts can process. It never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for
-    messages.
+    ``first`` is the amount at the start of the topology. Afterwards the amount is raised or lowered, depending on how much the
+    bolts can process. If ``most`` is given, the amount never exceeds it. ``option`` is the name of the Spark option.
 
     >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
     1000000
@@ -141,10 +140,10 @@ class SourceSpout(Component, ABC):
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return the reason why no further attempt can succeed, after the query has ended with Spark's message ``error``.
+        """Explain why the query has ended with Spark's message ``error``, if no further attempt can succeed.
 
-        The topology then stops and reports the reason. None means that this spout did not cause the error, or that another
-        attempt may succeed.
+        The topology then stops and reports the returned reason. None means that this spout did not cause the error, or that
+        another attempt may succeed.
         """
         return None
 

@@ -34,7 +34,7 @@ def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
 
 
 class TableOfSpark:
-    """A table with those methods of `StateTable` that only read. Raises `CheckpointError` if the table can't be read."""
+    """A table that Spark has written, with the reading methods of `StateTable`. Raises `CheckpointError` if it can't be read."""
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location

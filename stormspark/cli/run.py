@@ -36,8 +36,8 @@ _ERROR_LINES = 12
 class Run:
     """A topology to run, and the options of the command line.
 
-    ``plan_with`` plans the topology again, for a number of cores. The Spark engine needs that if only the running cluster knows
-    its number of cores.
+    ``plan_with`` plans the topology again, for a given number of cores. The Spark engine needs ``plan_with`` if only the running
+    cluster knows its number of cores.
     """
 
     plan: PhysicalPlan

@@ -91,7 +91,7 @@ class SinkTable:
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
     def _entry(self, version: int) -> bytes:
-        """Return the first bytes of a version's log entry; empty bytes if there is no entry. They are unique and never change."""
+        """Return the first bytes of a version's log entry, which are unique and never change; no bytes if there is no entry."""
         if self._folder is None:
             self._folder = Folder(self.location, self._options)
         try:
@@ -277,7 +277,7 @@ class SinkTable:
         )
 
     def _check_staged(self, rows: StagedRows) -> None:
-        """Raise ValueError if the rows don't fit the table any more, because it has changed since they were staged."""
+        """Raise ValueError if the rows don't fit the table any more, because the table has changed since they were staged."""
         now = self._columns()
         for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None

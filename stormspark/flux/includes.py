@@ -60,9 +60,9 @@ def _read(
 def _found(include: Include, file: Path) -> Path:
     """Return the path of an included file.
 
-    A resource may be in the folder of the including file, in a folder above it, or in the working directory, because there is no
-    class path of Java, on which Storm looks. Any other path is relative to the folder of the including file or to the working
-    directory.
+    Storm looks for a resource on Java's class path. This function looks for it in the folder of the including file, in the
+    folders above that folder, and in the working directory. Any other file is given by its path from the folder of the including
+    file, or from the working directory.
     """
     here = file.resolve().parent
     if include.resource:

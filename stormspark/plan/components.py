@@ -75,7 +75,7 @@ def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
 def _settings(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
 ) -> Settings:
-    """Return the settings of the component's tasks: the topology's, with the overrides that a component is allowed (A20, A21).
+    """Return the settings of the component's tasks: the topology's, and those that a component may set for itself (A20, A21).
 
     A component without its own configuration gets the topology's `Settings` object, so a pickled plan holds this object only
     once.

@@ -1,9 +1,9 @@
 """Decides how many workers a topology gets (A16).
 
-``topology.workers`` decides, if it is set. Otherwise there is one worker per core, because a Python process computes on one core
-at a time. But then there are no more workers than executors, and no more than ``nimbus.slots.perTopology``. And one worker is
-enough if several workers would have nothing to do in parallel, or would mostly wait for exchanges. The plan alone shows that in
-three cases:
+If ``topology.workers`` is set, it decides. Otherwise there is one worker per core, because a Python process computes on one core
+at a time, but there are no more workers than executors, and no more than ``nimbus.slots.perTopology``. One worker is enough if
+several workers would have nothing to do in parallel, or would mostly wait for exchanges. The plan alone shows that in three
+cases:
 
 - Every component has one executor. Then a second worker would only make tuples travel between the two workers.
 - Spouts may have fewer than `SMALL_LIMIT` open trees altogether (``topology.max.spout.pending``). A tree that crosses workers

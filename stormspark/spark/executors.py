@@ -63,7 +63,7 @@ class Executors:
     def ever(self) -> dict[str, bool]:
         """Return, for each executor that has ever registered, whether it is still there.
 
-        Spark may have forgotten some of them.
+        An executor that Spark has forgotten is left out.
         """
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
@@ -72,8 +72,9 @@ class Executors:
     def took_workers(self, lost: Collection[int]) -> bool:
         """Return whether workers are ``lost``, and an executor was lost, killed or taken away since the last call.
 
-        If so, this explains a failure. If no worker is lost, a lost executor explains nothing, because dynamic allocation may
-        give back idle executors at any time. The first call counts the executors that were lost since this object was made.
+        If so, the workers were most likely lost with the executor. If no worker is lost, a lost executor is no reason for a
+        failure, because dynamic allocation may give back idle executors at any time. The first call counts the executors that
+        were lost since this object was made.
         """
         gone = self._lost()
         new = not gone <= self._gone
@@ -133,7 +134,7 @@ class Executors:
         """
         now = self.active()
         if not self.dynamic:
-            # An executor without a free slot may not run a task of ours for a long time.
+            # It may take long until an executor without a free slot runs a task of ours.
             return max(1, min(sum(one.free > 0 for one in now), workers))
         slots = max((one.slots for one in now), default=self._number("spark.executor.cores") or 1)
         most = self._number(f"{_DYNAMIC}.maxExecutors") or workers

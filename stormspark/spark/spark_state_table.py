@@ -20,8 +20,8 @@ Only entries of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
 **Compaction** writes the table anew between two batches, in one entry. Then the table has one row per key, and all rows of the
 retained batches. The more state there is, the longer compaction takes. So if the last compaction left n rows, the next one waits
-until n rows were added, or until the log has very many new entries. On average, compaction then writes about one more row per
-change. The replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
+until n rows were added, or until the log has very many new entries. While the state does not grow, compaction then writes on
+average about one row per changed row. The replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
 """
 
 from __future__ import annotations

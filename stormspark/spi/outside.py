@@ -45,7 +45,7 @@ class WorksOutside(LivesOutside):
 
     #: If `take_in` raises, the error message has these words instead of the name of a method.
     works_in = "what it has outside"
-    #: The worker waits for such a bolt by `fileno`, so its executors never have threads of their own
+    #: The worker waits for such a bolt by `fileno`, so the bolt's executors never have threads of their own
     #: (`stormspark.worker.executors`).
     on_workers_thread = True
 

@@ -74,9 +74,9 @@ class WindowSettings:
     ) -> None:
         """Raise `InvalidTopologyError` for settings that can't work (C26).
 
-        A tuple is acked when it leaves its last window, so its tree may be open for length + slide. If these are durations, their
-        sum must not exceed the message timeout (None: no timeout). If they are counts, their sum must not exceed the number of
-        trees that may be open (None or 0: no limit).
+        A tuple is acked when it leaves its last window, so its tree may be open for length + slide. So the durations among these
+        two must together not exceed the message timeout (None: no timeout). The counts among them must together not exceed the
+        number of trees that may be open (None or 0: no limit).
         """
         if self.late_stream is not None and not event_time:
             msg = (

@@ -22,7 +22,7 @@ class FrameKind(IntEnum):
 
     TICK = 0  # one row per worker and batch, without payload; the Spark task that reads it begins superstep 0
     TUPLES = 1  # tuples for tasks of the target worker
-    ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
+    ACKS = 2  # what the sender knows of trees (their parts, XORs and fails), for the home of these trees
     REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself
     ROWS = 5  # rows of a source, as an Arrow IPC stream; ``sender`` is the task that gets them, ``sequence`` their partition
     BATCHES = 6  # rows for vectorised tasks of the target worker, or from such tasks to others, as Arrow
@@ -35,7 +35,7 @@ class FrameKind(IntEnum):
 class Frame(NamedTuple):
     """One frame, which is one row of the shuffle.
 
-    ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks inside.
+    ``target`` and ``sender`` are indices of workers, except for ``ROWS``. ``count`` is the number of tuples, rows or acks inside.
     """
 
     target: int

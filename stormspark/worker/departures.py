@@ -53,10 +53,9 @@ class Departures:
         self._sequence = 0
 
     def seal_full(self, emitter: Task | None = None) -> None:
-        """Make frames of lanes that hold enough tuples or bytes. ``emitter`` is the only task that has emitted since the last
-        call.
+        """Make frames of lanes that hold enough tuples or bytes.
 
-        If ``emitter`` is None, any task may have emitted.
+        ``emitter`` is the only task that has emitted since the last call. If it is None, any task may have emitted.
         """
         for lanes in self.lanes.values():
             if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):

@@ -33,7 +33,7 @@ __all__ = [
 
 #: How many calls may wait for a task.
 _MOST = 10_000
-#: A thread that has waited for room for this long is reported.
+#: If a thread has waited for room for this many seconds, this is reported.
 _PATIENCE_SECS = 1.0
 
 
@@ -150,7 +150,7 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 def refuse_other_threads(task: Any) -> None:
     """Raise `EmitError` on any thread but the one that calls ``execute``.
 
-    A `BasicBolt` anchors its emits to the tuple that it executes now, which another thread can't know.
+    A `BasicBolt` anchors its emits to the tuple that it executes now. An emit of another thread may belong to an earlier tuple.
     """
     if get_ident() != task.thread:
         msg = (

@@ -1,6 +1,6 @@
 """The parts of a worker, made and connected once, before its first task begins.
 
-Each part knows only the parts above it in this list:
+Each part is made of parts above it in this list. Only stories and refusals are told later of parts below them:
 
     call            the user code that runs now                                  current_call.py
     stories         which tasks have not acked a tree that failed                stories/

@@ -65,7 +65,7 @@ class Task(TaskInBatches):
         self.begun_at = float("-inf")
         #: The errors, and the failures of trees, that the driver has not got yet.
         self.reports = TaskReports(component, plan.id, self.name, self._clock)
-        #: Calls that users' own threads have made, and that wait for the task's thread.
+        #: Calls that users' own threads have made, and that wait for the worker's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
 
     def _instance(self) -> Any:
@@ -256,7 +256,10 @@ class Task(TaskInBatches):
         self.reports.add_error(error)
 
     def raised(self, where: str, error: BaseException) -> None:
-        """Report ``error``, which a callback of the task raised, and restart the task (W22)."""
+        """Report ``error``, which the task's code raised in ``where``, and restart the task (W22).
+
+        If batches are transactions, the batch is aborted.
+        """
         self.abort(f"{where} raised {type(error).__name__}: {error}")
         self.report_error(error)
         self._restart(where, error)

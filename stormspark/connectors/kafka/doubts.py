@@ -87,7 +87,7 @@ class Changes(NamedTuple):
     - ``held``: partitions whose messages are not handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
     - ``cut``: partitions whose log was cut, with the lower positions at which they go on.
-    - ``unclear``: partitions that now end before the position up to which they were handed out, with their ends. Either the log
+    - ``unclear``: partitions that now end below the position up to which they were read, with their new ends. Either the log
       was cut, or the topic was made again. Nobody can tell which, because the topic's former or present id is not known.
     """
 

@@ -74,7 +74,7 @@ class AsyncCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> None:
-        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
+        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError` as `emit` does."""
         call, anchors, outlives = self._anchored(anchors)
         values = self._collector.outlet(stream).checked(values)
         self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors), outlives)

@@ -1,6 +1,7 @@
 """The collector of a spout, for an executor with a thread of its own.
 
-An emit waits until the worker's thread allows more emits, and then becomes a note, which the worker's thread carries out.
+An emit in ``next_tuple`` waits until the worker's thread allows more emits. Then the emit becomes a note, and the worker's thread
+carries the note out.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ThreadedSpoutCollector:
     ) -> list[int]:
         """Emit a tuple, and track it if it has a message id and there are ackers (B5, B6).
 
-        Without ackers, the tuple is acked at once (B8).
+        Without ackers, a message id is acked at once (B8).
         """
         task = self._task
         outlet = self._collector.outlet(stream)

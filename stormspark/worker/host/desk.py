@@ -14,8 +14,8 @@ batch only after it has all reports of the previous round.
 If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so the frames in the
 other reply would be lost. So the desk never runs a request again, and refuses a request whose reply is gone. If the same key
 comes with a different number of rows, an earlier superstep was computed twice, with two results. The desk refuses this request,
-too. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the
-tasks of a failed job. So the desk refuses every request of an attempt before the present one.
+too. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the tasks of a failed job.
+So the desk refuses every request of an attempt before the present one.
 
 Storm has nothing of the kind, because its executors push messages to each other, and a message is lost with its connection. In
 stormspark, Spark decides when its tasks run, and may run a task several times.

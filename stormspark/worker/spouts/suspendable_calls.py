@@ -54,11 +54,11 @@ class SuspendableCalls:
         self._spout, self._collector = spout, collector
 
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | BaseException:
-        """Resume the suspended call, or call ``next_tuple`` up to ``most`` times, until it emits nothing or ``deadline`` has
-        come.
+        """Resume the suspended call, or call ``next_tuple`` up to ``most`` times.
 
-        Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside a call, the call
-        is suspended, and the result is true.
+        The turn ends earlier when a call has emitted nothing, when the suspended call has returned, when ``deadline`` has come, or
+        when too many trees are open. Returns whether the last call emitted, or the exception that the call raised. A call that
+        has made ``turn`` emits is suspended, and the result is true.
         """
         collector = self._collector
         self.turn, self.most, self.deadline = turn, most, deadline
