@@ -29,8 +29,8 @@ class SinkTable:
 
     ``application`` is the writer's name. The writer's commits carry rising numbers (Delta's ``txn``).
 
-    With ``merge_on``, a written row replaces the table's row with the same key. If the written row's column ``delete_on`` is
-    true, the table's row is deleted instead.
+    With ``merge_on``, a written row replaces the table's row with the same key, or is added if there is none. If the written
+    row's column ``delete_on`` is true, the table's row is deleted instead.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ class TopologyStatistics:
     batches: int
     batch_ms: LatencySummary
     components: Mapping[str, ComponentStatistics]
-    #: The tuples and acks that wait anywhere: in queues, and in frames for the next batch.
+    #: How many tuples, rows, calls and acks wait anywhere: in queues, and in frames for the next round.
     backlog: int = 0
     #: Which bolts slow down which spouts, and how many tuples wait; None if there is no controller.
     pressure: Pressure | None = None

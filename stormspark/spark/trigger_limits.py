@@ -122,7 +122,7 @@ class TriggerLimits:
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """Learn from a batch that is done. Return the limits that should change.
+        """Learn from a batch that is done. Return the limits that change, for which the query has to be started again.
 
         ``first`` is true for the first batch of a checkpoint.
         """

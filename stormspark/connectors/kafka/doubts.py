@@ -55,7 +55,7 @@ class Patience(Generic[_K]):
         return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Record that Kafka has reported the change in this answer. Return whether the change is now certain.
+        """Record that Kafka has reported the change in this answer, with this ``end``. Return whether the change is now certain.
 
         The same answer may be passed several times. It counts once, with the time of the first call.
         """

@@ -56,8 +56,8 @@ class SuspendableCalls:
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | BaseException:
         """Resume the suspended call, or call ``next_tuple`` up to ``most`` times.
 
-        The turn ends earlier when a call has emitted nothing, when the suspended call has returned, when ``deadline`` has come, or
-        when too many trees are open. Returns whether the last call emitted, or the exception that the call raised. A call that
+        The turn ends earlier if a call has emitted nothing, if the suspended call has returned, if ``deadline`` has come, or if
+        too many trees are open. Returns whether the last call emitted, or the exception that the call raised. A call that
         has made ``turn`` emits is suspended, and the result is true.
         """
         collector = self._collector
