@@ -78,8 +78,8 @@ class SourceSpout(Component, ABC):
 
     Spark keeps the offsets, and reads a batch of rows again if it was not committed. All rows of a partition reach the same task,
     in order (`partition_column`). A row that fails or times out is emitted again by the rules of ``retry``. The row becomes a
-    dead letter when these rules give it up. It also does if Python can't hold its values, if `translate` raises, or if the result
-    can't be emitted.
+    dead letter when these rules give it up, or when its tree has failed in too many attempts at its batch. It also becomes one if
+    Python can't hold its values, if `translate` raises, or if the result can't be emitted.
 
     ``fields`` name the values that ``translator(row)`` or `translate` returns. By default the values are the row's
     columns, and there must be as many fields as columns.

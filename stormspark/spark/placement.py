@@ -65,7 +65,7 @@ class Placement:
         #: For each worker: the result of the job that has placed it, and the partition of that result that is cached on its
         #: executor.
         self._kept: dict[int, tuple[RDD[Any], int]] = {}
-        #: The result of the last job, if the job still runs or has failed. Such a job may have started workers all the same.
+        #: The result of the last job, if the job still runs or has failed. Even a failed job may have started workers.
         self._unfinished: RDD[Any] | None = None
         #: The executors that were already gone at the last placement; None before the first placement.
         self._gone: set[str] | None = None

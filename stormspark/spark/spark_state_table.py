@@ -18,7 +18,7 @@ entry of the log.
 **The table's metadata** is in the ``userMetadata`` of the newest entry that a driver wrote: the last batch, and so on (`_Stand`).
 Only entries of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry. Then the table has one row per key, and all rows of the
+**Compaction** rewrites the table between two batches, in one entry. Then the table has one row per key, and all rows of the
 retained batches. The more state there is, the longer compaction takes. So if the last compaction left n rows, the next one waits
 until n rows were added, or until the log has very many new entries. While the state does not grow, compaction then writes on
 average about one row per changed row. The replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
@@ -339,10 +339,10 @@ class SparkStateTable:
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
 
     def compact(self, budget_secs: float) -> bool:
-        """Write the table anew if compaction is due, however long that takes.
+        """Rewrite the table if compaction is due, however long that takes.
 
-        Return false, because nothing is left to do afterwards. A retained batch has the same rows before and after. This raises
-        the same errors as `commit`.
+        Return false, because nothing is left to do afterwards. Compaction does not change the rows of any retained batch. This
+        raises the same errors as `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted

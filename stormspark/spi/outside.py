@@ -84,7 +84,7 @@ class WorksOutside(LivesOutside):
     def take_in(self) -> int:
         """Process the answers that have come from outside, without waiting. Return how many tuples these answers finished.
 
-        Called when `fileno` is readable, and also when the worker has waited in vain for it to become readable.
+        Called when `fileno` is readable, and also when the worker has waited for some time and it has not become readable.
         """
 
 
