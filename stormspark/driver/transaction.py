@@ -4,8 +4,8 @@ A round carries tuples as far as they go. The round may be the last one if no tu
 workers find that out themselves, within the round. Superstep S (`PhysicalPlan.supersteps`) is the last one from which tuples can
 leave a worker. Each worker that has work left in superstep S sends a frame to all others (`WorkerTransaction.warn_if_unsettled`).
 So either all workers prepare in superstep S + 1, or none does. Most batches need one round. More rounds are needed for loops that
-cross workers, for sources with more rows than a round takes, after a round that a deadline has cut short, and for bolts that are
-told of the end of a batch.
+cross workers, and for sources with more rows than a round takes. They are also needed after a round that a deadline has cut
+short, and for bolts that are told of the end of a batch.
 
 Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). This method is called only if some component *takes part* in
 the batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that

@@ -1,7 +1,7 @@
 """Decides how many workers a topology gets (A16).
 
 If ``topology.workers`` is set, it decides. Otherwise there is one worker per core, because a Python process computes on one core
-at a time, but there are no more workers than executors, and no more than ``nimbus.slots.perTopology``. One worker is enough if
+at a time. But there are no more workers than executors, and no more than ``nimbus.slots.perTopology``. One worker is enough if
 several workers would have nothing to do in parallel, or would mostly wait for exchanges. The plan alone shows that in three
 cases:
 

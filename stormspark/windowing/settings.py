@@ -47,8 +47,8 @@ class WindowSettings:
     def read(cls, conf: Mapping[str, Any]) -> Self:
         """Read the settings from ``conf``. If the length or the slide is given as a count and as a duration, the count wins.
 
-        This is as in Storm. Raises `InvalidTopologyError` if there is no length, if a number is not a positive integer (the lag
-        may be 0), or if the late tuple stream is no id of a stream.
+        This is as in Storm. Raises `InvalidTopologyError` if there is no length, or if a value is invalid. Numbers must be
+        positive integers, but the lag may be 0.
         """
         length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
         if length is None:

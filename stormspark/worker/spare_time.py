@@ -89,10 +89,10 @@ class SpareTime:
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that was idle in the last round.
 
-        That is so if a timer is due, if a user's thread has made a call, if an executor with a thread of its own has made a note,
-        or if the topology has to stop. Otherwise each spout that reads no source is called once, and there is something to do if
-        one has emitted. Its tuple waits for the next batch, like any tuple that a batch leaves over. If batches are transactions,
-        spouts are not called, because their tuples belong to a batch.
+        Something to do is a timer that is due, a call of a user's thread, a note of an executor, or the end of the topology. If
+        there is nothing of the kind, call each spout that reads no source once, and return whether one has emitted. Its tuple
+        waits for the next batch, like any tuple that a batch leaves over. If batches are transactions, spouts are not called,
+        because their tuples belong to a batch.
         """
         now = self._clock()
         if now >= self._services.timers.next_due or self._wiring.fatal is not None or self._turns.has_calls():

@@ -5,10 +5,9 @@ partitions are read. The messages of a partition arrive in order, and without ga
 messages, aborted messages and transaction markers have offsets, but no consumer gets them. So the reader has all of a range when
 a message beyond the range arrives, or when Kafka says that the partition ends.
 
-**The reader never gives a consumer a second position for the same partition.** Otherwise the reader could take an answer to the
-first request for an answer to the second request. Then messages that this answer lacks would seem to be missing in the log. If
-reading has to start over, because a batch runs again or retention has removed messages, the reader makes a new consumer. That is
-rare.
+**The reader never gives a consumer a second position for the same partition.** Otherwise the reader could mistake an answer to
+the first request for one to the second. Then messages that this answer lacks would seem to be missing in the log. If reading has
+to start over, because a batch runs again or retention has removed messages, the reader makes a new consumer. That is rare.
 """
 
 from __future__ import annotations

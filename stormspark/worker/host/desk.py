@@ -6,10 +6,10 @@ run.**
 
 The invariant holds for these reasons. The key of a request is (batch, superstep, partition). The desk takes in a request only
 with its end mark, so a sender that died half-way leaves nothing behind. The first request with a key creates an `Errand`. Later
-requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The
-desk keeps a reply until a request of a later round, or of the next attempt, arrives. From then on nobody needs the earlier
-replies: Spark starts the next batch only after it has committed the present one, and the driver starts another round of the same
-batch only after it has all reports of the previous round.
+requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The desk
+keeps a reply until a request of a later round, or of the next attempt, arrives. From then on nobody needs the earlier replies.
+Spark starts the next batch only after it has committed the present one. The driver starts another round of the same batch only
+after it has all reports of the previous round.
 
 If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so the frames in the
 other reply would be lost. So the desk never runs a request again, and refuses a request whose reply is gone. If the same key

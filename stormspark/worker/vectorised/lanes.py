@@ -1,9 +1,9 @@
 """Lanes of record batches to other workers. They are like the lanes of `stormspark.worker.tuples.lanes`, but carry Arrow data.
 
 A sealed frame is a table of trees, followed by blocks. In the table each tree has one edge for all of its rows in the frame. A
-block has the receiver and the sender of a record batch, one number per row that says which trees the row belongs to (or one
-number for all rows), and the columns as an Arrow IPC message. Both sides know the schema from the plan, so the message does not
-contain it. If a schema has dictionaries, the columns are a whole IPC stream instead.
+block has the receiver and the sender of a record batch, and the columns as an Arrow IPC message. It also has one number per row,
+which says to which trees the row belongs, or one such number for all rows. Both sides know the schema from the plan, so the
+message does not contain it. If a schema has dictionaries, the columns are a whole IPC stream instead.
 """
 
 from __future__ import annotations
