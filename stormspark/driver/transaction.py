@@ -97,7 +97,7 @@ class Transaction:
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch can't be over before it has repeated an announcement that it has to repeat. If no subscription leads to another
+        # If the batch has to repeat an announcement, the batch can't be over before that. If no subscription leads to another
         # worker, no worker knows what the others do. Then the driver first has to find out whether to call ``end_batch``.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING

@@ -23,9 +23,9 @@ from stormspark.plan.reachability import strong_components
 
 __all__ = ["SMALL_LIMIT", "choose_workers", "follows_cores", "reason_for_one_worker"]
 
-#: A number of open trees, summed over all tasks of all spouts. With several workers, at most as many trees end in a round of 0.1
-#: s as may be open. If 1000 trees may be open, at most 10,000 trees end per second. One worker is as fast if a tree costs less
-#: than 0.1 ms (docs/decisions.md).
+#: A number of open trees, summed over all tasks of all spouts. With several workers, a round of 0.1 s ends no more trees than may
+#: be open. If 1000 trees may be open, at most 10,000 trees end per second. One worker is as fast if a tree costs less than 0.1 ms
+#: (docs/decisions.md).
 SMALL_LIMIT = 1000
 
 

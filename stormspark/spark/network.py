@@ -58,7 +58,7 @@ class Network:
         """Return the log folder for workers: the one that the user has ``named``, or else the driver's folder ``drivers``.
 
         Workers get the driver's folder only if all of Spark runs on this host, because then all its processes belong to the
-        driver's user. Otherwise return None, which stands for each worker's own default. The defaults of the driver and of the
-        workers may differ even on one host, if the driver's temporary folder has changed since Spark was started.
+        driver's user. Otherwise return None, which stands for each worker's own default. Even on one host the default may differ,
+        if the driver's temporary folder has changed since Spark was started.
         """
         return named or (drivers if self.address is None else None)

@@ -72,7 +72,7 @@ class Placement:
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Start the missing workers, unless executors are threads of the driver's process.
+        """Start the missing workers. Do nothing if Spark has no executors that are processes of their own.
 
         Return when the workers' processes have started, which is before they are ready.
         """

@@ -75,8 +75,9 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return self._emitted is not None
 
     def announcement(self) -> Any:
-        """Return the transaction's metadata inside of a Python tuple, because metadata can be None. Return None without a
-        transaction.
+        """Return the transaction's metadata inside of a Python tuple, because metadata can be None.
+
+        Return None if there is no transaction in this batch.
         """
         return self._emitted
 

@@ -120,8 +120,7 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with an answer of Kafka, and return the changes that are now certain, and what is held until
-        then.
+        """Compare ``positions`` with an answer of Kafka. Return the changes that are now certain, and the partitions in doubt.
 
         The answer consists of ``ends`` and ``ids``, and ``answer`` is its number. ``known`` are the ids that the topics had when
         they were read. Not every answer has the end of every partition, so ``counts`` says, for each partition, how many answers

@@ -84,8 +84,7 @@ _OUTPUT = "worker-{}.out"
 #: While the main thread works, a thread that receives a request or sends a reply waits at most about this long for the
 #: interpreter's lock. Python's default is five times as long.
 _SWITCH_SECS = 0.001
-#: How many seconds pass before an idle worker looks for work again. In Storm, a spout that emits nothing is called again after 1
-#: ms (B12).
+#: How many seconds pass before an idle worker looks for work again. Storm calls an idle spout again after only 1 ms (B12).
 _LOOK_SECS = 0.01
 
 
