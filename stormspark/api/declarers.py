@@ -164,7 +164,7 @@ class Declarer(ComponentConfiguration):
         return given or {}
 
     def _ask(self, method: str, ask: Callable[[], Any]) -> Any:
-        """Call code of the user's component. The message of an exception begins with the line that raised it."""
+        """Call code of the user's component. If it raises, raise an error that begins with the line of the code that raised."""
         try:
             return ask()
         except Exception as error:

@@ -37,10 +37,12 @@ _TRUE = ("true", "1", "yes")
 class LocalFiles:
     """A `LocalSource` that returns each row of every file in ``path`` once, including files that appear there later.
 
-    New files are read in the order of their modification times, then of their names. A file is one partition, so all of its
-    rows go to one task, in order. The list of files that have been read does not outlive the topology.
+    ``path`` is a folder, a file or a pattern. As in Spark, files whose names begin with a dot or an underscore are skipped. New
+    files are read in the order of their modification times, then of their names. A file is one partition, so all of its rows go
+    to one task, in order. The list of files that have been read does not outlive the topology.
 
-    Raises `InvalidTopologyError` if ``path`` does not exist, or if only Spark can read these files with these options.
+    Raises `InvalidTopologyError` for a folder or file that does not exist, and if only Spark can read these files with these
+    options.
     """
 
     def __init__(self, path: str, format: str, schema: str | None, options: Mapping[str, Any]) -> None:

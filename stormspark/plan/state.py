@@ -100,8 +100,8 @@ def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None
     """Check ``stormspark.state.keys``. This setting distributes a bolt's state among its tasks by the keys of the bolt's
     groupings.
 
-    Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are fields groupings
-    with the same number of fields.
+    If the setting is given, raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its
+    groupings are fields groupings with the same number of fields.
     """
     keys = own_settings.state_keys
     if keys is None:

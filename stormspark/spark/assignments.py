@@ -10,8 +10,8 @@ in the new attempt. Nimbus refuses forwarders of the old attempt, and every work
 (`stormspark.worker.host.desk`).
 
 In Storm, nimbus restarts a dead worker, and the other workers go on. Tuples to the dead worker are lost until it is back. Their
-trees time out, and reliable spouts replay them. Spark would continue the batch as if nothing had been lost, so the attempt has to
-fail.
+trees time out, and reliable spouts replay them. In stormspark, Spark would continue the batch as if nothing had been lost, so the
+attempt has to fail.
 """
 
 from __future__ import annotations

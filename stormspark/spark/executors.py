@@ -32,7 +32,7 @@ class Executor(NamedTuple):
 
 
 class Executors:
-    """The Spark executors of one application. ``spark`` is a classic session of this application."""
+    """The Spark executors of one application. ``spark`` is a session of this application, and not one of Spark Connect."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext

@@ -1,10 +1,10 @@
 """Components with work outside of their worker: in a child process, a device, or a service that answers later.
 
-A batch ends when no worker has anything left to do. Without these classes a worker would overlook tuples that are processed
-outside. The results of these tuples would wait for the next batch, and nothing would hold back later tuples. A bolt of these
-classes tells the worker about its work outside. The worker gives the bolt only as many tuples as the bolt has room for, and waits
-for the bolt at the end of a superstep. Backpressure, transactions and the end of a run treat the bolt's unfinished tuples as
-tuples that wait.
+A worker ends a superstep when it has nothing left to do, or when the time is up. Without these classes the worker would overlook
+tuples that are processed outside. The results of these tuples would wait for the next batch, and nothing would hold back later
+tuples. A bolt of these classes tells the worker about its work outside. The worker gives the bolt only as many tuples as the bolt
+has room for, and waits for the bolt at the end of a superstep. Backpressure, transactions and the end of a run treat the bolt's
+unfinished tuples as tuples that wait.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ __all__ = [
 
 #: How many calls may wait for a task.
 _MOST = 10_000
-#: If a thread has waited for room for this many seconds, this is reported.
+#: If a thread has waited for room for this many seconds, the task reports that.
 _PATIENCE_SECS = 1.0
 
 

@@ -1,12 +1,12 @@
 """Decides when to believe Kafka that a partition has another log than before, or that its log was cut.
 
-Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. Then its partitions have other logs. And a log
-may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But Kafka's answers may
-also be wrong for a while. A broker that has just become the leader may not know the log's end yet, and a broker that was down may
-still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
-answers. Until then no more messages of the partition are handed out. Only the topic's id shows whether the topic was made again
-or the log was cut. If the former or the present id is not known, the result says that it is unclear which of the two has
-happened.
+The end of a log in Kafka only rises, with two exceptions. A topic may be deleted and made again. Then its partitions have other
+logs. And a log may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But
+Kafka's answers may also be wrong for a while. A broker that has just become the leader may not know the log's end yet, and a
+broker that was down may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some
+time, and in several answers. Until then no more messages of the partition are handed out. Only the topic's id shows whether the
+topic was made again or the log was cut. If the former or the present id is not known, the result says that it is unclear which of
+the two has happened.
 
 This module does no IO. Kafka's answers are arguments.
 """

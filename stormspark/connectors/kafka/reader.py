@@ -101,7 +101,10 @@ class _Feed:
 
 
 class RangeReader:
-    """The reader of one task. It logs on ``logger`` which messages are gone, and which brokers don't answer."""
+    """The reader of one task. It logs on ``logger`` which messages retention has removed, and that brokers don't answer.
+
+    ``report`` is called with messages that are gone because a log was cut or a topic was made again.
+    """
 
     def __init__(
         self,
@@ -188,7 +191,7 @@ class RangeReader:
         before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
-            if not come:  # a call that waits for many messages returns only when the last of them has come
+            if not come:  # wait for one message, because a call that waits for many returns only when all have come
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
                 if come:
                     come += self._consumer.consume(self._max_records, 0.0)
