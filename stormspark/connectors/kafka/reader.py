@@ -191,7 +191,7 @@ class RangeReader:
         before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
-            if not come:  # wait for one message, because a call that waits for many returns only when all have come
+            if not come:  # wait for one; a call that waits for many returns only when all have come
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
                 if come:
                     come += self._consumer.consume(self._max_records, 0.0)
