@@ -38,7 +38,7 @@ class RotatedOutput:
         return open_private(self.path)
 
     def watch(self, alive: Callable[[], bool] = lambda: True) -> threading.Thread:
-        """Check the size once per second, in a thread of its own, as long as a writer is ``alive``."""
+        """Start a thread that rotates a file that is too large, once per second. It ends when ``alive`` returns false."""
         ended = threading.Event()
 
         def look() -> None:

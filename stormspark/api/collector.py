@@ -37,8 +37,9 @@ class SpoutOutputCollector(Protocol):
     ) -> list[int]:
         """Emit a tuple; return the ids of the tasks that it goes to.
 
-        With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit
-        (B6). Without one, the tuple is untracked. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
+        With a message id, the engine later calls exactly one of ``ack`` and ``fail`` with that id, once for each emit (B6). But
+        if the task has restarted meanwhile, the new instance hears nothing of the emit (B10). Without a message id, the tuple is
+        untracked. Raises `EmitError` for an unknown stream or a wrong number of values (A12, B9).
         """
 
     def emit_direct(
@@ -59,8 +60,8 @@ class SpoutOutputCollector(Protocol):
                     group.emit((line,), stream="lines")
 
         Several calls of `emit` with the same id bring one verdict each (B6). A group brings one verdict. The group is acked when
-        all its tuples are acked, and fails when one of them fails or when the block raises. A group begins and ends within one
-        call of ``next_tuple``, ``ack`` or ``fail``.
+        all its tuples are acked. It fails when one of them fails, when its time is up, or when the block raises. A group begins
+        and ends within one call of ``next_tuple``, ``ack`` or ``fail``.
         """
 
     def flush(self) -> None:
@@ -115,7 +116,7 @@ class OutputCollector(Protocol):
         """Do nothing: tuples leave at the end of the superstep (C2)."""
 
     def report_error(self, error: BaseException | str) -> None:
-        """Show an error in logs and statistics. The tuple does not fail, and the task goes on (C4)."""
+        """Show an error in logs and statistics. No tuple fails, and the task goes on (C4)."""
 
 
 class BasicOutputCollector(Protocol):

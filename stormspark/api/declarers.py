@@ -61,7 +61,8 @@ class ComponentDeclaration:
     window_time: WindowTime | None = None
     #: The name of the class of a `SourceSpout`; empty for every other component.
     kind_of_source: str = ""
-    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that can also work without state, else empty.
+    #: ``storm`` or ``heron`` for a component that needs state, ``sink`` for a sink that also works without transactions; empty
+    #: for every other component.
     kind_of_state: str = ""
     #: ``finish`` or ``commit`` for a bolt that is told of the end of a batch, ``part`` for a component that is told only of the
     #: beginning, and empty for every other component. See `stormspark.spi.batches`.
@@ -142,7 +143,10 @@ class Declarer(ComponentConfiguration):
         )
 
     def _looked_through(self, *, on_workers_thread: bool) -> Findings:
-        """Find out whether the component's code may wait. If it always runs on the worker's thread, only check its ``waits``."""
+        """Find out whether the component's code may wait.
+
+        For a component that always runs on the worker's thread, only check the value of ``waits``.
+        """
         try:
             if on_workers_thread:
                 declared_waits(type(self._component))
@@ -160,7 +164,7 @@ class Declarer(ComponentConfiguration):
         return given or {}
 
     def _ask(self, method: str, ask: Callable[[], Any]) -> Any:
-        """Call code of the user's component. The message of an exception begins with the line that raised it."""
+        """Call code of the user's component. If it raises, raise an error that begins with the line of the code that raised."""
         try:
             return ask()
         except Exception as error:
@@ -214,7 +218,7 @@ class BoltDeclarer(Declarer):
         return self.grouping(source, NoneGrouping(), stream)
 
     def partial_key_grouping(self, source: str, fields: Fields, stream: str = DEFAULT_STREAM) -> Self:
-        """Send tuples with equal values of ``fields`` to two tasks, each tuple to the one that received fewer tuples (D12)."""
+        """Send tuples with equal values of ``fields`` to two tasks, each tuple to the one that got fewer tuples so far (D12)."""
         return self.grouping(source, PartialKeyGrouping(Fields(fields)), stream)
 
     def custom_grouping(
@@ -222,8 +226,8 @@ class BoltDeclarer(Declarer):
     ) -> Self:
         """Let a rule of your own choose the tasks (D13).
 
-        Raises `InvalidTopologyError` for an object that is not such a rule, and `SerializationError` for a rule that
-        can't be pickled.
+        Raises `InvalidTopologyError` if ``grouping`` is neither a `CustomStreamGrouping` nor a `Grouping`, and
+        `SerializationError` if it can't be pickled.
         """
         if isinstance(grouping, Grouping):  # as in Storm, where a PartialKeyGrouping is custom
             return self.grouping(source, grouping, stream)
@@ -240,7 +244,8 @@ class BoltDeclarer(Declarer):
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> Self:
         """Subscribe with the given grouping.
 
-        Raises `InvalidTopologyError` for a wrong name or grouping, and `SerializationError` if the grouping can't be pickled.
+        Raises `InvalidTopologyError` if a name is empty or no string, or if ``grouping`` is no `Grouping`. Raises
+        `SerializationError` if the grouping can't be pickled.
         """
         where = user_line()
         for kind, name in (("component", source), ("stream", stream)):

@@ -31,9 +31,8 @@ class Routed(NamedTuple):
 class PerTrigger(NamedTuple):
     """The bound on how much a batch may read from a source, in the unit of a Spark option: rows, files or bytes.
 
-    ``first`` is the amount at the start of the topology. Afterwards the amount is raised and lowered by factors, depending on
-    what the bolts can process. It never exceeds ``most``, if that is given. ``option`` is the name of the Spark option, for
-    messages.
+    ``first`` is the amount at the start of the topology. Afterwards the amount is raised or lowered, depending on how much the
+    bolts can process. If ``most`` is given, the amount never exceeds it. ``option`` is the name of the Spark option.
 
     >>> PerTrigger("maxOffsetsPerTrigger", first=10_000, most=1_000_000).most
     1000000
@@ -78,16 +77,17 @@ class SourceSpout(Component, ABC):
     """A spout whose rows Spark reads: each row of a streaming DataFrame becomes a tuple with its own message id.
 
     Spark keeps the offsets, and reads a batch of rows again if it was not committed. All rows of a partition reach the same task,
-    in order (`partition_column`). A row that fails or times out is emitted again by the rules of ``retry``. It becomes a dead
-    letter when these rules give it up, or when `translate` raises.
+    in order (`partition_column`). A row that fails or times out is emitted again by the rules of ``retry``. The row becomes a
+    dead letter when these rules give it up, or when its tree has failed in too many attempts at its batch. It also becomes one if
+    Python can't hold its values, if `translate` raises, or if the result can't be emitted.
 
     ``fields`` name the values that ``translator(row)`` or `translate` returns. By default the values are the row's
     columns, and there must be as many fields as columns.
     """
 
-    #: Columns that form the row's message id. If there are none, the id is (batch, partition, row). Rows may share an id, even
+    #: Columns that form the row's message id. Without such columns, the id is (batch, partition, row). Rows may share an id, even
     #: while they are open: each row has a tree of its own, and `ack` or `fail` is called once per row. In an id, arrays, structs
-    #: and maps are tuples.
+    #: and maps become tuples.
     id_columns: ClassVar[tuple[str, ...]] = ()
     #: A column of whole numbers that assigns rows to tasks. The task's index is this number modulo the number of tasks. If there
     #: is no such column, the index of Spark's partition takes the place of this number.
@@ -98,7 +98,7 @@ class SourceSpout(Component, ABC):
     low_marks_every: int | None = None
     #: The bound on how much a batch may read from this spout's source; None if the topology can't change such a bound.
     per_trigger: PerTrigger | None = None
-    #: The value for the Spark option that ``per_trigger`` names. `stream` has to set the option to this value.
+    #: The value for the Spark option that ``per_trigger`` names, or None. `stream` has to set the option to this value.
     limit: int | None = None
     #: A function that reports an error. The task that owns this instance sets this attribute.
     _report: Callable[[BaseException | str], None] | None = None
@@ -141,10 +141,10 @@ class SourceSpout(Component, ABC):
         return {}
 
     def explain_failure(self, error: str, spark: Any) -> str | None:
-        """Return the reason why no further attempt can succeed, after the query has ended with Spark's message ``error``.
+        """Explain why the query has ended with Spark's message ``error``, if no further attempt can succeed.
 
-        The topology then stops and reports the reason. None means that this spout did not cause the error, or that another
-        attempt may succeed.
+        The topology then stops and reports the returned reason. None means that this spout did not cause the error, or that
+        another attempt may succeed.
         """
         return None
 
@@ -163,7 +163,7 @@ class SourceSpout(Component, ABC):
         """Called when the row is fully processed."""
 
     def fail(self, message_id: Hashable) -> None:
-        """Called when the row has failed. The engine emits it again, unless the row is given up."""
+        """Called when the row has failed. The engine emits the row again, unless the row is given up."""
 
     def close(self) -> None:
         """Called when the topology ends gracefully."""

@@ -122,7 +122,7 @@ class Tuple:
 
     @property
     def is_tick(self) -> bool:
-        """Whether this is a tick, which comes every ``topology.tick.tuple.freq.secs`` of the component (C9).
+        """Whether this is a tick (C9). Ticks come every n seconds, by the component's ``topology.tick.tuple.freq.secs``.
 
         A tick's only value is that number of seconds. A tick belongs to no tree, so an ack is harmless and not needed (W20).
         """

@@ -1,4 +1,4 @@
-"""Computes how large max spout pending must be so that it does not slow a spout, from rounds with a smaller setting."""
+"""Computes how large max spout pending must be so that it does not slow a spout. It needs only rounds with a smaller setting."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _FADING = 0.95
 class PendingCost:
     """What rounds have shown about ``spouts``, the spouts with max spout pending. ``worker_of`` maps tasks to workers.
 
-    Each round shows how many tuples a spout emitted, and how many seconds the bolts of each worker worked. A worker does one
-    thing at a time. So without its limit, the spout's rate is at most its number of tuples divided by the seconds of the busiest
-    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. Their number is how many trees are
-    open at once, and a limit of this size does not slow the spout. It is an estimate, because the time of spouts does not count.
+    Each round shows how many tuples a spout emitted, and for how many seconds the bolts of each worker worked. A worker does one
+    thing at a time. So without a limit, the spout's rate is at most its number of tuples divided by the seconds of the busiest
+    worker. A tree is open for about a round, and other trees begin meanwhile at this rate. So this rate, times the seconds of a
+    round, is the number of trees that are open at once. A limit of this size does not slow the spout. The limit is an estimate,
+    because the time that spouts take does not count.
 
     In this example two tasks emit 400 tuples per round, which take 4 ms in the busier worker. That makes 100,000 tuples per
     second. If trees are open for 1 s, each task has 50,000 open trees.
@@ -51,8 +52,9 @@ class PendingCost:
             self._emitted[name] = self._emitted[name] * _FADING + emitted
 
     def unfelt(self, spout: str, open_secs: float) -> int | None:
-        """Return the smallest limit per task that would not slow the spout if trees are open for ``open_secs``, rounded up to two
-        digits. None if the spout has emitted nothing, or if the bolts' work took no time.
+        """Return the smallest limit per task that would not slow the spout if trees are open for ``open_secs``.
+
+        The limit is rounded up to two digits. Returns None if the spout has emitted nothing, or if the bolts' work took no time.
         """
         emitted, busy = self._emitted.get(spout, 0.0), self._busy
         if not emitted or not busy:

@@ -2,8 +2,8 @@
 
 ``<checkpoint>/stormspark/control.json`` lies beside Spark's own checkpoint, ``<checkpoint>/spark``. A driver writes the file
 atomically, and only then uses the new generation. If the driver dies in between, the generation is never used, which does no
-harm. If a driver used a generation before writing it, the next driver could get the same generation, and workers could not
-distinguish the two drivers.
+harm. If a driver used a generation before it has written the file, the next driver could get the same generation. Then workers
+could not distinguish the two drivers.
 """
 
 from __future__ import annotations

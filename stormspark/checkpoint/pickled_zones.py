@@ -10,9 +10,9 @@ __all__ = ["part_of_zone"]
 
 
 def part_of_zone(owner: object, name: str) -> Any:
-    """Replaces `getattr`: it returns the function that makes a `ZoneInfo`, and no attribute of anything else.
+    """Replaces `getattr` in a pickle: for ``ZoneInfo._unpickle``, return the function that makes a `ZoneInfo`.
 
-    Raises `pickle.UnpicklingError`.
+    Raises `pickle.UnpicklingError` for every other attribute.
 
     >>> part_of_zone(ZoneInfo, "_unpickle")("Europe/Berlin", 1)
     zoneinfo.ZoneInfo(key='Europe/Berlin')

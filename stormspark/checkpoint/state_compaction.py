@@ -1,10 +1,10 @@
 """Compaction of a state table: chooses files to merge, and merges them in small steps.
 
 The files of one batch are a run. A merge turns `FAN_IN` neighbouring runs of about the same size into one run. So a row is
-written again about log(keys / changes per batch) times, to the base `FAN_IN`. And the number of runs stays bounded, however old
-the topology is. A merge writes its files over many steps, and a smaller merge may begin and end meanwhile. Nobody sees the new
-files until one commit puts them in the place of the old ones. So steps are not recorded. If the driver dies in between, only some
-work is lost.
+written again about log(keys / changes per batch) times, where the base of the logarithm is `FAN_IN`. And the number of runs stays
+bounded, however old the topology is. A merge writes its files over many steps, and a smaller merge may begin and end meanwhile.
+Nobody sees the new files until one commit puts them in the place of the old ones. So steps need not be recorded: if the driver
+dies before the commit, only the work of the merge is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from stormspark.checkpoint.state_merge import merged
 __all__ = ["FAN_IN", "Merge", "Run", "neighbours", "runs_of", "streams"]
 
 FAN_IN = 8
-#: If there are more runs than this, a merge is worth while if its largest run is no larger than its other runs together.
+#: A merge is worth while if its largest run has at most twice as many rows as its other runs have on average. If there are more
+#: runs than `_MANY_RUNS`, the largest run may have as many rows as the others together.
 _MANY_RUNS = 4 * FAN_IN
 
 
@@ -51,7 +52,8 @@ def runs_of(files: Sequence[FileDescription]) -> list[Run]:
 def neighbours(runs: Sequence[Run | None]) -> tuple[int, int] | None:
     """Return which runs to merge next: the index of the first run and the index after the last; None if no merge is worth while.
 
-    ``runs`` are sorted, oldest first. None among them stands for a run that is already being merged.
+    Of several merges, the one with the fewest rows comes first. ``runs`` are sorted, oldest first. None among them stands for a
+    run that is already being merged.
     """
     best: tuple[int, int] | None = None
     least = 0
@@ -96,7 +98,7 @@ class Merge:
         return self._writer.name
 
     def step(self) -> list[FileDescription] | None:
-        """Merge some thousand rows. Return the files once all of them are written, and None before that."""
+        """Merge at most a few thousand rows per call. Return the files once all of them are written, and None before that."""
         rows = next(self._rows, None)
         if rows is None:
             return self._writer.close(self._time)

@@ -1,4 +1,4 @@
-"""Reads, without Spark, a state table that Spark has written. It is for people who look at a state, and uses delta-rs."""
+"""Reads a state table that Spark has written, with delta-rs and without Spark. This is for people who look at a state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stand_in(user_metadata: str | None) -> dict[str, Any] | None:
 
 
 class TableOfSpark:
-    """A table with those methods of `StateTable` that only read. Raises `CheckpointError` if the table can't be read."""
+    """A table that Spark has written, with the reading methods of `StateTable`. Raises `CheckpointError` if it can't be read."""
 
     def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.location = location
@@ -45,7 +45,7 @@ class TableOfSpark:
             found = (stand_in(entry.get("userMetadata")) for entry in self._table.history())
             stands = [one for one in found if one is not None]
             # An earlier driver may still have written right before a later driver opened the table. So the later driver's first
-            # entry may have old metadata.
+            # entry (``opening``) may have old metadata, and the newest of the other entries counts.
             stand = next((one for one in stands if not one.get("opening")), next(iter(stands), None))
         except Exception as error:
             msg = f"the state table {location} can't be read: {error}"

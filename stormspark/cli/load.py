@@ -20,12 +20,14 @@ DEFAULT_NAME = "build"
 
 
 class FrontEndOptions(NamedTuple):
-    """Options for some kinds of files only: streamparse's environments, Flux's substitutions (A39, K19)."""
+    """Options that only some kinds of files have: an environment of streamparse (A39), substitutions of Flux (K19), and arguments
+    of heronpy (A40).
+    """
 
     environment: str | None = None
     filter_file: Path | None = None
     env_filter: bool = False
-    #: The arguments of a heronpy script after the name of its topology (A40).
+    #: The arguments of a heronpy script after the name of its topology.
     arguments: tuple[str, ...] = ()
 
 
@@ -43,7 +45,7 @@ _NO_OPTIONS = FrontEndOptions()
 
 
 def parse_target(text: str) -> Target:
-    """Split ``FILE[:NAME]``; a colon that no Python name follows belongs to the file.
+    """Split ``FILE[:NAME]``. If what follows the last colon is no Python name, the colon belongs to the file.
 
     >>> parse_target("examples/word_count.py").name
     'build'
@@ -59,11 +61,12 @@ def parse_target(text: str) -> Target:
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
     """Return the topology that ``FILE[:NAME]`` stands for.
 
-    For a file for streamparse, heronpy or Flux, return the file's topology. Otherwise return the value of NAME, or the result of
-    NAME if that is a function.
+    If the file is for streamparse, heronpy or Flux, its front-end finds the topology. Otherwise return the value of NAME, or the
+    result of NAME if that is a function.
 
-    Raises `TopologyNotFoundError`, whose message has the other names in the file that look like a topology. If the user's
-    code raises an error of this package, for example for a component that can't be pickled, that error is raised unchanged.
+    Raises `TopologyNotFoundError` if there is no such topology; the message suggests other names of the file that look like a
+    topology. If the user's code raises an error of this package, for example for a component that can't be pickled, that error is
+    raised unchanged.
     """
     target = parse_target(text)
     if target.file.suffix in (".yaml", ".yml"):

@@ -24,10 +24,11 @@ from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summ
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
-#: Exit codes: the topology ended well; it stopped with an error; a second Ctrl-C killed it (130, as in shells).
+#: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_KILLED`: a second Ctrl-C killed it (130,
+#: as in shells).
 _OK, _FAILED, _KILLED = 0, 1, 130
 
-#: Only this many of the last lines of a long error are shown, because a traceback ends with the error.
+#: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
 
 
@@ -35,8 +36,8 @@ _ERROR_LINES = 12
 class Run:
     """A topology to run, and the options of the command line.
 
-    ``plan_with`` plans the topology again, for a number of cores. The Spark engine needs that if only the running cluster knows
-    its number of cores.
+    ``plan_with`` plans the topology again, for a given number of cores. The Spark engine needs ``plan_with`` if only the running
+    cluster knows its number of cores.
     """
 
     plan: PhysicalPlan
@@ -52,7 +53,8 @@ class Run:
 
 
 def _on_spark(run: Run) -> RunningTopology:
-    # The import is here and not above, because it takes a second, and the local engine, `explain` and `--help` don't need Spark.
+    # The import is here and not above, because it takes about a second, and the local engine, `explain` and `--help` need no
+    # Spark.
     from stormspark import spark
 
     plan, session = run.plan, None
@@ -97,7 +99,7 @@ def run_topology(run: Run) -> int:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Ctrl-C is handled only from this point on. Before, there is no topology to stop, and Ctrl-C ends this program at once.
+        # Ctrl-C stops the topology only from this point on. Earlier there is no topology, and Ctrl-C ends this program at once.
         with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
@@ -113,7 +115,7 @@ def run_topology(run: Run) -> int:
 
 
 def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:
-    """Redirect the prints of tasks of the local engine to standard error, if the JSON goes to standard output."""
+    """If the JSON goes to standard output, redirect everything that the local engine's tasks print to standard error."""
     return redirect_stdout(sys.stderr) if run.json_to == "-" else nullcontext()
 
 

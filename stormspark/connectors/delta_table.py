@@ -29,8 +29,8 @@ class SinkTable:
 
     ``application`` is the writer's name. The writer's commits carry rising numbers (Delta's ``txn``).
 
-    With ``merge_on``, a written row replaces the table's row with the same key. If the written row's column ``delete_on`` is
-    true, the table's row is deleted instead.
+    With ``merge_on``, a written row replaces the table's row with the same key, or is added if there is none. If the written
+    row's column ``delete_on`` is true, the table's row is deleted instead.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SinkTable:
         return self._seen is not None and self._seen[1] == self._entry(self._seen[0]) != b""
 
     def _entry(self, version: int) -> bytes:
-        """Return the first bytes of a version's log entry; empty bytes if there is no entry. They are unique and never change."""
+        """Return the first bytes of a version's log entry, which are unique and never change; no bytes if there is no entry."""
         if self._folder is None:
             self._folder = Folder(self.location, self._options)
         try:
@@ -101,7 +101,7 @@ class SinkTable:
             return b""
 
     def open_or_make(self, tuples: Sequence[Tuple] = ()) -> None:
-        """Open the table. If there is none, create it with the schema, or with the names and types of ``tuples``."""
+        """Open the table. If there is none, create it with the bolt's schema, or else with the names and types in ``tuples``."""
         if self.open():
             return
         schema = self._schema if self._schema is not None else self._without_delete(inferred_schema(tuples))
@@ -224,15 +224,16 @@ class SinkTable:
 
     def stage(self, rows: pa.Table) -> StagedRows:
         """Write the rows to files in the table's folder. The files are not yet part of the table. Raises OSError."""
-        # If the rows lack a partition column that the table now has, they are partitioned only at the commit.
+        # Rows that will be merged, or that lack a partition column which the table has, are partitioned only at the commit.
         known = not self._merge_on and set(self._partitions) <= set(rows.column_names)
         return staged(self.location, self._options, rows, self._partitions if known else ())
 
     def commit_staged(self, rows: StagedRows, version: int) -> None:
         """Make staged rows part of the table as commit ``version``, unless the table already has that commit.
 
-        Raises ValueError if the table or the files have changed in such a way that the rows can't be added any more. Raises
-        `InvalidTopologyError` as `check_for_transactions` does.
+        Staged files that certainly are no part of the table are then deleted. Raises ValueError if the table or the files have
+        changed in such a way that the rows can't be added any more. Raises `InvalidTopologyError` as `check_for_transactions`
+        does.
         """
         self.open_or_make()
         if self.last_commit() < version:
@@ -250,7 +251,7 @@ class SinkTable:
                 return
             self.write(self._with_all_columns(rows.read(self.location, self._options)), version)
         elif not self._merge_on:
-            return  # keep the files, which may be part of the table, or of an earlier version that somebody may restore
+            return  # Keep the files. They may be part of the table, or of an earlier version that somebody may restore.
         with contextlib.suppress(OSError):
             rows.delete(self.location, self._options)
 
@@ -276,7 +277,7 @@ class SinkTable:
         )
 
     def _check_staged(self, rows: StagedRows) -> None:
-        """Raise ValueError if the rows don't fit the table any more, because it has changed since they were staged."""
+        """Raise ValueError if the rows don't fit the table any more, because the table has changed since they were staged."""
         now = self._columns()
         for field in rows.schema:
             there = now.field(field.name).type if field.name in now.names else None

@@ -37,7 +37,7 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
 
 
 def bounded(options: Mapping[str, Any], spout: SourceSpout) -> dict[str, Any]:
-    """Return the options. If the spout has a ``limit``, it is the value of the option that ``spout.per_trigger`` names."""
+    """Return the options. If the spout has a ``limit``, set the option that ``spout.per_trigger`` names to this limit."""
     if spout.per_trigger is None or spout.limit is None:
         return dict(options)
     option = spout.per_trigger.option

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[Any, ...]
 
-#: `poll` returns at most this many rows. If at least as many rows still wait in the topology, it returns none.
+#: `poll` yields at most this many rows. While at least as many rows wait in the topology, `poll` yields none.
 _PIECE = 4096
 #: File systems' clocks tick only every few ms, so two changes of a folder may have the same time. So if a folder was listed less
 #: than this many ns after its last change, it is listed again.
@@ -37,10 +37,12 @@ _TRUE = ("true", "1", "yes")
 class LocalFiles:
     """A `LocalSource` that returns each row of every file in ``path`` once, including files that appear there later.
 
-    New files are read in the order of their modification times, then of their names. A file is one partition, so all of its
-    rows go to one task, in order. The list of files that have been read does not outlive the topology.
+    ``path`` is a folder, a file or a pattern. As in Spark, files whose names begin with a dot or an underscore are skipped. New
+    files are read in the order of their modification times, then of their names. A file is one partition, so all of its rows go
+    to one task, in order. The list of files that have been read does not outlive the topology.
 
-    Raises `InvalidTopologyError` if ``path`` does not exist, or if only Spark can read these files with these options.
+    Raises `InvalidTopologyError` for a folder or file that does not exist, and if only Spark can read these files with these
+    options.
     """
 
     def __init__(self, path: str, format: str, schema: str | None, options: Mapping[str, Any]) -> None:
@@ -94,7 +96,7 @@ class LocalFiles:
         return rows
 
     def _look(self) -> None:
-        """Find new files. Folders that have not changed are not listed again, because this method runs very often."""
+        """Find new files. A folder that has not changed is not listed again, because this method runs very often."""
         if os.path.isdir(self._path):
             changed = os.stat(self._path).st_mtime_ns
             if changed == self._listed_at:
@@ -156,7 +158,7 @@ def _text(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
     """Read one object per line. A value that does not fit its column becomes None.
 
-    If a line is no object, all its values are None.
+    If a line is no object, all values of its row are None. Empty lines are skipped.
     """
     for line in _lines(path):
         if line.strip():
@@ -169,7 +171,7 @@ def _json(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> I
 
 
 def _csv(path: str, columns: Sequence[Column], options: Mapping[str, Any]) -> Iterator[Row]:
-    """Read values by position. A value that is empty, or does not fit its column, becomes None."""
+    """Read values by position. A value that is empty or missing, or that does not fit its column, becomes None."""
     separator = str(options.get("sep", options.get("delimiter", ",")))
     lines = _lines(path)
     if str(options.get("header", "")).lower() in _TRUE:

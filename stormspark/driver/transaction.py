@@ -1,10 +1,11 @@
 """A batch that is a transaction. After each round the batch goes on, commits, or aborts (C44).
 
-A round carries tuples as far as they go. The round is the last one if no tuple waits anywhere and none has failed. The workers
-find that out themselves, within the round. Superstep S (`PhysicalPlan.supersteps`) is the last one from which tuples can leave a
-worker. Each worker that has work left in superstep S sends a frame to all others (`WorkerTransaction.warn_if_unsettled`). So
-either all workers prepare in superstep S + 1, or none does. Most batches need one round. More rounds are needed for loops that
-cross workers, for sources with more rows than a round takes, and if a deadline cut a round short.
+A round carries tuples as far as they go. The round may be the last one if no tuple waits anywhere and none has failed. The
+workers find that out themselves, within the round. Superstep S (`PhysicalPlan.supersteps`) is the last one from which tuples can
+leave a worker. Each worker that has work left in superstep S sends a frame to all others (`WorkerTransaction.warn_if_unsettled`).
+So either all workers prepare in superstep S + 1, or none does. Most batches need one round. More rounds are needed for loops that
+cross workers, and for sources with more rows than a round takes. They are also needed after a round that a deadline has cut
+short, and for bolts that are told of the end of a batch.
 
 Some bolts have a method ``end_batch`` (`stormspark.spi.BatchAware`). This method is called only if some component *takes part* in
 the batch, which means that the component has got or emitted a tuple of the batch. Once no tuple waits any more, the rounds that
@@ -96,8 +97,8 @@ class Transaction:
     """
 
     def __init__(self, plan: PhysicalPlan, *, repeats: bool = False) -> None:
-        # A batch that has to repeat an announcement can't be over before it has repeated it. If no subscription leads to another
-        # worker, workers know nothing of each other. Then the driver first has to find out whether to call ``end_batch``.
+        # If the batch has to repeat an announcement, the batch can't be over before that. If no subscription leads to another
+        # worker, no worker knows what the others do. Then the driver first has to find out whether to call ``end_batch``.
         apart = plan.workers > 1 and not plan.supersteps
         self.state = _WORKING if repeats or (apart and plan.ending_rounds) else _PREPARING
         #: The states so far, each with the number of the round that came next.
@@ -109,7 +110,7 @@ class Transaction:
         self._begun, self._ended = False, 0
         #: The announcements to store before the next round, by component and index of the task; empty if there are none.
         self.announcement: Mapping[str, bytes] = {}
-        #: The workers' files, or their rows.
+        #: For each worker that has reported: the file of its changes, or the changed rows, or None (`TransactionReport.file`).
         self.files: Sequence[FileDescription | ChangedRows | None] = []
         #: Why the batch has to run again; None if it does not.
         self.aborts: str | None = None
@@ -135,9 +136,9 @@ class Transaction:
     def asks_spouts(self) -> bool:
         """Whether spouts that read no source may emit in the next round.
 
-        They may in the first round. If the batch has to repeat an announcement, they may also emit later, until the announcement
-        is repeated. In an earlier attempt, committers have acted on the tuples of this announcement. So the batch must not be
-        committed without these tuples.
+        They may in the first round. If the batch has to repeat an announcement, they may also emit in later rounds, until a
+        component takes part in the batch. In an earlier attempt, committers may have acted on the tuples of this announcement. So
+        the batch must not be committed without these tuples.
         """
         return not self.rounds or (self._repeats and not self._begun)
 

@@ -1,4 +1,4 @@
-"""Finds the Python class or function for a class name in a Flux file (K23). Users' own names come before Storm's."""
+"""Finds the Python class, function or module for a class name in a Flux file (K23). Users' own names come before Storm's."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def register(class_name: str, factory: Factory | str) -> None:
     arguments. Properties and config methods then apply to the object that ``factory`` returns. A later call of `register` for the
     same Java class replaces an earlier call.
 
-    Put calls of `register` into a file ``flux_classes.py`` in the folder of the YAML file. This file is imported before any class
-    name is looked up.
+    Put calls of `register` into a file ``flux_classes.py`` in the folder of the YAML file. ``flux_classes.py`` is imported before
+    any class name is looked up.
 
     Raises `InvalidTopologyError` if ``factory`` is not a class, a function or a path (K23).
 
@@ -82,7 +82,10 @@ def known_class_names() -> list[str]:
 
 
 def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | None:
-    """Return the object at a dotted path, such as ``package.module.Class``, or None if there is none."""
+    """Return the class, function or module at a dotted path, such as ``package.module.Class``; None if nothing has this path.
+
+    Raises `InvalidTopologyError` for any other object, and for a name that an existing module does not have.
+    """
     parts = path.replace(":", ".").replace("$", ".").split(".")
     if not all(part.isidentifier() for part in parts):
         return None
@@ -107,7 +110,7 @@ def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | 
 
 
 def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str, path: str) -> None:
-    """Raise an error that says what ``module`` lacks. The name is most likely misspelled."""
+    """Raise an error that says which name ``module`` lacks. The name in the file is most likely misspelled."""
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""

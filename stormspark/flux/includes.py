@@ -24,8 +24,9 @@ def read_file(
 ) -> TopologyDefinition:
     """Read the definition in ``file``, and add the definitions of the files that it includes.
 
-    Includes inside of included files are ignored. If ``file`` and an included file define the same thing, the definition in
-    ``file`` wins, unless the include has ``override: true``. The streams of all files are used.
+    If several files define the same thing, the definition in ``file`` wins, and then that of the file which is included first. An
+    include with ``override: true`` replaces earlier definitions. The streams of all files are used. An included file's own
+    includes, worker hooks and ``topologySource`` are ignored, with a warning.
 
     Raises `TopologyNotFoundError` if ``file`` does not exist, and `InvalidTopologyError` for a mistake in one of the files.
     """
@@ -50,7 +51,8 @@ def _read(
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{file} can't be read: {error}"
         raise InvalidTopologyError(msg) from error
-    # The name is absolute, like the paths of Python files in errors. Workers use it, too: their errors say where a component is.
+    # The name is absolute, like the paths of Python files in errors. Errors in workers name the file, too, to say where a
+    # component was declared.
     name = str(file.absolute())
     return read_topology(parsed(substituted(text, name, properties, environment), name), name)
 
@@ -58,8 +60,9 @@ def _read(
 def _found(include: Include, file: Path) -> Path:
     """Return the path of an included file.
 
-    Storm looks for a resource on Java's class path. This function looks in the folder of the including file, in the folders above
-    it, and in the working directory.
+    Storm looks for a resource on Java's class path. This function looks for it in the folder of the including file, in the
+    folders above that folder, and in the working directory. Any other file is given by its path from the folder of the including
+    file, or from the working directory.
     """
     here = file.resolve().parent
     if include.resource:

@@ -10,7 +10,7 @@ The package is pure: it knows no clock, no IO, and no randomness but the `random
     streams         the name of a stream
     shuffle, fields, global_, all, none, local_or_shuffle, direct, partial_key, custom      one grouping each
     load_aware, local_first     one grouping each, which prefers targets with little load
-    local_while_held    an even grouping that stays local while max spout pending holds its spouts back
+    local_while_held    a wrapping for an even grouping, which stays local while max spout pending holds spouts back
     key             a chooser that looks up the key of a tuple, and checks of the key's fields
     key_memo        the remembered tasks of each key: the fast path of groupings with a key
     hashing         Storm's task index of a list of key values

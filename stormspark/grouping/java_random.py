@@ -25,7 +25,7 @@ class JavaRandom:
         bits = self._next_31()
         if bound & (bound - 1) == 0:  # A power of two: the high bits are more random than the low ones.
             return bound * bits >> 31
-        # The last values below 2**31 would make some remainders more frequent than others, so they are drawn anew.
+        # The last values below 2**31 would make some remainders more frequent than others, so skip them.
         while bits - bits % bound > _MOST - (bound - 1):
             bits = self._next_31()
         return bits % bound

@@ -1,4 +1,4 @@
-"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only when the targets in it have a high load (D7)."""
+"""Local-first grouping: JStorm's shuffle, which leaves the sender's worker only if the targets there have a high load (D7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LocalFirstGrouping"]
 class LocalFirstGrouping(Grouping):
     """The grouping that uses the targets in the sender's worker, in turn, while their mean load is below a bound (D7).
 
-    While their mean load is not below the bound, all targets are used in turn. The bound is
+    If their mean load is not below the bound, or if that worker has no target, all targets are used in turn. The bound is
     ``topology.localityaware.higher.bound`` (0.8). Unlike the load-aware shuffle, this grouping gives all targets in use the same
     share, and returns to the local targets as soon as their load is below the bound.
 
@@ -37,7 +37,7 @@ class LocalFirstGrouping(Grouping):
 
     @property
     def follows_load(self) -> bool:
-        """True, always."""
+        """Always true."""
         return True
 
     def chooser(self, context: GroupingContext) -> _LocalFirst:
@@ -45,7 +45,7 @@ class LocalFirstGrouping(Grouping):
         return _LocalFirst(context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Return a layout that runs the chooser over the rows. In it no target is local, so all targets are chosen in turn."""
+        """Return a layout that runs the chooser over the rows. No target is local there, so all targets are chosen in turn."""
         return ByChooser(self, targets, ints)
 
 

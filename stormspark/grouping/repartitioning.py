@@ -1,8 +1,8 @@
 """Layouts of a whole DataFrame, as plain values. A layout says which rows Spark has to put into which task's partition.
 
-Partition i has the rows of target task i, counted from the lowest task id. This module does not depend on Spark.
-`stormspark.spark.repartition` turns each layout into an operation of Spark. mypy checks that `stormspark.spark.repartition`
-handles each class of `Repartitioning`.
+Partition i has the rows of target task i, where tasks are counted from the lowest id. Only `Stay` has other partitions. This
+module does not depend on Spark. `stormspark.spark.repartition` turns each layout into an operation of Spark. mypy checks that
+`stormspark.spark.repartition` handles each class of `Repartitioning`.
 
 >>> from stormspark.grouping import FieldsGrouping, ShuffleGrouping
 >>> ShuffleGrouping().repartitioning((4, 5, 6))
@@ -99,8 +99,9 @@ class CopyToEach:
 
 @dataclass(frozen=True)
 class SinglePartition:
-    """The layout with every row in a single partition, which is the partition of the lowest task. The other tasks have no
-    partition (D10).
+    """The layout with every row in a single partition, that of the task with the lowest id.
+
+    No other task has a partition (D10).
     """
 
 

@@ -3,8 +3,8 @@
 A batch has a number, its txid. Batches are committed in the order of their numbers, and a failed batch comes again under
 the same number until it is committed.
 
-A spout may replay a batch with the same number or without numbers, and with the same tuples or other ones. How often a map counts
-a replayed batch depends on both (G16). A `-` means that the map promises nothing:
+A spout may replay a batch with the same number or without a number, and with the same tuples or other ones. How often a map
+counts a replayed batch depends on the number and on the tuples (G16). A `-` means that the map promises nothing:
 
 | the spout replays a batch with | same number, same tuples | same number, other tuples | no numbers |
 | --- | --- | --- | --- |

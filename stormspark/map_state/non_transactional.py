@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class NonTransactionalMap(MapState[V]):
-    """A map that stores only the values, with every call. A replayed batch is counted again."""
+    """A map that stores only values, and stores them at every call. A replayed batch is counted again."""
 
     def __init__(self, backing: BackingMap[V]) -> None:
         self._backing = backing

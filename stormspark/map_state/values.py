@@ -1,4 +1,4 @@
-"""The forms in which maps store values. A map recognises a replayed batch by the batch's number in them (G8, G15)."""
+"""The forms in which maps store values. They contain a batch's number, by which a map recognises a replayed batch (G8, G15)."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class ComponentStatistics:
 
 @dataclass(frozen=True)
 class TopologyStatistics:
-    """The statistics of a whole topology at one moment. ``seconds`` is wall time since it began to run."""
+    """The statistics of a whole topology at one moment. ``seconds`` is the wall time since the topology began to run."""
 
     topology: str
     engine: str
@@ -121,7 +121,7 @@ class TopologyStatistics:
     batches: int
     batch_ms: LatencySummary
     components: Mapping[str, ComponentStatistics]
-    #: The tuples and acks that wait anywhere: in queues, and in frames for the next batch.
+    #: How many tuples, rows, calls and acks wait anywhere: in queues, and in frames for the next round.
     backlog: int = 0
     #: Which bolts slow down which spouts, and how many tuples wait; None if there is no controller.
     pressure: Pressure | None = None
@@ -148,7 +148,9 @@ class TopologyStatistics:
 
 
 def _as_json(pressure: Pressure, seconds: float) -> dict[str, Any]:
-    """Return which bolts hold back which spouts, how many tuples wait, the water marks, and the last changes of limits."""
+    """Return the JSON of ``pressure``: for each spout its limit and the bolts at fault, for each bolt its queue, and the last
+    changes of limits.
+    """
     return {
         "limit_changes": pressure.limit_changes,
         "spouts": {

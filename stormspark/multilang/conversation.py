@@ -21,7 +21,7 @@ __all__ = ["Conversation", "Surroundings"]
 
 #: Storm's levels: trace, debug, info, warn, error (I10).
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
-#: The seconds between two times at which the lines of the child's stderr are logged.
+#: How many seconds pass before new lines of the child's stderr are logged again.
 _LOOK_SECS = 1.0
 _DEFAULT_TIMEOUT_SECS = 30
 _QUOTED = 300
@@ -44,9 +44,9 @@ class Conversation:
     """Starts a child, talks to it, and handles the messages that the children of spouts and bolts have in common.
 
     There is one rule for all failures (I12). If a child breaks the protocol, dies or hangs, it is killed together with all
-    processes that it has forked. The component raises a `MultilangError` with the reason. All tuples that the child had not
-    settled fail, and the task starts again with a new child. But if a child sends an ``error`` message, the message is only shown
-    in logs and statistics (C4).
+    processes that it has forked. The component raises a `MultilangError` with the reason, and the task starts again with a new
+    child. All tuples that the child of a bolt had not settled fail. The open trees of a spout are forgotten (B10). But if a child
+    sends an ``error`` message, the message is only shown in logs and statistics (C4).
     """
 
     kind: str
@@ -99,7 +99,7 @@ class Conversation:
     def send_heartbeat(self) -> None:
         """Ask the child for a sign of life. This base class does nothing, because the protocol of spouts has no such request.
 
-        The attendant's thread calls this once per second while the child owes no answer.
+        The thread that watches the child (see `Child`) calls this once per second while the child owes no answer.
         """
 
     def _shake_hands(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

@@ -1,6 +1,6 @@
-"""Enters the declared components and edges into the plan, with the settings that hold for each component.
+"""Enters the declared components and their subscriptions into the plan, with the settings that hold for each component.
 
-This module reads the settings once per configuration and keeps them in the plan.
+Each configuration is read once, and the plan keeps the settings that were read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _component(
 
 
 def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
-    """Return why each executor of the component has a thread of its own; empty if none has."""
+    """Return why each executor of the component has a thread of its own; empty if the executors run on the worker's thread."""
     if component.on_workers_thread or settings.executor_threads == "never":
         return ""
     if settings.executor_threads == "always":
@@ -75,7 +75,7 @@ def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
 def _settings(
     component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
 ) -> Settings:
-    """Return the settings of the component's tasks: the topology's, with the overrides that a component is allowed (A20, A21).
+    """Return the settings of the component's tasks: the topology's, and those that a component may set for itself (A20, A21).
 
     A component without its own configuration gets the topology's `Settings` object, so a pickled plan holds this object only
     once.

@@ -20,10 +20,10 @@ def _load_aware(grouping: Grouping) -> Grouping:
 
 
 def follow_load(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Replace each plain shuffle by a load-aware shuffle, if ``topology.disable.loadaware.messaging`` is set to false.
+    """Replace shuffles by load-aware shuffles, if ``topology.disable.loadaware.messaging`` is set to false.
 
-    False is Storm's default, but in stormspark the configuration has to set it. Without the key, a shuffle is a plain round
-    robin, which gives all tasks the same share (W17).
+    This concerns shuffle groupings and local-or-shuffle groupings. False is Storm's default, but in stormspark the configuration
+    has to set it. Otherwise a shuffle is a plain round robin, which gives all tasks the same share (W17).
 
     >>> from stormspark import TopologyBuilder
     >>> from stormspark.plan import plan_topology

@@ -19,8 +19,8 @@ __all__ = ["decide_transactions"]
 def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
     """Decide whether a batch is one transaction, and how each component receives its state.
 
-    Raises `InvalidTopologyError` for state without transactions, and for transactions if tuples may be dropped or are not
-    tracked.
+    Raises `InvalidTopologyError` for state without transactions, for transactions if tuples may be dropped or are not tracked,
+    and for a ``stormspark.state.keys`` that does not fit its bolt.
     """
     _check_without_transactions(plan, context.topology)
     for component in context.topology.components.values():
@@ -41,7 +41,7 @@ def decide_transactions(plan: PhysicalPlan, context: PlanningContext) -> Physica
 
 
 def _kind_of_state(component: ComponentDeclaration, settings: Settings, *, exactly_once: bool) -> str:
-    """Return `ComponentPlan.kind_of_state`. Sinks and windowed bolts have state if batches are transactions."""
+    """Return `ComponentPlan.kind_of_state`. Sinks and windowed bolts have state only if batches are transactions."""
     kind = _wanted_kind(component, settings)
     if kind == "sink":
         return "heron" if exactly_once else ""
@@ -100,8 +100,8 @@ def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None
     """Check ``stormspark.state.keys``. This setting distributes a bolt's state among its tasks by the keys of the bolt's
     groupings.
 
-    Raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its groupings are fields groupings
-    with the same number of fields.
+    If the setting is given, raises `InvalidTopologyError` unless the bolt has state with keys and no windows, and all its
+    groupings are fields groupings with the same number of fields.
     """
     keys = own_settings.state_keys
     if keys is None:

@@ -1,8 +1,9 @@
 """Decides how many workers a topology gets (A16).
 
-``topology.workers`` decides, if it is set. Otherwise there is one worker per core, because a Python process computes on one core
-at a time. But there are never more workers than executors. One worker is enough if several workers would have nothing to do in
-parallel, or would mostly wait for exchanges. The plan alone shows that in three cases:
+If ``topology.workers`` is set, it decides. Otherwise there is one worker per core, because a Python process computes on one core
+at a time. But there are no more workers than executors, and no more than ``nimbus.slots.perTopology``. One worker is enough if
+several workers would have nothing to do in parallel, or would mostly wait for exchanges. The plan alone shows that in three
+cases:
 
 - Every component has one executor. Then a second worker would only make tuples travel between the two workers.
 - Spouts may have fewer than `SMALL_LIMIT` open trees altogether (``topology.max.spout.pending``). A tree that crosses workers
@@ -22,14 +23,14 @@ from stormspark.plan.reachability import strong_components
 
 __all__ = ["SMALL_LIMIT", "choose_workers", "follows_cores", "reason_for_one_worker"]
 
-#: A number of open trees, summed over all tasks of all spouts. With several workers, a round of 0.1 s ends at most as many trees
-#: as may be open. If 1000 trees may be open, that is 10,000 trees per second. One worker is as fast if a tree costs less than 0.1
-#: ms (docs/decisions.md).
+#: A number of open trees, summed over all tasks of all spouts. With several workers, a round of 0.1 s ends no more trees than may
+#: be open. If 1000 trees may be open, at most 10,000 trees end per second. One worker is as fast if a tree costs less than 0.1 ms
+#: (docs/decisions.md).
 SMALL_LIMIT = 1000
 
 
 def choose_workers(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
-    """Enter the number of workers into the plan, with the reason. Until tasks are packed, all stay in worker 0."""
+    """Enter the number of workers into the plan, with the reason. All tasks stay in worker 0 until a later phase packs them."""
     workers, reason = _workers(plan, context.cores)
     return replace(plan, workers=workers, cores=context.cores, workers_reason=reason)
 
@@ -56,7 +57,7 @@ def follows_cores(plan: PhysicalPlan) -> bool:
 
 
 def reason_for_one_worker(plan: PhysicalPlan) -> str | None:
-    """Return why more workers would not help this topology, as one clause, or None if they could."""
+    """Return why more workers would not help this topology, as one clause; None if they could help."""
     return next(_reasons_for_one_worker(plan), None)
 
 

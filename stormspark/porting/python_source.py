@@ -148,7 +148,7 @@ class PythonProject:
         return file
 
     def _package(self, path: Path) -> list[str]:
-        """Return the names of the packages around a module, outermost first. They are folders that have an ``__init__.py``."""
+        """Return the names of the packages around a module, outermost first. A package is a folder with an ``__init__.py``."""
         parts: list[str] = []
         folder = path.parent
         while (folder / "__init__.py").is_file() and folder != folder.parent:

@@ -1,17 +1,17 @@
 """The state of nimbus: which worker lives where. This module has no sockets, no threads and no clock; those are in `nimbus`.
 
-The invariant: **an attempt sees one life (incarnation) of each worker, or it fails.** A worker is started at most once in an
+The invariant: **an attempt sees only one life (incarnation) of each worker, or it fails.** A worker is started at most once in an
 attempt. When a worker is lost, nimbus refuses every further question of this attempt. Only the next attempt may start the worker
 again, as a new incarnation.
 
-The reason: when a worker is lost, its part of the batch is gone, but frames of its trees may still be on their way. A successor
+The reason: when a worker is lost, its work on the batch is gone, but frames of its trees may still be on their way. A successor
 would not know these trees. So the driver runs the batch again from superstep 0, and nothing of the old attempt may reach a worker
 in the new attempt. Nimbus refuses forwarders of the old attempt, and every worker refuses their requests
 (`stormspark.worker.host.desk`).
 
 In Storm, nimbus restarts a dead worker, and the other workers go on. Tuples to the dead worker are lost until it is back. Their
-trees time out, and reliable spouts replay them. Spark would continue the batch as if nothing had been lost, so the attempt has to
-fail.
+trees time out, and reliable spouts replay them. In stormspark, Spark would continue the batch as if nothing had been lost, so the
+attempt has to fail.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Assignments:
         return self.broken
 
     def missing(self) -> list[int]:
-        """Return the workers that no process has been asked to start yet."""
+        """Return the workers that are to be started, but that no process is asked to start at the moment."""
         return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]
 
     def deal(
@@ -120,7 +120,8 @@ class Assignments:
         """Distribute the missing workers over these Spark executors.
 
         Each worker goes to the Spark executor with the fewest workers. If several have equally few, the worker goes to the one
-        whose host has the fewest workers. No other process is asked to start these workers, unless `promise_broken` is called.
+        whose host has the fewest workers. In this attempt, no other process is asked to start these workers, unless
+        `promise_broken` is called.
 
         >>> a, b = ProcessId("host-a", 7, 1), ProcessId("host-b", 8, 1)
         >>> dealt = Assignments(workers=3).deal(0, [a, b])
@@ -182,7 +183,7 @@ class Assignments:
         return True
 
     def is_current(self, worker: int, incarnation: int) -> bool:
-        """Whether this life of a worker is its current one: its process has connected, and is not lost."""
+        """Whether this is the worker's current life, and its process has connected and is not lost."""
         seat = self.seats[worker]
         return seat.incarnation == incarnation and seat.state in (SeatState.STARTING, SeatState.READY)
 

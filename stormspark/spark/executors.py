@@ -32,15 +32,15 @@ class Executor(NamedTuple):
 
 
 class Executors:
-    """The Spark executors of one application. ``spark`` is a classic session of this application."""
+    """The Spark executors of one application. ``spark`` is a session of this application, and not one of Spark Connect."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context: Any = spark.sparkContext
         conf = self._context.getConf()
         self._conf = {name: value for name, value in conf.getAll() if name.startswith("spark.")}
         self._master = self._context.master or ""
-        #: Lost executors that can't be the cause of a later failure. At first these are the ones that were lost before the
-        #: topology started.
+        #: The executors that were lost before the last call of `took_workers`, or before this object was made. They can't be the
+        #: cause of a later failure.
         self._gone = self._lost()
         #: Whether executors are processes of their own.
         self.separate = re.match(r"local(\[|$)", self._master) is None
@@ -61,17 +61,20 @@ class Executors:
         ]
 
     def ever(self) -> dict[str, bool]:
-        """Return whether each executor that has registered is still there. Executors that Spark has forgotten are left out."""
+        """Return, for each executor that has ever registered, whether it is still there.
+
+        An executor that Spark has forgotten is left out.
+        """
         return {
             one.id(): bool(one.isActive()) for one in self._summaries(active=False) if one.id() != "driver"
         }
 
     def took_workers(self, lost: Collection[int]) -> bool:
-        """Whether workers are ``lost`` because of executors: an executor was lost, killed or taken away since the last call.
+        """Return whether workers are ``lost``, and an executor was lost, killed or taken away since the last call.
 
-        The first call counts the executors that were lost since this object was made.
-
-        Dynamic allocation may give back idle executors at any time. If no worker was lost, a lost executor explains no failure.
+        If so, the workers were most likely lost with the executor. If no worker is lost, a lost executor is no reason for a
+        failure, because dynamic allocation may give back idle executors at any time. The first call counts the executors that
+        were lost since this object was made.
         """
         gone = self._lost()
         new = not gone <= self._gone
@@ -103,7 +106,7 @@ class Executors:
         return 2 if self._master.startswith(("yarn", "k8s:")) else None
 
     def requested_slots(self) -> int | None:
-        """Return how many tasks the requested executors will run at once; None if only executors that have registered can tell.
+        """Return how many tasks the requested executors will run at once; None if that is known only once they have registered.
 
         If a standalone cluster has fewer cores than an application requests, the application gets fewer. So on such a cluster the
         request tells nothing.
@@ -131,7 +134,7 @@ class Executors:
         """
         now = self.active()
         if not self.dynamic:
-            # An executor without a free slot may not run a task of ours for a long time.
+            # It may take long until an executor without a free slot runs a task of ours.
             return max(1, min(sum(one.free > 0 for one in now), workers))
         slots = max((one.slots for one in now), default=self._number("spark.executor.cores") or 1)
         most = self._number(f"{_DYNAMIC}.maxExecutors") or workers

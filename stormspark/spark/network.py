@@ -55,9 +55,10 @@ class Network:
         )
 
     def workers_log_folder(self, named: str | None, drivers: str) -> str | None:
-        """Return the log folder for workers: the folder that the user has ``named``, or None for each worker's own default.
+        """Return the log folder for workers: the one that the user has ``named``, or else the driver's folder ``drivers``.
 
-        If all of Spark runs on this host, all its processes belong to the driver's user. So workers get the driver's folder,
-        even if the temporary folder of the driver has changed since Spark was started.
+        Workers get the driver's folder only if all of Spark runs on this host, because then all its processes belong to the
+        driver's user. Otherwise return None, which stands for each worker's own default. Even on one host the default may differ,
+        if the driver's temporary folder has changed since Spark was started.
         """
         return named or (drivers if self.address is None else None)

@@ -1,4 +1,4 @@
-"""Placement: starts workers evenly over the Spark executors, in a Spark job of its own before the query runs.
+"""Placement: starts workers, spread evenly over the Spark executors, in a Spark job of its own before the query runs.
 
 In this module, "executor" means a Spark executor. A forwarder may run anywhere, but a worker stays where it was started. If
 forwarders started the workers, each worker would live where Spark happened to run its partition's first task. Often all workers
@@ -6,16 +6,17 @@ would live on the executor that registered first. So the driver does the followi
 
     the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
     -> a job has one task per executor; each task offers its executor to nimbus, and waits
-    -> when all executors have offered, nimbus deals the missing workers out (`Assignments.deal`)
+    -> when all executors have offered, or after a limited wait, nimbus deals the missing workers out (`Assignments.deal`)
     -> each task starts the workers of its executor, and ends
 
 Spark gives the tasks of a job to executors with free slots, one executor after the other. Tasks that wait keep their slots, so
-the job reaches all executors. If an executor was not ready for a task yet, the driver runs the job again. Even so, a worker may
-get no place, because its executor has no free slot or the job fails. Then the worker's first forwarder starts it.
+the job reaches all executors. If an executor was not ready for a task yet, the driver runs the job again, except with dynamic
+allocation. Even so, a worker may get no place, because its executor has no free slot or the job fails. Then the worker's first
+forwarder starts it.
 
 Dynamic allocation gives back executors on which no task runs, but not those with a cached block
 (``spark.dynamicAllocation.cachedExecutorIdleTimeout`` is infinite by default). So the driver caches the job's result, and each
-executor holds a block of some bytes. The driver removes the blocks of executors that have no worker.
+executor holds a block of a few bytes. The driver removes the blocks of executors that have no worker.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _log = logging.getLogger(__name__)
 #: If nobody knows how many executors will come, the driver waits until no new one has come for this long.
 _SETTLED_SECS = 2.0
 _LOOK_SECS = 0.1
-#: The driver repeats the job until a task has run on each executor, but for no longer than this. A new executor takes its first
-#: task only when it has started up. By then, other executors may have taken all tasks.
+#: Without dynamic allocation, the driver repeats the job until a task has run on each executor, but for no longer than this. A
+#: new executor takes its first task only when it has started up. By then, other executors may have taken all tasks.
 _REACH_SECS = 10.0
 _LONGEST_PAUSE_SECS = 2.0
 
@@ -64,14 +65,17 @@ class Placement:
         #: For each worker: the result of the job that has placed it, and the partition of that result that is cached on its
         #: executor.
         self._kept: dict[int, tuple[RDD[Any], int]] = {}
-        #: The result of the last job, if the job still runs or has failed. Such a job may have started workers all the same.
+        #: The result of the last job, if the job still runs or has failed. Even a failed job may have started workers.
         self._unfinished: RDD[Any] | None = None
         #: The executors that were already gone at the last placement; None before the first placement.
         self._gone: set[str] | None = None
         self._group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Start the missing workers. Return when their processes have started, which is before they are ready."""
+        """Start the missing workers. Do nothing if Spark has no executors that are processes of their own.
+
+        Return when the workers' processes have started, which is before they are ready.
+        """
         missing = nimbus.missing()
         if not missing or not self._executors.separate:
             return

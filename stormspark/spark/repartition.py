@@ -1,8 +1,8 @@
 """Applies groupings to whole DataFrames: this module turns each `Repartitioning` into an operation of Spark (D5-D11).
 
-Partition i of the result holds exactly the rows that task i of the consumer gets. Tasks are counted from the lowest task id. With
-a fields grouping, a row goes to the same task as a tuple with the same values, because rows and tuples use the same hashes. The
-hashes are computed column by column, and each different string is hashed once.
+Partition i of the result holds exactly the rows that task i of the consumer gets, except for `Stay`. Tasks are counted from the
+lowest task id. With a fields grouping, a row goes to the same task as a tuple with the same values, because rows and tuples use
+the same hashes. The hashes are computed column by column, and each different string is hashed once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SOURCE = "DataFrame"
 
 
 def repartition(df: DataFrame, repartitioning: Repartitioning) -> DataFrame:
-    """Partition ``df``, which may be static or streaming, for the tasks of a consumer. Its columns stay as they are.
+    """Partition ``df``, which may be static or streaming, for the tasks of a consumer. The columns stay as they are.
 
     The result has one partition per task. But with `SinglePartition` it has only one partition, and with `Stay` it keeps the
     partitions of ``df``. The order of rows within a partition is not defined. With `RoundRobin`, the numbers of rows of two tasks

@@ -11,17 +11,18 @@ One driver writes. The error of a failed commit does not say whether the commit 
 application. In this table, the application is ``stormspark``. The high bits of a version are the generation. The low bits are a
 number that grows with each try to write an entry. Delta silently drops an entry whose version is not above the last one. If two
 entries are written at the same time, Delta rejects one of them, because both writers have read the last version. So once a later
-generation has written anything, Delta takes no entry of an earlier generation, even if the write had already begun. To find out
-whether a write has left an entry, the driver looks at the version that Delta reports for this session, or else at the newest
-entry of the log.
+generation has written anything, Delta takes no entry of an earlier generation, not even one whose write has already begun. To
+find out whether a write has left an entry, the driver looks at the version that Delta reports for this session, or else at the
+newest entry of the log.
 
-**The table's metadata** is in the ``userMetadata`` of its newest entry: the last batch, and so on (`_Stand`). Only entries
-of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
+**The table's metadata** is in the ``userMetadata`` of the newest entry that a driver wrote: the last batch, and so on (`_Stand`).
+Only entries of an ``OPTIMIZE`` or ``VACUUM`` may come after that entry.
 
-**Compaction** writes the table anew between two batches, in one entry. Then the table has one row per key, and all rows of the
-retained batches. The more state there is, the longer compaction takes. So if the last compaction left n rows, the next one waits
-until n rows were added, or until the log has very many new entries. On average, compaction then writes about one more row per
-change. The replaced files stay until somebody runs a ``VACUUM``, which is allowed at any time.
+**Compaction** rewrites the table between two batches, in one entry. Afterwards the table has the rows of the retained batches,
+and of the earlier rows only the newest one of each key. The more state there is, the longer compaction takes. So if the last
+compaction left n rows, the next one waits until n rows were added, or until the log has very many new entries. While the state
+does not grow, compaction then writes on average about one row per changed row. The replaced files stay until somebody runs a
+``VACUUM``, which is allowed at any time.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class SparkStateTable:
     """The state table at ``location``, which is a URL of any file system that Spark knows.
 
     At least the ``retain_txids`` batches before the last one can be read, and also the batches of the last ``retain_hours``
-    hours. ``clock`` measures the time since this driver committed a batch. Raises `UnsupportedEnvironmentError` if the session
+    hours. ``clock`` measures how long ago this driver committed a batch. Raises `UnsupportedEnvironmentError` if the session
     has no Delta.
     """
 
@@ -231,7 +232,10 @@ class SparkStateTable:
         return {row["key"]: row["value"] for row in found}
 
     def announced(self) -> tuple[int, dict[bytes, bytes]]:
-        """Return the number of the batch after the last committed one, and its announcement; -1 and {} if it has none."""
+        """Return the number of the batch after the last committed one, and the announcement of this batch.
+
+        Return -1 and {} if this batch has no announcement.
+        """
         stand = self._known()
         if stand.announced <= stand.txid:
             return -1, {}
@@ -244,7 +248,8 @@ class SparkStateTable:
     # -- the driver -------------------------------------------------------------------------------
 
     def open(self, generation: int, first_txid: int = 0) -> None:
-        """Begin to write as this generation, and make the table if there is none. No earlier writer can write any more.
+        """Begin to write as this generation, and make the table if there is none. Afterwards no earlier writer can write any
+        more.
 
         ``first_txid`` is the first batch of a new table. After an error, the driver calls this again to continue. Raises
         `FencedError` if another driver of the same or of a later generation has opened the table. Raises `CheckpointError` if the
@@ -336,10 +341,10 @@ class SparkStateTable:
         self._append(SCHEMA.empty_table() if rows is None else rows, replace(stand, announced=txid))
 
     def compact(self, budget_secs: float) -> bool:
-        """Write the table anew if compaction is due, however long that takes.
+        """Rewrite the table if compaction is due, however long that takes.
 
-        Return false, because nothing is left to do afterwards. A retained batch has the same rows before and after. This raises
-        the same errors as `commit`.
+        Return false, because nothing is left to do afterwards. Compaction does not change the rows of any retained batch. This
+        raises the same errors as `commit`.
         """
         stand = self._writing()
         enough = stand.entries >= self._compact_after and stand.rows >= stand.compacted

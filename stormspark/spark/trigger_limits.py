@@ -2,14 +2,14 @@
 
 These options stay fixed while a query runs. A limit that is too large does little harm, because its batches are prolonged. But
 more rows wait in memory, a failure repeats more work, and a stop takes longer. A limit that is too small costs throughput. A new
-limit costs a restart of the query. So a limit changes only if it is wrong by at least `FACTOR`, if it has been wrong for some
-rounds in a row, and if no limit has changed just before (`_PAUSE_SECS`). It can be wrong in two ways:
+limit costs a restart of the query. So a limit changes only if it has been wrong by at least `FACTOR` for some rounds in a row,
+and if no limit has changed just before (`_PAUSE_SECS`). A limit can be wrong in two ways:
 
 - too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. The target
   is not one round, because a bolt that is slow for a while becomes fast again.
-- too small: every batch brings as many rows as the limit allows, no spout is held back, and the busiest bolt works for less than
-  a `FACTOR`-th of the target time. With the new limit, the bolt should work for the whole target time. But a limit grows at most
-  `_MOST_GROWTH`-fold at once.
+- too small: every batch brings about as many rows as the limit allows (`_FULL`). Nevertheless each batch is done in one round, no
+  spout is held back, and the busiest bolt works for at most a `FACTOR`-th of the target time. With the new limit, the bolt should
+  work for the whole target time. But a limit grows at most `_MOST_GROWTH`-fold at once.
 
 Nothing shows whether a source has more rows than a batch has read. A batch may have few rows because of the limit, or because the
 source has no more rows. So the limit is first raised. If batches then have no more rows than before, the limit was not the reason
@@ -122,7 +122,7 @@ class TriggerLimits:
             limit.forget()
 
     def observe(self, batch: Mapping[str, Bite], *, first: bool, now: float) -> list[NewLimit]:
-        """Learn from a batch that is done. Return the limits that should change.
+        """Learn from a batch that is done. Return the limits that change, for which the query has to be started again.
 
         ``first`` is true for the first batch of a checkpoint.
         """

@@ -1,10 +1,10 @@
 """Components with work outside of their worker: in a child process, a device, or a service that answers later.
 
-A batch ends when no worker has anything left to do. Without these classes a worker would overlook tuples that are processed
-outside. The results of these tuples would wait for the next batch, and nothing would hold back later tuples. A bolt of these
-classes tells the worker about its work outside. The worker gives the bolt only as many tuples as the bolt has room for, and waits
-for the bolt at the end of a superstep. Backpressure, transactions and the end of a run treat the bolt's unfinished tuples as
-tuples that wait.
+A worker ends a superstep when it has nothing left to do, or when the time is up. Without these classes the worker would overlook
+tuples that are processed outside. The results of these tuples would wait for the next batch, and nothing would hold back later
+tuples. A bolt of these classes tells the worker about its work outside. The worker gives the bolt only as many tuples as the bolt
+has room for, and waits for the bolt at the end of a superstep. Backpressure, transactions and the end of a run treat the bolt's
+unfinished tuples as tuples that wait.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LivesOutside(ABC):
 
 
 class WorksOutside(LivesOutside):
-    """A mixin for a `Bolt` whose tuples are processed outside. The thread that runs the tasks calls all its methods.
+    """A mixin for a `Bolt` whose tuples are processed outside. The worker's thread calls all methods of the bolt.
 
     The bolt acks or fails each tuple sooner or later. Until then its task keeps the tuple, even if the bolt does not. A bolt that
     is an `AutoAckBolt` or a `BasicBolt`, and also has this mixin, is run like any other bolt of its kind.
@@ -45,7 +45,7 @@ class WorksOutside(LivesOutside):
 
     #: If `take_in` raises, the error message has these words instead of the name of a method.
     works_in = "what it has outside"
-    #: The worker waits for such a bolt by `fileno`, so its executors never have threads of their own
+    #: The worker waits for such a bolt by `fileno`, so the bolt's executors never have threads of their own
     #: (`stormspark.worker.executors`).
     on_workers_thread = True
 
@@ -73,7 +73,7 @@ class WorksOutside(LivesOutside):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as its work."""
+        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as work of the bolt."""
         return True
 
     @abstractmethod
@@ -84,7 +84,7 @@ class WorksOutside(LivesOutside):
     def take_in(self) -> int:
         """Process the answers that have come from outside, without waiting. Return how many tuples these answers finished.
 
-        Called when `fileno` is readable, and also when the worker has waited for that in vain.
+        Called when `fileno` is readable, and also when the worker has waited for some time and it has not become readable.
         """
 
 

@@ -115,7 +115,7 @@ class ByKey(Grouping):
         return choose
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
-        """Return an object that calls the chooser for each row of a record batch."""
+        """Return a layout that runs the chooser over the rows."""
         return ByChooser(self, targets, ints)
 
 

@@ -102,7 +102,11 @@ class KeyedReduction(WindowOperation):
 
 
 class JoinType(Enum):
-    """The kinds of join. An inner join keeps the keys that both sides have. Outer joins also keep keys that only one side has."""
+    """The kinds of join. An inner join keeps the keys that both sides have.
+
+    A left outer join also keeps the keys that only the left side has, and a right outer join those that only the right side has.
+    A full outer join keeps all keys.
+    """
 
     INNER = "join"
     OUTER_LEFT = "outer_left_join"

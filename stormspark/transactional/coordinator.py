@@ -2,8 +2,8 @@
 
 Storm stores metadata in ZooKeeper before any component may act on it. In stormspark, the metadata is part of the batch's own
 commit, which comes after committers have acted. So if there are committers, the metadata is also *announced*: when all other
-bolts have finished the batch, the driver stores the metadata, and only then the first committer acts. A repeated batch gets the
-announced metadata again, whichever process has died.
+bolts have finished the batch, the driver stores the metadata before the first committer acts. A repeated batch gets the announced
+metadata again, whichever process has died.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ class TransactionalSpoutCoordinator(StatefulComponent, BatchAware, Spout):
         return self._emitted is not None
 
     def announcement(self) -> Any:
-        """Return the metadata, inside of a Python tuple, because None can be metadata, too."""
+        """Return the transaction's metadata inside of a Python tuple, because metadata can be None.
+
+        Return None if there is no transaction in this batch.
+        """
         return self._emitted
 
     def next_tuple(self) -> None:

@@ -56,7 +56,11 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
 
 
 def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
-    """Yield a line for each spout that was slowed down, and for each bolt that slowed spouts down or is above its high mark."""
+    """Yield a line for each spout that was slowed down, and for each bolt that slowed spouts down or is above its high mark.
+
+    Further lines are about pauses at max spout pending, about tuples that did not fit into queues, and about how often limits
+    have changed.
+    """
     seconds, pressure = statistics.seconds, statistics.pressure
     blamed: set[str] = set()
     for name, component in statistics.components.items():
@@ -102,7 +106,10 @@ def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:
 
 
 def max_pending(spout: str, statistics: TopologyStatistics) -> str | None:
-    """Return a spout's max spout pending, and the least value that would not slow the spout; None if the spout has no limit."""
+    """Return a spout's max spout pending; None if the spout has no limit.
+
+    If a larger value is known that would not slow the spout, the result also names the least such value.
+    """
     pressure = statistics.pressure
     here = pressure.spouts.get(spout) if pressure is not None else None
     if here is None or here.max_pending is None:

@@ -22,7 +22,8 @@ def declared_waits(cls: type, own: object = None) -> bool | None:
 
     ``own`` is the attribute ``waits`` of the instance. If it is True or False, it overrides the attribute of the class. Any other
     value is ignored, because an instance may keep something else under this name. In a class, a method or a property of this name
-    is ignored, too. Raises `WaitsValueError` for any other value in a class.
+    is ignored, too. Raises `WaitsValueError` for any other value in a class. A class that extends no class of stormspark declares
+    nothing.
 
     >>> from stormspark import BasicBolt
     >>> class Slow(BasicBolt):

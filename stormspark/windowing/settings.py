@@ -45,9 +45,10 @@ class WindowSettings:
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> Self:
-        """Read the settings from ``conf``. If it has both a count and a duration, the count wins, as in Storm.
+        """Read the settings from ``conf``. If the length or the slide is given as a count and as a duration, the count wins.
 
-        Raises `InvalidTopologyError` if there is no length, or if a value is not a positive integer.
+        This is as in Storm. Raises `InvalidTopologyError` if there is no length, or if a value is invalid. Numbers must be
+        positive integers, but the lag may be 0.
         """
         length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
         if length is None:
@@ -73,9 +74,9 @@ class WindowSettings:
     ) -> None:
         """Raise `InvalidTopologyError` for settings that can't work (C26).
 
-        A tuple is acked when it leaves its last window, so its tree may be open for length + slide. If these are durations, their
-        sum must not exceed the message timeout (None: no timeout). If they are counts, their sum must not exceed the number of
-        trees that may be open (None or 0: no limit).
+        A tuple is acked when it leaves its last window, so its tree may be open for length + slide. So the durations among these
+        two must together not exceed the message timeout (None: no timeout). The counts among them must together not exceed the
+        number of trees that may be open (None or 0: no limit).
         """
         if self.late_stream is not None and not event_time:
             msg = (

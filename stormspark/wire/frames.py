@@ -1,9 +1,9 @@
 """The rows that Spark carries between workers: frames.
 
-A frame holds thousands of tuples (or acks), so that Spark's cost per row hardly matters. Heron sends tuples in batches for the
-same reason. Spark promises no order between rows fetched from different map tasks. So each frame carries its sender and its
-sequence number among the sender's frames, and `frames_from` restores the order. So tuples between one sender task and one
-receiver task stay in order (E31).
+A frame holds many tuples (or acks), up to thousands, so that Spark's cost per row hardly matters. Heron sends tuples in batches
+for the same reason. Spark promises no order between rows fetched from different map tasks. So each frame carries its sender and
+its sequence number among the sender's frames, and `frames_from` restores the order. In this way, tuples from one sender task to
+one receiver task stay in order (E31).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["FRAME_DDL", "FRAME_SCHEMA", "Frame", "FrameKind", "frames_from", "fr
 class FrameKind(IntEnum):
     """The kind of a frame's payload."""
 
-    TICK = 0  # one row per worker and batch, without payload; superstep 0 begins where Spark reads it
+    TICK = 0  # one row per worker and batch, without payload; the Spark task that reads it begins superstep 0
     TUPLES = 1  # tuples for tasks of the target worker
-    ACKS = 2  # parts of trees' XORs, and fails, for the worker that owns these trees
+    ACKS = 2  # what the sender knows of trees (their parts, XORs and fails), for the home of these trees
     REPORT = 3  # a worker's report to the driver at the end of a round; target is the worker itself
     ROWS = 5  # rows of a source, as an Arrow IPC stream; ``sender`` is the task that gets them, ``sequence`` their partition
     BATCHES = 6  # rows for vectorised tasks of the target worker, or from such tasks to others, as Arrow
@@ -35,7 +35,7 @@ class FrameKind(IntEnum):
 class Frame(NamedTuple):
     """One frame, which is one row of the shuffle.
 
-    ``target`` and ``sender`` are worker indices; ``count`` is the number of tuples or acks inside.
+    ``target`` and ``sender`` are indices of workers, except for ``ROWS``. ``count`` is the number of tuples, rows or acks inside.
     """
 
     target: int

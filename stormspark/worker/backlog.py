@@ -38,7 +38,7 @@ class Backlog:
         If bolts shed tuples that do not fit, spouts pause only for tuples that have to leave this worker.
         """
         departures = self._departures
-        # Take the numbers that each lane noted when it was last measured. Measuring all lanes each time would cost more than
+        # Take the numbers that were noted when the lanes were last measured. Measuring all lanes each time would cost more than
         # sending their tuples.
         waiting, size = departures.sealed_count, departures.sealed_bytes
         waiting += sum(lanes.tuples for lanes in departures.lanes.values())
@@ -69,7 +69,7 @@ class Backlog:
         return sum(behind[bolt] * self._tuple_bytes.get(bolt.id, 0) for bolt in bolts)
 
     def _rows(self) -> tuple[int, int]:
-        """Return how many rows of record batches wait, and the bytes of those that are not in sealed frames.
+        """Return how many rows of record batches wait, and how many bytes the rows have that are not in sealed frames.
 
         If bolts shed tuples, rows that wait for bolts are left out.
         """

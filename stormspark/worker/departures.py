@@ -22,8 +22,9 @@ FRAME_BYTES = 4 * 1024 * 1024
 
 
 class Departures:
-    """The exit of worker ``index``. If tuples can't be packed, ``unsent`` is called with their task, their trees and the
-    reason.
+    """The exit of worker ``index``.
+
+    If tuples can't be packed, ``unsent`` is called with their sender, their trees and the reason.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class Departures:
         self._sequence = 0
 
     def seal_full(self, emitter: Task | None = None) -> None:
-        """Make frames of lanes that hold enough tuples. ``emitter`` is the only task that has emitted since the last call.
+        """Make frames of lanes that hold enough tuples or bytes.
 
-        If ``emitter`` is None, any task may have emitted.
+        ``emitter`` is the only task that has emitted since the last call. If it is None, any task may have emitted.
         """
         for lanes in self.lanes.values():
             if lanes.is_full(_FRAME_TUPLES, FRAME_BYTES, None if emitter is None else emitter.id):
@@ -90,8 +91,8 @@ class Departures:
     def complete(self) -> None:
         """Make frames of everything that waits. Acks, fails and parts of trees come last."""
         self.seal_all()
-        # Parts follow the tuples, because `seal_all` may bring a part's count to zero, and may fail tuples that can't be
-        # pickled.
+        # Parts come after the tuples, because `seal_all` changes them: it may bring a part's count to zero, and may fail tuples
+        # that can't be pickled.
         for home, parts in self._ledger.parts_to_send.items():
             self.add(home, FrameKind.ACKS, len(parts), pickle.dumps(parts, 5))
         self._ledger.parts_to_send.clear()
@@ -114,7 +115,7 @@ class Departures:
         return sum(map(len, self.all_lanes)) + self.sealed_count
 
     def waiting_by_task(self) -> Counter[int]:
-        """Count the tuples in lanes by target task."""
+        """Count the tuples and rows in lanes by target task."""
         by_task: Counter[int] = Counter()
         for lanes in self.all_lanes:
             by_task.update(lanes.waiting())

@@ -1,13 +1,13 @@
 """Emits, acks and fails that users make in threads of their own (A28, C18, W26).
 
-A task's collector belongs to the thread that runs the tasks, because the tuple path takes no locks. A call in another thread is
-checked in that thread and then waits in the task's mailbox. The worker carries the call out between two tuples. So an emit in
+A task's collector belongs to the worker's thread, because the tuple path takes no locks. A call in another thread is checked in
+that thread and then waits in the task's mailbox. The worker's thread carries the call out between two tuples. So an emit in
 such a thread returns no task ids. A mailbox has a bound. When it is full, the calling thread waits for room, as a spout waits
 under backpressure (Storm lets its queue grow).
 
 Each check of the calling thread costs one function call, and topologies without threads should not pay for it. So collectors
-check the thread (``guarded``) only after user code has started its first thread. This module wraps `Thread.start` to notice
-that. A thread goes unnoticed if it is not one of Python's, or if user code of this worker did not start it.
+check the thread (``guarded``) only after user code has started its first thread. To notice that, this module wraps
+`Thread.start`. A thread goes unnoticed if it is not one of Python's, or if user code of this worker did not start it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
 
 #: How many calls may wait for a task.
 _MOST = 10_000
-#: A thread that has waited for room for this long is reported.
+#: If a thread has waited for room for this many seconds, the task reports that.
 _PATIENCE_SECS = 1.0
 
 
 class Mailbox:
-    """The calls of other threads that wait for one task's thread. Thread-safe.
+    """The calls that other threads have made for one task, and that wait for the worker's thread. Thread-safe.
 
     >>> calls, mailbox = [], Mailbox("bolt[0]", report=print)
     >>> mailbox.post(lambda: calls.append(1)); mailbox.take(); calls
@@ -91,9 +91,9 @@ class Mailbox:
                     self._at_hand = len(self._calls)
 
     def take(self, most: int | None = None) -> int:
-        """Carry out the waiting calls, at most ``most`` of them, on the task's thread; return their number.
+        """Carry out the waiting calls, at most ``most`` of them, on the worker's thread; return their number.
 
-        If a call raises, its error is raised, and the later calls stay in the mailbox.
+        If a call raises, this method raises the same error, and the later calls stay in the mailbox.
         """
         waiting = len(self._calls) if most is None else min(most, len(self._calls))
         self._taking = True
@@ -132,10 +132,10 @@ def post(collector: _Collector, call: Callable[[], object]) -> None:
 
 
 def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
-    """Put an ack or a fail of another thread into the mailbox, and return true.
+    """In another thread than the worker's, put an ack or a fail into the mailbox, and return true.
 
-    On the task's own thread return false, but first carry out the calls that other threads made while the task was at work. An
-    ack must come after the emits that were made before it.
+    On the worker's thread return false. But first carry out the calls that other threads made while the task was at work, because
+    an ack must come after the emits that were made before it.
     """
     task = collector._task
     if get_ident() != task.thread:
@@ -148,8 +148,9 @@ def comes_later(collector: _Collector, call: Callable[[], object]) -> bool:
 
 
 def refuse_other_threads(task: Any) -> None:
-    """Raise `EmitError` on any thread but the task's, because a `BasicBolt` anchors its emits to the tuple that it executes
-    now.
+    """Raise `EmitError` on any thread but the one that calls ``execute``.
+
+    A `BasicBolt` anchors its emits to the tuple that it executes now. An emit of another thread may belong to an earlier tuple.
     """
     if get_ident() != task.thread:
         msg = (
@@ -181,7 +182,7 @@ def watch_for_threads(worker: _Watched) -> None:
 
 
 def start_unwatched(thread: threading.Thread) -> None:
-    """Start a thread of the worker itself, which never calls a collector that the threads of tasks use."""
+    """Start a thread of stormspark itself. Such a thread never calls a task's collector, so nobody needs to notice it."""
     _start(thread)
 
 

@@ -1,6 +1,6 @@
 """The parts of a worker, made and connected once, before its first task begins.
 
-Each part knows only the parts above it in this list:
+Each part is made of parts above it in this list. Only stories and refusals are told later of parts below them:
 
     call            the user code that runs now                                  current_call.py
     stories         which tasks have not acked a tree that failed                stories/
@@ -9,7 +9,7 @@ Each part knows only the parts above it in this list:
     refusals        tuples that can't reach their receiver                       refusals.py
     departures      lanes and frames for other workers                           departures.py
     loads           how many tuples wait, for choosers that follow load          loads.py
-    local choices   choosers that stay local while max spout pending holds       local_choices.py
+    local choices   choosers that stay local under max spout pending             local_choices.py
     wiring          the tasks, and where their streams lead                      wiring.py
     states          the state of tasks, batch by batch                           state/batch_state.py
     round clock     how the time of a round is divided                           round_clock.py
@@ -17,7 +17,7 @@ Each part knows only the parts above it in this list:
     outside         waiting for tuples that are processed outside of the worker  outside.py
     executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
-    spare time      calls of spouts outside of superstep 0                       spare_time.py
+    spare time      calls of spouts after superstep 0                            spare_time.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
     doors           when answers, notes and calls of threads may come in         doors.py
     arrivals        the entry for frames of other workers                        arrivals.py

@@ -44,8 +44,9 @@ class SpareTime:
     def ask_again(self, deadline: float, *, asks_spouts: bool) -> None:
         """Call the spouts that max spout pending stopped earlier in the round, if acks have come for them since.
 
-        Otherwise they would wait for the next round, and for Spark, which begins it. They use the rest of the quantum, so the
-        round gets no longer than any other. If batches are transactions, no ack comes before the batch ends.
+        Otherwise they would wait for the next round, and for Spark, which begins that round. They use the rest of the quantum, so
+        the round gets no longer than any other. If batches are transactions, do nothing, because no ack comes before the batch
+        ends.
         """
         clock, turns = self._round_clock, self._turns
         if (
@@ -88,10 +89,10 @@ class SpareTime:
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that was idle in the last round.
 
-        That is so if a timer is due, if a user's thread has made a call, or if the topology has to stop. Otherwise each
-        spout is called once, and there is something to do if one has emitted. Its tuple waits for the next batch, like any tuple
-        that a batch leaves over. If batches are transactions, spouts are not called, because their tuples belong to a
-        batch.
+        Something to do is a timer that is due, a call of a user's thread, a note of an executor, or the end of the topology. If
+        there is nothing of the kind, call each spout that reads no source once, and return whether one has emitted. Its tuple
+        waits for the next batch, like any tuple that a batch leaves over. If batches are transactions, spouts are not called,
+        because their tuples belong to a batch.
         """
         now = self._clock()
         if now >= self._services.timers.next_due or self._wiring.fatal is not None or self._turns.has_calls():

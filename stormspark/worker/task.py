@@ -1,7 +1,7 @@
 """The base class of spout tasks and bolt tasks.
 
 A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it implements
-the methods of a `TopologyContext`. `stormspark.worker.task_batches` has its part in batches: state, and announcements.
+the methods of a `TopologyContext`. `stormspark.worker.task_batches` has the methods for batches: state, and announcements.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Task(TaskInBatches):
     """One task of a component. After a restart it has a new instance of the component.
 
     These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
-    `FailedException` only fails a bolt's tuple. Any other error restarts this task alone. The
-    topology stops only if more than ``stormspark.task.max.restarts.in.row`` executions in a row raise.
+    `FailedException` only fails a bolt's tuple. Any other error restarts this task alone. But if more than
+    ``stormspark.task.max.restarts.in.row`` executions in a row raise such an error, the topology stops.
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
@@ -65,7 +65,7 @@ class Task(TaskInBatches):
         self.begun_at = float("-inf")
         #: The errors, and the failures of trees, that the driver has not got yet.
         self.reports = TaskReports(component, plan.id, self.name, self._clock)
-        #: Calls that users' own threads have made, and that wait for the task's thread.
+        #: Calls that users' own threads have made, and that wait for the worker's thread.
         self.mailbox = Mailbox(self.name, self.report_error)
 
     def _instance(self) -> Any:
@@ -145,12 +145,12 @@ class Task(TaskInBatches):
 
     @property
     def guarded(self) -> bool:
-        """Whether user code has threads of its own."""
+        """Whether user code may have threads of its own, so that collectors check which thread calls them."""
         return self._host.guarded
 
     @property
     def thread(self) -> int:
-        """The thread that runs the tasks of this worker."""
+        """The id of the worker's thread."""
         return self._host.thread
 
     @property
@@ -186,13 +186,14 @@ class Task(TaskInBatches):
                 self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Call a function of the instance on the thread that the instance belongs to. Return what the function returns, or
-        raise its error.
+        """Call a function of the instance, on the thread that the instance belongs to.
+
+        Return what the function returns, or raise its error.
         """
         return call(*args)
 
     def _run_to_the_end(self, call: Callable[..., _T], *args: Any) -> _T:
-        """Do the same as `_run` for a call that follows from a commit. Wait for this call even if the topology stops."""
+        """Do the same as `_run` for a call that must happen after a commit. Wait for this call even if the topology stops."""
         return self._run(call, *args)
 
     # -- what a context offers -------------------------------------------------------------------------------
@@ -207,8 +208,9 @@ class Task(TaskInBatches):
 
     @property
     def shared_executor(self) -> Executor:
-        """The thread pool of the worker. After a read of this property, collectors check which thread calls them, because
-        another task may have started the pool's threads.
+        """The thread pool of the worker. Once this property was read, collectors check which thread calls them.
+
+        Otherwise the pool's threads might go unnoticed, because another task may have started them.
         """
         self._host.guard()
         return self._host.shared_executor
@@ -221,7 +223,7 @@ class Task(TaskInBatches):
         self.set_timer(bucket_secs, self.metrics.register(name, metric, bucket_secs))
 
     def add_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` for everything that this task does (J21)."""
+        """Call ``hook`` for each emit, execute, ack and fail of this task (J21)."""
         if not self._starting:
             msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
             raise RuntimeError(msg)
@@ -254,17 +256,19 @@ class Task(TaskInBatches):
         self.reports.add_error(error)
 
     def raised(self, where: str, error: BaseException) -> None:
-        """Report ``error``, which a callback of the task raised, and restart the task (W22)."""
+        """Report ``error``, which the task's code raised in ``where``, and restart the task (W22).
+
+        If batches are transactions, the batch is aborted.
+        """
         self.abort(f"{where} raised {type(error).__name__}: {error}")
         self.report_error(error)
         self._restart(where, error)
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
-        """Fail the trees of a failed delivery, and close its edge. If this aborts the batch, the reason calls the delivery
-        ``given``.
+        """Fail the trees of a failed delivery, and close its edge.
 
         If batches are transactions, a delivery without a tree aborts the batch at once, because no failed tree would abort the
-        batch later (C44).
+        batch later (C44). The reason for the abort calls the delivery ``given``.
         """
         if roots is not None:
             fail_roots(self._ledger, roots, verdict)
@@ -295,7 +299,10 @@ class Task(TaskInBatches):
         return self.begin_anew()
 
     def begin_anew(self) -> bool:
-        """Make a new instance, which knows nothing of the previous one. If it can't start, stop the topology and return false."""
+        """Make a new instance, which knows nothing of the previous one. Return true.
+
+        If the new instance can't start, stop the topology and return false.
+        """
         try:
             self.start()
         except ComponentError as error:
@@ -304,7 +311,7 @@ class Task(TaskInBatches):
         return True
 
     def load(self) -> TaskLoad:
-        """Return the work that the task did in this round, and how much waits for the task."""
+        """Return how much work the task did in this round, and how much waits for it."""
         raise NotImplementedError
 
     def read_counters(self) -> TaskCounters:

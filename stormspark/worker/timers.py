@@ -1,8 +1,9 @@
 """Timers of a worker's tasks: for ticks, windows, metrics and users' own calls, all on the worker's clock.
 
-Timers go off in superstep 0, between tuples, on the thread that runs the tasks. So a timer may be late by the length of a
-batch; Storm's ticks are not exact either (C9). If a worker was busy or asleep for several periods, the timer makes one call for
-all of them, and then goes on in its old rhythm.
+Timers go off between tuples, on the worker's thread: in superstep 0, and when the worker calls spouts again after it. If a task's
+executor has a thread of its own, the timer only asks that thread to make the call. In a round that ends a batch, no timer goes
+off. So a timer may be late by the length of a batch; Storm's ticks are not exact either (C9). If a worker was busy or asleep for
+several periods, the timer makes one call for all of them, and then goes on in its old rhythm.
 """
 
 from __future__ import annotations

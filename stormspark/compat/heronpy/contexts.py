@@ -64,7 +64,7 @@ class TopologyContext:
 
     @abstractmethod
     def add_task_hook(self, task_hook: Any) -> None:
-        """Add an `ITaskHook`, which is called for everything that this task does. Call this in ``initialize``."""
+        """Add an `ITaskHook`, which is called for each emit, execute, ack and fail of this task. Call this in ``initialize``."""
 
 
 class TaskContext(TopologyContext):

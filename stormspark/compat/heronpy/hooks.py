@@ -26,7 +26,7 @@ __all__ = ["Hooks"]
 
 
 class Hooks:
-    """The hooks of one task. Hooks that the configuration names come first, then the added hooks, in the order of `add`."""
+    """The hooks of one task: first those that the configuration names, then those that were added, in the order of `add`."""
 
     def __init__(self, config: Mapping[str, Any], delegate: SpoutDelegate | BoltDelegate) -> None:
         self._delegate = delegate
@@ -50,7 +50,7 @@ class Hooks:
             hook.prepare(config, heron_context)
 
     def acked_at_once(self, tup_id: Any, task: int) -> None:
-        """Call ``spout_ack`` of the hooks, for an ack that the engine knows nothing of (B23)."""
+        """Call ``spout_ack`` of the hooks, for an ack that follows right after the emit, without the engine (B23)."""
         for hook in self.hooks:
             hook.spout_ack(task_hook.SpoutAckInfo(tup_id, task, 0.0))
 

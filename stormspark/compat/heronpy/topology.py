@@ -19,7 +19,7 @@ __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
 
 
 class TopologyType(type):
-    """The metaclass of topologies. It checks the specs in a class body, and names each after its attribute (A41)."""
+    """The metaclass of topologies. It checks the specs in a class body, and names unnamed ones after their attributes (A41)."""
 
     DEFAULT_TOPOLOGY_CONFIG = DEFAULTS
 
@@ -116,7 +116,10 @@ class TopologyBuilder:
         self._topology_config: dict[str, Any] = {}
 
     def add_spec(self, *specs: HeronComponentSpec) -> None:
-        """Add components. Raises TypeError or `InvalidTopologyError` if a component has no name, or a name that is in use."""
+        """Add components. Raises TypeError for an object that is no spec.
+
+        Raises `InvalidTopologyError` if a spec has no name, the name ``config``, or a name that is in use.
+        """
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
                 msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r} (A40)"
@@ -162,7 +165,7 @@ class TopologyBuilder:
         return spec
 
     def set_config(self, config: dict[str, Any]) -> None:
-        """Set the topology's configuration. It replaces any earlier one. Raises TypeError unless it is a dict."""
+        """Set the topology's configuration, which replaces any earlier one. Raises TypeError if ``config`` is not a dict."""
         if not isinstance(config, dict):
             msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r} (A40)"
             raise TypeError(msg)

@@ -26,7 +26,7 @@ class BoltSurroundings(Surroundings):
     def __init__(self, bolt: PystormBolt, context: TopologyContext, collector: OutputCollector) -> None:
         super().__init__(context, collector)
         self.collector = collector
-        #: The open tuples whose ``id`` the bolt has read, by id. The bolt can ack, fail or anchor to these by their ids.
+        #: The open tuples whose ``id`` the bolt has read, by id. For these tuples, the bolt can ack, fail and anchor by the id.
         self.named: dict[str, Tuple] = {}
         # The passage must not ack the tuples of a BatchingBolt, because the bolt does that when it has processed a batch.
         self.passage = Passage(bolt, self, acks=not isinstance(bolt, BatchingBolt))
@@ -73,7 +73,10 @@ class BoltSurroundings(Surroundings):
             self.collector.fail(tup, f"{type(error).__name__}: {error}"[:1000])
 
     def of(self, anchors: Iterable[Tuple | str]) -> list[ApiTuple]:
-        """Return the tuples for these anchors. Raises `EmitError` for an anchor that was already acked or failed."""
+        """Return the tuples for these anchors, each a tuple or an id.
+
+        Raises `EmitError` for an anchor that was already acked or failed, and for an unknown id.
+        """
         return [self._anchor(one) for one in anchors]
 
     def _anchor(self, tup: Tuple | str) -> Tuple:
@@ -87,7 +90,7 @@ class BoltSurroundings(Surroundings):
         return found
 
     def _taken(self, tup: Tuple | str) -> Tuple | None:
-        """Return the tuple to ack or fail, and forget its id. Returns None if there is no such open tuple."""
+        """Return the tuple to ack or fail, and forget its id. Return None if it is not open, or if its id is unknown."""
         found = tup if isinstance(tup, Tuple) else self.named.get(tup)
         if found is None or found.state == 1:
             return None
@@ -129,7 +132,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         raise NotImplementedError
 
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Look up the outlet of each stream once, so that emits need not do that."""
+        """Look up the outlets of all streams that are not direct, so that an emit need not do that."""
         passage = self._surroundings.passage
         found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
         passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}

@@ -1,4 +1,7 @@
-"""Specs, as ``X.spec(...)`` returns them. A spec has a component, its name, inputs, parallelism and config (A31, A32, A35)."""
+"""Specs, which ``X.spec(...)`` returns (A31, A32, A35, A36).
+
+A spec has a component, and its name, inputs, outputs, parallelism and configuration.
+"""
 
 from __future__ import annotations
 

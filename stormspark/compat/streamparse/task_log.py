@@ -1,4 +1,4 @@
-"""Makes ``self.logger`` of a component, as the settings ``pystorm.log.*`` say (C19).
+"""Makes a component's ``self.logger``, which follows the settings ``pystorm.log.*`` (C19).
 
 Without ``pystorm.log.path``, lines go to the task's own log, as for any other component. If the setting names a folder, lines go
 only to a file in that folder.
@@ -35,7 +35,7 @@ _files: dict[Path, RotatingFileHandler] = {}
 
 
 def task_logger(conf: Mapping[str, Any], component: str, task: int, log: logging.Logger) -> logging.Logger:
-    """Return the logger of one task. ``log`` is the task's own log. No two tasks share a logger, even if its name is the same."""
+    """Return the logger of one task. ``log`` is the task's own log. Tasks never share a logger, even if the names are equal."""
     level = logging.DEBUG if conf.get("topology.debug") else _level(conf)
     logger = logging.Logger(f"pystorm.component.{component}", level)
     logger.parent = log

@@ -1,12 +1,12 @@
 """Decides when to believe Kafka that a partition has another log than before, or that its log was cut.
 
-Kafka's logs only grow, with two exceptions. A topic may be deleted and made again. Then its partitions have other logs. And a log
-may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But Kafka's answers may
-also be wrong for a while. A broker that has just become the leader may not know the log's end yet, and a broker that was down may
-still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some time, and in several
-answers. Until then no more messages of the partition are handed out. Only the topic's id shows whether the topic was made again
-or the log was cut. If the former or the present id is not known, the result says that it is unclear which of the two has
-happened.
+The end of a log in Kafka only rises, with two exceptions. A topic may be deleted and made again. Then its partitions have other
+logs. And a log may be cut: messages are lost with a disk, or because a broker that does not have them became the leader. But
+Kafka's answers may also be wrong for a while. A broker that has just become the leader may not know the log's end yet, and a
+broker that was down may still know a deleted topic. So stormspark acts on such a change only if Kafka has reported it for some
+time, and in several answers. Until then no more messages of the partition are handed out. Only the topic's id shows whether the
+topic was made again or the log was cut. If the former or the present id is not known, the result says that it is unclear which of
+the two has happened.
 
 This module does no IO. Kafka's answers are arguments.
 """
@@ -29,7 +29,8 @@ _SURE_ANSWERS = 3
 class _Reported(NamedTuple):
     """A change that Kafka has reported.
 
-    The fields are the time and the answer's number of the first report and of the last one, and the lowest reported end.
+    ``since`` and ``first`` are the time and the number of the first answer that reported the change. ``until`` and ``last`` are
+    those of the latest such answer. ``lowest`` is the lowest end that these answers have reported.
     """
 
     since: float
@@ -54,7 +55,7 @@ class Patience(Generic[_K]):
         return len(self._reported)
 
     def is_sure(self, about: _K, end: int, *, now: float, answer: int) -> bool:
-        """Record that Kafka has reported the change in this answer. Return whether the change is now certain.
+        """Record that Kafka has reported the change in this answer, with this ``end``. Return whether the change is now certain.
 
         The same answer may be passed several times. It counts once, with the time of the first call.
         """
@@ -86,7 +87,7 @@ class Changes(NamedTuple):
     - ``held``: partitions whose messages are not handed out for now.
     - ``remade``: topics that were deleted and made again, with their new ids.
     - ``cut``: partitions whose log was cut, with the lower positions at which they go on.
-    - ``unclear``: partitions that now end before the positions up to which they were handed out, with their ends. Either the log
+    - ``unclear``: partitions that now end below the position up to which they were read, with their new ends. Either the log
       was cut, or the topic was made again. Nobody can tell which, because the topic's former or present id is not known.
     """
 
@@ -119,10 +120,11 @@ class Doubts:
         answer: int,
         counts: Mapping[Partition, int],
     ) -> Changes:
-        """Compare ``positions`` with an answer of Kafka. ``answer`` is its number.
+        """Compare ``positions`` with an answer of Kafka. Return the changes that are now certain, and the partitions in doubt.
 
-        ``known`` are the ids that the topics had when they were read. The answer consists of ``ends`` and ``ids``. Not every
-        answer has the end of every partition, so ``counts`` says, for each partition, how many answers had its end.
+        The answer consists of ``ends`` and ``ids``, and ``answer`` is its number. ``known`` are the ids that the topics had when
+        they were read. Not every answer has the end of every partition, so ``counts`` says, for each partition, how many answers
+        had its end.
         """
         others = {(topic, ids[topic]) for topic, id in known.items() if ids.get(topic, id) != id}
         self._topics.keep(others)

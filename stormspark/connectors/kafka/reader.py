@@ -5,10 +5,9 @@ partitions are read. The messages of a partition arrive in order, and without ga
 messages, aborted messages and transaction markers have offsets, but no consumer gets them. So the reader has all of a range when
 a message beyond the range arrives, or when Kafka says that the partition ends.
 
-**The reader never gives a consumer a second position for the same partition.** Otherwise the reader could take an answer to the
-first request for an answer to the second request. Then messages that this answer lacks would seem to be missing in the log. If
-reading has to start over, because a batch runs again or retention has removed messages, the reader makes a new consumer. That is
-rare.
+**The reader never gives a consumer a second position for the same partition.** Otherwise the reader could mistake an answer to
+the first request for one to the second. Then messages that this answer lacks would seem to be missing in the log. If reading has
+to start over, because a batch runs again or retention has removed messages, the reader makes a new consumer. That is rare.
 """
 
 from __future__ import annotations
@@ -102,7 +101,10 @@ class _Feed:
 
 
 class RangeReader:
-    """The reader of one task. It logs on ``logger`` which messages are gone, and which brokers don't answer."""
+    """The reader of one task. It logs on ``logger`` which messages retention has removed, and that brokers don't answer.
+
+    ``report`` is called with messages that are gone because a log was cut or a topic was made again.
+    """
 
     def __init__(
         self,
@@ -134,7 +136,8 @@ class RangeReader:
         """Return at most ``limit`` messages from ``start`` up to, but not including, ``end``.
 
         If none has been fetched, wait up to ``wait_secs`` for one. If the broker does not answer, there are no messages, ``next``
-        is ``start``, and the reader logs a warning from time to time.
+        is ``start``, and the reader logs a warning from time to time. If Kafka no longer has messages of the range, ``next``
+        skips them, and the reader logs or reports which messages are gone.
         """
         key = (topic, partition)
         feed = self._feed(key, start)
@@ -188,7 +191,7 @@ class RangeReader:
         before = wanted.next
         while True:
             come = self._consumer.consume(self._max_records, 0.0)
-            if not come:  # a call that waits for many messages returns only when the last of them has come
+            if not come:  # wait for one; a call that waits for many returns only when all have come
                 come = self._consumer.consume(1, max(0.0, until - self._clock()))
                 if come:
                     come += self._consumer.consume(self._max_records, 0.0)
@@ -304,7 +307,10 @@ class RangeReader:
         return end
 
     def _watermarks(self, key: _Key) -> tuple[int, int] | None:
-        """Return the first offset and the end of a partition; None if its leader does not answer, or was asked just now."""
+        """Return the first offset and the end of a partition. Return None if its leader does not answer.
+
+        Return None also if the leader was asked just now, or if some other question has just gone unanswered.
+        """
         from confluent_kafka import KafkaException, TopicPartition
 
         times, asked_at = self._asked.get(key, (0, -float("inf")))

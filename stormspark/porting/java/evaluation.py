@@ -5,8 +5,9 @@ A *walk* begins at a method, and follows the code from there. It takes statement
 enters the method with the arguments of the call.
 
 In a walk, a value is a constant, an object with its known parts, or unknown. If a branch may change a constant, the constant
-keeps its first value, and its attribute ``unless`` has the condition. A walk guesses nothing. If a value is unknown, the module
-that needs the value decides what to do.
+keeps its first value, and its attribute ``unless`` has the condition. If a value is unknown, the module that needs the value
+decides what to do. A walk guesses little. For example, it assumes that an unknown method returns its own object, as methods of
+builders do.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Library(Protocol):
         """Return the value of a field that a class of the project inherits from a library."""
 
     def escaped(self, value: Value, name: str, place: Place) -> None:
-        """Record that the method ``name`` received ``value``, and that the method can't be followed."""
+        """Record that ``value`` was passed to the method ``name``, which can't be followed."""
 
 
 @dataclass
@@ -527,7 +528,7 @@ class Evaluation:
         if isinstance(value, Instance):
             value.calls.append(Call(name, tuple(arguments), place, self.since(value.conditions)))
             self._report_escaped(name, arguments, place)
-            return value  # methods of builders return the builder, so assume that this method returns its own object
+            return value  # assume that this method returns its own object, as methods of builders do
         return self._not_followed(node, name, arguments, place)
 
     def _not_followed(self, node: Node, name: str, arguments: list[Value], place: Place) -> Value:
@@ -807,7 +808,7 @@ _STATEMENTS: Final[dict[str, Callable[[Evaluation, Node, _Scope], None]]] = {
     "labeled_statement": Evaluation._on_inner_block,
     "explicit_constructor_invocation": Evaluation._on_constructor_call,
     "throw_statement": lambda self, node, scope: None,
-    # The parser makes the following nodes for a switch with arrows, and for code with syntax errors.
+    # The parser makes this node for a switch with arrows, and for code with syntax errors.
     "ERROR": Evaluation._on_inner_block,
 }
 

@@ -1,6 +1,6 @@
 """Reads the topologies in Java sources.
 
-It walks through the code. Each walk records drafts of what it finds (`drafts`). This module makes topologies from the drafts.
+Walks through the code (`following`) record what they find as drafts (`drafts`). This module makes topologies from the drafts.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def read_topologies(sources: JavaSources) -> list[ReadTopology]:
 
 
 def _by_place(found: list[_B]) -> Iterator[list[_B]]:
-    """Group the builders by the place that makes them. Several walks may reach a place, but each place makes one topology."""
+    """Group the builders by the place in the code that makes them. Several walks may reach a place, but it makes one topology."""
     places: dict[Place, list[_B]] = {}
     for one in found:
         places.setdefault(one.place, []).append(one)

@@ -1,4 +1,4 @@
-"""Writes Python source for stock components and windows, from the objects in the Java code and the calls of their methods."""
+"""Writes Python source for Kafka spouts, Kafka bolts and windows, from objects in Java code and the calls of their methods."""
 
 from __future__ import annotations
 
@@ -47,12 +47,16 @@ _UNITS: Final = {
 
 
 def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
-    """Return the source of a KafkaSpout with the known part of its configuration; None if the skeleton needs a class for it."""
+    """Return the source of a KafkaSpout with the known part of its configuration.
+
+    Return None if the configuration or a topic is not known, or if the spout has a translator. Then the skeleton gets a class for
+    the spout. In place of unknown servers, the source has ``localhost:9092``.
+    """
     config = instance.arguments[0] if instance.arguments else None
     if not isinstance(config, Instance) or len(config.arguments) < 2:
         return None
     if any(call.name == "setRecordTranslator" for call in config.calls):
-        return None  # the skeleton gets a class for this spout, which declares its streams
+        return None  # a class in the skeleton can declare the translator's streams
     servers, *topics = config.arguments
     names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
     if None in names or not names:
@@ -112,7 +116,7 @@ def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
 def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> Iterator[str]:
     """Yield the calls that set the window, such as ``.with_window(...)``.
 
-    If the length of the window is not known, 1 is used, so that the topology can be planned.
+    If the length of the window is not known, yield a window of 1 tuple, so that the topology can be planned.
     """
     long = False
     for call in instance.calls if instance else ():

@@ -1,4 +1,4 @@
-"""The collector of an `AsyncBolt`. It makes a note of each emit, ack and fail of a coroutine, and the task's thread carries the
+"""The collector of an `AsyncBolt`. It makes a note of each emit, ack and fail of a coroutine, and the worker's thread carries the
 notes out later.
 
 A coroutine belongs to a *call* of ``execute``, for one tuple. The call decides what an emit is anchored to, and whether a note
@@ -37,7 +37,7 @@ class Call:
         self.notes: list[Note] = []
 
 
-#: A note: a function that the task's thread has to call, or a `Call` that has ended.
+#: A note: a function that the worker's thread has to call, or a `Call` that has ended.
 Note = Callable[[], object] | Call
 #: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
 current_call: ContextVar[Call | None] = ContextVar("stormspark_async_call", default=None)
@@ -50,7 +50,7 @@ class AsyncCollector:
     """
 
     def __init__(self, collector: Any, place: str, note: Callable[[Call | None, Note, bool], None]) -> None:
-        self._collector = collector  # a `BoltCollector`; only the task's thread may use it
+        self._collector = collector  # a `BoltCollector`; only the worker's thread may emit or ack by it
         self._place, self._note = place, note
 
     def emit(
@@ -59,7 +59,10 @@ class AsyncCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> None:
-        """Emit a tuple that is anchored to the current tuple, or to ``anchors``. Raises `EmitError`."""
+        """Emit a tuple that is anchored to the current tuple, or to ``anchors``.
+
+        Raises `EmitError` for an unknown stream, a wrong number of values, or an anchor that is settled.
+        """
         call, anchors, outlives = self._anchored(anchors)
         values = self._collector.outlet(stream).checked(values)
         self._note(call, partial(self._collector.emit, values, stream, anchors), outlives)
@@ -71,7 +74,7 @@ class AsyncCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> None:
-        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError`."""
+        """Emit a tuple on a direct stream to one task (B9, D11). Raises `EmitError` as `emit` does."""
         call, anchors, outlives = self._anchored(anchors)
         values = self._collector.outlet(stream).checked(values)
         self._note(call, partial(self._collector.emit_direct, task, values, stream, anchors), outlives)
@@ -100,8 +103,9 @@ class AsyncCollector:
         return call, given, not own
 
     def _check_open(self, call: Call) -> None:
-        """Raise `EmitError` if the call is over or has settled its tuple. The tuple's state may not say so yet, because the
-        task's thread changes it later.
+        """Raise `EmitError` if the call is over or has settled its tuple.
+
+        The tuple's own state may not show this yet, because the worker's thread changes the state later.
         """
         if call.is_over:
             msg = (

@@ -6,7 +6,7 @@ __all__ = ["CHUNK_SECONDS", "ChunkSize"]
 
 #: About how many seconds a chunk should take. The worker checks its deadline only between chunks.
 CHUNK_SECONDS = 0.01
-#: `_CHUNK_MOST`: the most tuples per chunk. `_CHUNK_FIRST`: the same, until the task knows how long a tuple takes.
+#: `_CHUNK_MOST`: the most tuples per chunk. `_CHUNK_FIRST`: the most tuples until the task knows how long a tuple takes.
 _CHUNK_MOST = 1024
 _CHUNK_FIRST = 16
 #: If a tuple takes more seconds than this on average, each ``execute`` is timed alone. Otherwise a chunk is timed as a whole,

@@ -33,8 +33,8 @@ class PlainRunner(Runner):
         self.collector.guarded = task.guarded
 
     def _new_held(self) -> MutableMapping[Tuple, float]:
-        # The dictionary is weak, so that a tuple that the bolt drops without an ack or a fail leaves nothing behind. The
-        # tuple's tree times out.
+        # The dictionary is weak, so a tuple that the bolt drops without an ack or a fail leaves nothing behind. The tuple's tree
+        # then times out.
         return self.task.held_weakly
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:

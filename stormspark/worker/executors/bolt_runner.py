@@ -24,7 +24,7 @@ __all__ = ["ThreadedRunner", "threaded_runner_for"]
 
 
 def threaded_runner_for(task: ThreadedBoltTask, bolt: Bolt | BasicBolt, notes: Notes) -> ThreadedRunner:
-    """Return a runner for an instance of the bolt that is about to be prepared."""
+    """Return the runner for ``bolt``, an instance that is about to be prepared."""
     if isinstance(bolt, BasicBolt):
         return _BasicRunner(task, bolt, notes)
     if isinstance(bolt, AutoAckBolt):

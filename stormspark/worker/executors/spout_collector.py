@@ -1,5 +1,7 @@
-"""The collector of a spout, for an executor with a thread of its own. An emit is noted once the worker's thread has granted
-it.
+"""The collector of a spout, for an executor with a thread of its own.
+
+An emit in ``next_tuple`` waits until the worker's thread allows more emits. Then the emit becomes a note, and the worker's thread
+carries the note out.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ class ThreadedSpoutCollector:
     def emit(
         self, values: Sequence[Any], stream: str = DEFAULT_STREAM, message_id: Hashable | None = None
     ) -> list[int]:
-        """Emit a tuple, and track it if it has a message id (B5, B6)."""
+        """Emit a tuple, and track it if it has a message id and there are ackers (B5, B6).
+
+        Without ackers, a message id is acked at once (B8).
+        """
         task = self._task
         outlet = self._collector.outlet(stream)
         values = outlet.as_sent(outlet.checked(values))
@@ -50,7 +55,7 @@ class ThreadedSpoutCollector:
         stream: str = DEFAULT_STREAM,
         message_id: Hashable | None = None,
     ) -> None:
-        """Emit to one task on a direct stream (D11)."""
+        """Emit to one task on a direct stream (D11). For the rest, see `emit`."""
         mine = self._task
         outlet = self._collector.outlet(stream)
         values = outlet.checked(values)
@@ -82,9 +87,7 @@ class ThreadedSpoutCollector:
 
     @property
     def pending_count(self) -> int:
-        """How many trees of this task are open, including those that begin when the worker's thread takes the notes of emits
-        (B5).
-        """
+        """How many trees of this task are open, including those that begin only when a noted emit is carried out (B5)."""
         return self._task.pending_and_noted
 
 

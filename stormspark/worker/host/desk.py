@@ -6,16 +6,16 @@ run.**
 
 The invariant holds for these reasons. The key of a request is (batch, superstep, partition). The desk takes in a request only
 with its end mark, so a sender that died half-way leaves nothing behind. The first request with a key creates an `Errand`. Later
-requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The
-desk keeps a reply until a request of a later round arrives. The later round may belong to the next batch, which Spark starts
-only after it has committed the present batch. Or the later round belongs to the same batch. The driver starts such a round only
-after it has all reports of the previous round. From then on nobody needs the earlier replies.
+requests with this key get the same errand and wait for it. One thread runs the errands, in the order in which they came. The desk
+keeps a reply until a request of a later round, or of the next attempt, arrives. From then on nobody needs the earlier replies.
+Spark starts the next batch only after it has committed the present one. The driver starts another round of the same batch only
+after it has all reports of the previous round.
 
 If a request ran twice, its tuples would be executed twice. Worse, Spark uses only one reply to a request, so the frames in the
 other reply would be lost. So the desk never runs a request again, and refuses a request whose reply is gone. If the same key
-comes with a different number of rows, an earlier superstep was computed twice, with two results. The desk refuses such a
-request with an error. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the
-tasks of a failed job. So the desk refuses every request of an attempt before the present one.
+comes with a different number of rows, an earlier superstep was computed twice, with two results. The desk refuses this request,
+too. A Spark task of an attempt that has ended may still send requests, because Spark does not wait for the tasks of a failed job.
+So the desk refuses every request of an attempt before the present one.
 
 Storm has nothing of the kind, because its executors push messages to each other, and a message is lost with its connection. In
 stormspark, Spark decides when its tasks run, and may run a task several times.
@@ -104,7 +104,7 @@ class Desk:
             return known, False
 
     def next(self) -> Errand | None:
-        """Return the next errand to run, or None. Only the thread that runs errands may call this."""
+        """Return the next errand to run, or None if there is none. Only the thread that runs errands may call this."""
         with self._lock:
             while self._queue:
                 errand = self._queue.popleft()

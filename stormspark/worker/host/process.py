@@ -4,7 +4,7 @@ The threads, and their work:
 
     main                the worker's thread: opens the tasks, runs errands in order, obeys orders, closes the tasks
     one per connection  receives a whole request, waits for its errand, sends the reply
-    lifeline            sends heartbeats, receives orders from nimbus, watches the executor's JVM
+    lifeline            sends heartbeats, receives orders from nimbus, watches the JVM of the Spark executor
 
 The `Desk` passes requests from the threads of connections to the main thread. The lifeline has a thread of its own, so that a
 long superstep does not stop heartbeats.
@@ -76,16 +76,15 @@ __all__ = ["WorkerProcess", "main"]
 
 _log = logging.getLogger(__name__)
 
-#: The garbage collector waits at most this long until a reply is sent. After this time it runs anyway, because only the thread
-#: that sends the reply is stuck.
+#: The garbage collector waits at most this long for a reply to be sent. Then it runs anyway, because only the thread that sends
+#: the reply is stuck.
 _SENT_SECS = 1.0
 #: The file in the folder for logs that gets a worker's raw output.
 _OUTPUT = "worker-{}.out"
 #: While the main thread works, a thread that receives a request or sends a reply waits at most about this long for the
 #: interpreter's lock. Python's default is five times as long.
 _SWITCH_SECS = 0.001
-#: How many seconds pass before an idle worker checks again whether it is still idle. Storm calls a spout that emits nothing
-#: again after 1 ms (B12).
+#: How many seconds pass before an idle worker looks for work again. Storm calls an idle spout again after only 1 ms (B12).
 _LOOK_SECS = 0.01
 
 
@@ -264,7 +263,7 @@ class WorkerProcess:
             self._bell.put(orders)
 
     def _busy(self) -> Busy | None:
-        """Return the call that the worker is in. The lifeline calls this."""
+        """Return the call that the worker is in; None if it is in no call. The lifeline calls this."""
         return self._worker.busy() if self._worker is not None else None
 
     def _look(self) -> None:
@@ -273,8 +272,9 @@ class WorkerProcess:
             self._worker.look()
 
     def _leave(self, reason: str) -> NoReturn:
-        """End the process once nimbus has read the last message and ordered the end. Otherwise, on TCP, the message would be
-        lost.
+        """End the process once nimbus has read the last message and ordered the end, or after `LAST_WORDS_SECS`.
+
+        Without this wait, the message could be lost on TCP.
         """
         self._exit_ordered.wait(LAST_WORDS_SECS)
         self.end(reason, code=1)
@@ -301,7 +301,8 @@ class WorkerProcess:
         """Wait for the next orders or rows, and return them. Return None if a request has come.
 
         Until a request comes, a worker that had more work than time goes on with its work. If all workers are idle, the driver
-        may send no batch for a while. In that case this method looks for work, and tells nimbus when it finds some.
+        may send no batch for a while. So a worker that was idle in the last round looks for work meanwhile, and tells nimbus when
+        it finds some.
         """
         assert self._worker is not None
         if not self._looks:
@@ -341,8 +342,9 @@ class WorkerProcess:
             self._looks = self._worker.was_idle
 
     def _end_copy(self) -> None:
-        """End this process if user code has forked it from a worker and not ended it. Otherwise it would go on as a second
-        worker.
+        """End this process if it is a copy of the worker, which user code has forked and not ended.
+
+        Otherwise the copy would go on as a second worker.
         """
         if os.getpid() != self._pid:
             os._exit(1)

@@ -1,8 +1,8 @@
 """The recording of a worker's bolts, batch by batch. It holds the tuples that the bolts get and emit
 (``stormspark.record.inputs``).
 
-The values of all tuples of a chunk are pickled before the chunk is executed. A recording must not harm the topology. If a file
-can't be written, a warning is logged, and the batch has no recording.
+The values of all tuples of a chunk are pickled before the chunk is executed, so the bolt can't change them first. A recording
+must not harm the topology. So if a file can't be written, a warning is logged, and the batch has no recording.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class InputRecording:
             task.forget()
 
     def end(self) -> TaskChanges:
-        """Close the batch's file. Return the row of the state table that lists the recording's files. The row is committed with
-        the batch.
+        """Close the batch's file. Return a row for the state table that lists the files of the recording.
+
+        The row is committed with the batch. If the recording has failed, the row lists no file.
         """
         for task in self.tasks.values():
             task.flush()

@@ -139,7 +139,11 @@ class RowSpout(Spout):
         self.source.ack(message_id_of(message_id))
 
     def fail(self, message_id: Hashable) -> None:
-        """Emit the row again later, or give it up. Then call the source's ``fail``."""
+        """Let the row come again later, or give it up. Then call the source's ``fail``.
+
+        A row is given up only if its dead letter can be written. Without ``done_by_commit``, do nothing if the row was emitted in
+        an earlier attempt at its batch.
+        """
         if not self._done_by_commit and not self._rows.knows(message_id):
             return
         verdict = self._collector.verdict

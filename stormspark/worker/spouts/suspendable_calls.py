@@ -41,7 +41,7 @@ class SuspendableCalls:
         self._runner: greenlet | None = None
         #: Whether a call is suspended inside an emit.
         self.suspended = False
-        #: How many tuples the suspended call has emitted so far, counted in whole turns; 0 once the call has returned.
+        #: How many tuples the suspended call has emitted in its turns so far; 0 once the call has returned.
         self.emits_in_call = 0
         #: `turn`: how many emits a call may make before it is suspended. `most`: how many calls may be made. `deadline`: when
         #: to make no more calls.
@@ -54,10 +54,11 @@ class SuspendableCalls:
         self._spout, self._collector = spout, collector
 
     def take_turn(self, turn: int, most: int, deadline: float) -> bool | BaseException:
-        """Resume the suspended call, or call ``next_tuple`` up to ``most`` times until it emits nothing.
+        """Resume the suspended call, or call ``next_tuple`` up to ``most`` times.
 
-        Returns whether the last call emitted, or the exception that the call raised. If the turn ends inside a call, the call
-        is suspended, and the result is true.
+        The turn ends earlier if a call has emitted nothing, if the suspended call has returned, if ``deadline`` has come, or if
+        too many trees are open. Returns whether the last call emitted, or the exception that the call raised. A call that
+        has made ``turn`` emits is suspended, and the result is true.
         """
         collector = self._collector
         self.turn, self.most, self.deadline = turn, most, deadline
@@ -108,8 +109,8 @@ class SuspendableCalls:
         runner, self._runner, suspended, self.suspended = self._runner, None, self.suspended, False
         if runner is not None and suspended:
             self._collector.pause_at = -1
-            # GreenletExit makes the call run its `finally` blocks. Errors in these blocks no longer matter. Only its own thread
-            # can unwind a greenlet. In another thread this fails, and the greenlet ends with its thread.
+            # GreenletExit makes the call run its `finally` blocks. Errors in these blocks no longer matter. A greenlet can be
+            # unwound only in the thread that made it. In another thread this fails, and the greenlet ends with its own thread.
             with contextlib.suppress(Exception):
                 runner.throw(GreenletExit)
 

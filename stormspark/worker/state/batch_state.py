@@ -1,8 +1,8 @@
 """The state of a worker's tasks, batch by batch. This module restores, prepares, commits and rolls back the state.
 
-A worker only prepares a batch: it writes its tasks' changes to a file, and names the file in its report. The driver decides
-whether to commit the batch. A commit is one entry in the log of the state table. The worker learns the decision with the next
-batch, or with the next attempt.
+A worker only prepares a batch: it writes its tasks' changes to a file, and names the file in its report. If only the driver can
+reach the state table, the report holds the changes themselves. The driver decides whether to commit the batch. A commit is one
+entry in the log of the state table. The worker learns the decision with the next batch, or with the next attempt.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class BatchState:
         self.last = -1 if access is None else access.committed
 
     def restore(self) -> None:
-        """Restore the tasks' state and the spouts' open rows before the tasks begin. Raises `CheckpointError`."""
+        """Restore the tasks' state and the spouts' open rows, before the tasks begin.
+
+        Raises `CheckpointError` if the state can't be read.
+        """
         access = self._access
         if access is None or access.committed < 0 or not (self._tasks or self._sources):
             return
@@ -123,9 +126,9 @@ class BatchState:
                     yield task, key, value
 
     def prepare(self, txid: int) -> FileDescription | ChangedRows | None:
-        """Write the changes of batch ``txid`` to a file, and return its description.
+        """Write the changes of batch ``txid`` to a file, and return the file's description.
 
-        If only the driver can reach the table, write no file, and return the changed rows. Returns None if nothing has changed,
+        If only the driver can reach the table, write no file, and return the changed rows. Return None if nothing has changed,
         if state is only in memory, or if the batch can't be prepared. In the last case one task has the reason (`Task.aborts`).
         """
         reached("worker.before_prepare")

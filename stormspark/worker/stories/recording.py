@@ -42,7 +42,7 @@ class _Seen(NamedTuple):
 
 
 class Scene:
-    """The part of a worker that its recordings look at. All recordings of a worker share one such object.
+    """What the recordings of a worker can see of it. All recordings of a worker share one such object.
 
     ``at`` returns the task whose code runs, and the time when the code began. ``inboxes`` returns the inboxes that a task can
     send to.

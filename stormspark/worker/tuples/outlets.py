@@ -2,9 +2,9 @@
 
 This is the hottest code of the worker, because it runs once per emit. So there are two classes: `_OneCopy` for a stream with
 one subscriber that gets one copy, and `_AllCopies` for all other streams. Neither class looks up anything that does not change.
-An outlet sends a plain `Delivery`. The object that users see is made when the tuple is executed. An inbox is a plain list: the
-inbox of a task in this worker, or a lane to another worker. The sender does not know the difference, because the ledger counts
-the edge in this worker until the lane's frame leaves.
+An outlet sends a plain `Delivery`. The object that users see is made when the tuple is executed. An inbox is a plain list, and so
+is a lane to another worker. The sender need not distinguish the two, because the ledger counts the edge in this worker until the
+lane's frame leaves. So in this module a lane is also called an inbox.
 """
 
 # outlets.pxd beside this module gives C types for the attributes and methods of the outlets, and for some variables. Cython
@@ -76,8 +76,9 @@ class Outlet:
         self._by_task = {task: (one, inbox) for one in subscriptions for task, inbox in one.inboxes.items()}
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
-        """Send to all tasks that the subscribers' groupings choose, and return the ids of these tasks. The tuple belongs to
-        ``roots``.
+        """Send to all tasks that the subscribers' groupings choose, and return the ids of these tasks.
+
+        ``roots`` are the trees that the tuple belongs to.
         """
         raise NotImplementedError
 
@@ -102,7 +103,7 @@ class Outlet:
         self.copies += len(tasks)
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
-        """Send to one task (D11). Return how many copies were sent, 1 or 0. Raises `EmitError` before anything is sent."""
+        """Send to one task (D11). Return how many copies were sent, 1 or 0. Raises `EmitError` as `check_direct` does."""
         self.check_direct(task)
         subscription, inbox = self._by_task.get(task, (None, None))
         if subscription is None or inbox is None:
@@ -115,8 +116,9 @@ class Outlet:
         return 1
 
     def check_direct(self, task: int) -> bool:
-        """Return whether ``task`` gets a copy of a tuple that is sent to it. Raises `EmitError` if no tuple may be sent to
-        ``task``.
+        """Return whether ``task`` gets a copy of a tuple that is sent to it, which means that its component subscribes.
+
+        Raises `EmitError` if ``task`` is no task id, or if its component subscribes by a grouping that is not direct.
         """
         if type(task) is not int:
             msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"

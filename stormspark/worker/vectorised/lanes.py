@@ -1,9 +1,9 @@
 """Lanes of record batches to other workers. They are like the lanes of `stormspark.worker.tuples.lanes`, but carry Arrow data.
 
 A sealed frame is a table of trees, followed by blocks. In the table each tree has one edge for all of its rows in the frame. A
-block has the receiver and the sender of a record batch, one number per row that says which trees the row belongs to, and the
-columns as an Arrow IPC message. Both sides know the schema from the plan, so the message does not contain it. If a schema has
-dictionaries, the block is a whole IPC stream instead.
+block has the receiver and the sender of a record batch, and the columns as an Arrow IPC message. It also has one number per row,
+which says to which trees the row belongs, or one such number for all rows. Both sides know the schema from the plan, so the
+message does not contain it. If a schema has dictionaries, the columns are a whole IPC stream instead.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class BatchLanes:
     def seal(self) -> list[tuple[int, bytes]]:
         """Take all waiting rows, and return them as payloads in sending order, each as (number of rows, bytes).
 
-        A row fails if it is too large for one of Spark's rows.
+        A row with more than ``most_bytes`` bytes fails, and so does a record batch with dictionaries that is as large.
         """
         waiting = self._waiting
         if not waiting:
@@ -167,7 +167,10 @@ class BatchLanes:
         return rows, b"".join((_LENGTH.pack(len(head)), head, bytes(-start % _ALIGNMENT), *parts))
 
     def _trees(self, waiting: list[_Waiting]) -> tuple[RemoteEdges, list[Any], list[int | bytes]]:
-        """Give each tree of the frame its edge. Also return the trees of each key, and the index of each row's key."""
+        """Give each tree of the frame its edge.
+
+        Return the table of trees, the trees of each key, and the index of each row's key.
+        """
         places: dict[Roots, int] = {}
         by_tree: Counter[Branch] = Counter()
         numbers: list[int | bytes] = []

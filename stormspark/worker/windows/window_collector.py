@@ -41,7 +41,7 @@ class WindowCollector:
         stream: str = DEFAULT_STREAM,
         anchors: Tuple | Iterable[Tuple] | None = None,
     ) -> list[int]:
-        """Emit a tuple, and return the ids of the tasks that get it. Raises `EmitError`."""
+        """Emit a tuple, and return the ids of the tasks that get it. Raises `EmitError` as `OutputCollector.emit` does."""
         return self._collector.emit(values, stream, self._window() if anchors is None else anchors)
 
     def emit_direct(
@@ -76,14 +76,15 @@ class WindowCollector:
         return self._anchor
 
     def ack(self, tup: Tuple) -> None:
-        """Ack a tuple early, before it leaves its last window. If windows are state, do nothing, because the tuple is acked
-        already.
+        """Ack a tuple early, before it leaves its last window.
+
+        If the bolt's windows are state, do nothing, because the tuple is acked already.
         """
         if self._state is None:
             self._collector.ack(tup)
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
-        """Fail one tuple, which stays in its windows. If batches are transactions, abort the batch instead."""
+        """Fail one tuple, which stays in its windows. If the bolt's windows are state, abort the batch instead."""
         if self._state is None:
             self._collector.fail(tup, reason)
         else:
