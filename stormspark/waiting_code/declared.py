@@ -14,16 +14,18 @@ __all__ = ["WaitsValueError", "declared_waits"]
 
 
 class WaitsValueError(ValueError):
-    """A class has an attribute ``waits`` that is neither True nor False nor None. The message names the class and its line."""
+    """A class has an attribute ``waits`` that is neither True nor False nor None, and no method or property. The message names
+    the class and its line.
+    """
 
 
 def declared_waits(cls: type, own: object = None) -> bool | None:
     """Return what a component declares by ``waits``: True if it may wait, False if it only computes, None if it declares nothing.
 
     ``own`` is the attribute ``waits`` of the instance. If it is True or False, it overrides the attribute of the class. Any other
-    value is ignored, because an instance may keep something else under this name. In a class, a method or a property of this name
-    is ignored, too. Raises `WaitsValueError` for any other value in a class. A class that extends no class of stormspark declares
-    nothing.
+    value is ignored, because an instance may keep something else under this name. In a class, None, a method or a property
+    declares nothing, and the next base class decides. Raises `WaitsValueError` for any other value in a class. A class that
+    extends no class of stormspark declares nothing.
 
     >>> from stormspark import BasicBolt
     >>> class Slow(BasicBolt):
@@ -62,7 +64,9 @@ def _message(cls: type, value: Any) -> str:
 
 
 def _line_of(cls: type) -> str:
-    """Return FILE:LINE of the line in which the class sets ``waits``, or its module if the line can't be found."""
+    """Return FILE:LINE of the line in which the class sets ``waits``, or of the class if there is no such line. Return the
+    module if there is no source.
+    """
     with suppress(Exception):
         lines, first = inspect.getsourcelines(cls)
         at = next((n for n, line in enumerate(lines) if re.match(r"\s+waits\s*[:=]", line)), 0)
