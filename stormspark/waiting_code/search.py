@@ -46,7 +46,7 @@ from stormspark.waiting_code.real_attributes import (
 )
 from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use, module_dict, uses
 
-__all__ = ["Findings", "look_through", "why_it_may_wait"]
+__all__ = ["Findings", "declares_that_it_computes", "known_to_wait", "look_through", "why_it_may_wait"]
 
 #: One search looks through at most this many functions, and at most this many values of all kinds. A component with more counts
 #: as one that may wait.
@@ -94,11 +94,23 @@ def look_through(component: object) -> Findings:
         raise
     except Exception as error:
         return Findings(f"its code can't be looked through ({type(error).__name__})")
-    contradiction = None
-    if reason is None and search.believes:
-        with suppress(Exception):
-            contradiction = _Search(component, only_known=True).reason()
+    contradiction = known_to_wait(component) if reason is None and search.believes else None
     return Findings(reason, contradiction)
+
+
+def known_to_wait(component: object) -> str | None:
+    """Return a use of something that is known to wait, in code that runs for each tuple, or None. What ``waits`` says does not
+    matter.
+    """
+    with suppress(Exception):
+        return _Search(component, only_known=True).reason()
+    return None
+
+
+def declares_that_it_computes(component: object) -> bool:
+    """Return whether a component's class or instance says ``waits = False``. Raises `WaitsValueError` as `look_through` does."""
+    own = dict.get(attributes_of(component) or {}, "waits")
+    return declared_waits(type(component), own) is False
 
 
 def why_it_may_wait(component: object) -> str | None:

@@ -13,7 +13,7 @@ from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
 from stormspark.compat.heronpy.delegates import load_class, serializer_of
 from stormspark.compat.heronpy.serializer import default_serializer
 from stormspark.compat.heronpy.stream import Grouping
-from stormspark.errors import InvalidTopologyError, ValueNotHashableError
+from stormspark.errors import ComponentError, InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping import (
     AllGrouping,
     CustomGrouping,
@@ -64,6 +64,8 @@ class HeronCustomGrouping(CustomStreamGrouping):
         sources: Mapping[str, Mapping[tuple[str, str], int]],
     ) -> None:
         self._grouping = grouping
+        # Nothing uses this but the search for code that waits, which does not follow names.
+        self._class = _class_named(grouping) if isinstance(grouping, str) else None
         self._topology, self._config, self._sources = topology, dict(config), sources
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
@@ -82,6 +84,14 @@ class HeronCustomGrouping(CustomStreamGrouping):
             values = [self._serializer.deserialize(value) for value in values]
         chosen: list[int] = self._user.choose_tasks(list(values))
         return chosen
+
+
+def _class_named(path: str) -> Any:
+    """Return the class at ``path``; None if it can't be loaded here. Then it is loaded in the worker, which reports an error."""
+    try:
+        return load_class(path, "the custom grouping")
+    except ComponentError:
+        return None
 
 
 def protocol_number(grouping: Any) -> int:
