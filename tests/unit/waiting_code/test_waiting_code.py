@@ -539,20 +539,6 @@ def test_a_declaration_wins() -> None:
     assert why_it_may_wait(one) == "its class says so (waits = True)"
 
 
-def test_a_users_class_inside_of_an_adapter_declares_too() -> None:
-    class Quick(PystormBolt):
-        waits = False
-
-        def process(self, tup):
-            slowly(tup)
-
-    class Slow(PystormBolt):
-        waits = True
-
-    assert why_it_may_wait(BoltAdapter(Quick, {})) is None
-    assert why_it_may_wait(BoltAdapter(Slow, {})) == "its class says so (waits = True)"
-
-
 def test_a_method_named_waits_declares_nothing() -> None:
     class Waits(BasicBolt):
         def waits(self) -> bool:
