@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any
 
 import cloudpickle
@@ -47,10 +48,39 @@ class AnyFieldsGrouping(FieldsGrouping):
             try:
                 return choose(values)
             except ValueNotHashableError:
-                key = cloudpickle.dumps([values[position] for position in positions])
+                key = _key_bytes([values[position] for position in positions])
                 return targets[int.from_bytes(blake2b(key, digest_size=8).digest()) % len(targets)]
 
         return choose_any
+
+
+class _KeyPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """A pickler that gives equal keys equal bytes.
+
+    With pickle's memo, two equal keys have different bytes if an object occurs twice in one of them. Equal sets and dicts may
+    list their contents in different orders.
+    """
+
+    def __init__(self, out: BytesIO) -> None:
+        super().__init__(out)
+        self.fast = True
+
+    def persistent_id(self, thing: Any) -> Any:
+        if isinstance(thing, set | frozenset):
+            return "set", sorted(map(_key_bytes, thing))
+        if isinstance(thing, dict):
+            return "dict", sorted(map(_key_bytes, thing.items()))
+        return None
+
+
+def _key_bytes(key: Any) -> bytes:
+    out = BytesIO()
+    try:
+        _KeyPickler(out).dump(key)
+    except Exception:  # for example because the key contains itself, which needs the memo
+        data: bytes = cloudpickle.dumps(key)
+        return data
+    return out.getvalue()
 
 
 class HeronCustomGrouping(CustomStreamGrouping):
