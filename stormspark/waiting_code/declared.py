@@ -12,6 +12,9 @@ from stormspark.waiting_code.real_attributes import module_of, mro, name_of, nam
 
 __all__ = ["WaitsValueError", "declared_waits"]
 
+#: The package of the classes that unmodified code of other tools extends.
+_COMPAT = "stormspark.compat."
+
 
 class WaitsValueError(ValueError):
     """A class has an attribute ``waits`` that is neither True nor False nor None, and no method or property. The message names
@@ -25,7 +28,8 @@ def declared_waits(cls: type, own: object = None) -> bool | None:
     ``own`` is the attribute ``waits`` of the instance. If it is True or False, it overrides the attribute of the class. Any other
     value is ignored, because an instance may keep something else under this name. In a class, None, a method or a property
     declares nothing, and the next base class decides. Raises `WaitsValueError` for any other value in a class. A class that
-    extends no class of stormspark declares nothing.
+    extends no class of stormspark declares nothing. Neither does a class of streamparse, pystorm or heronpy: such code runs
+    unmodified, so it means something else by the name.
 
     >>> from stormspark import BasicBolt
     >>> class Slow(BasicBolt):
@@ -34,7 +38,8 @@ def declared_waits(cls: type, own: object = None) -> bool | None:
     (True, False, None)
     """
     classes = mro(cls)
-    if not any(is_stormspark(module_of(one)) for one in classes):
+    modules = [module_of(one) for one in classes]
+    if not any(map(is_stormspark, modules)) or any(one.startswith(_COMPAT) for one in modules):
         return None
     if own is True or own is False:
         return own

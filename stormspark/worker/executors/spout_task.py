@@ -297,7 +297,10 @@ class ThreadedSpoutTask(ActivatedOnThread):
         """See `ThreadedTask.take_notes`."""
         if notes is not self.notes:
             return
-        collector = self._collector
+        collector = getattr(self, "_collector", None)
+        if collector is None:  # the first instance has failed before its ``open``
+            super().take_notes(notes)
+            return
         self.calls.stamp_emits()
         before = collector.emitted
         super().take_notes(notes)

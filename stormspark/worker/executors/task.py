@@ -40,6 +40,11 @@ class ThreadedTask(Task):
     #: The notes of the current instance.
     notes: Notes
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: What prepares the custom groupings that choose on the executor's thread. Empty once they are prepared.
+        self.to_prepare: list[Callable[[], None]] = []
+
     def begin_threaded(self, executor: ExecutorThread, executors: Executors) -> None:
         """Join an executor, before the first instance starts."""
         self.executor, self.executors = executor, executors
@@ -103,6 +108,9 @@ class ThreadedTask(Task):
         self._notes_here = notes
         failure: ComponentError | None = None
         try:
+            while self.to_prepare:
+                self.to_prepare[0]()
+                self.to_prepare.pop(0)
             self._begin_instance()
         except ComponentError as error:
             failure = error
