@@ -250,7 +250,9 @@ class ThreadedSpoutTask(ActivatedOnThread):
             with self._counting:
                 self._granted = self._noted + turn
                 self._counting.notify_all()
-        if turn > 0 and not self._turn_is_open and self.may_begin_turns and not self.is_held:
+        if self._turn_is_open or not (turn > 0 and self.may_begin_turns and self.life.is_active):
+            return emitted > 0
+        if not self.is_held:
             now = self._clock()
             if self._empty_at is not None and now - self._empty_at < _PAUSE_SECS:
                 return emitted > 0
@@ -274,10 +276,14 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def may_emit(self) -> bool:
-        """See `SpoutTask.may_emit`. This is false if too many verdicts wait for a call to return, because they would pile up
-        for ever.
+        """See `SpoutTask.may_emit`. A call of ``next_tuple`` that is under way may emit whatever max spout pending says, even if
+        the spout was deactivated meanwhile, as in Storm (B4, B13).
+
+        But it may not if too many verdicts wait for its return, because they would pile up for ever.
         """
-        return super().may_emit and not self._too_many_wait()
+        if not self._in_next_tuple:
+            return super().may_emit
+        return self.fatal is None and self.allowance.left > 0 and not self._too_many_wait()
 
     def _too_many_wait(self) -> bool:
         waiting = len(self._verdicts)
