@@ -62,15 +62,14 @@ class ThreadedSpoutTask(ActivatedOnThread):
         #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
         #: Storm.
         self._in_next_tuple = False
-        #: The time when the spout last emitted or got a verdict; None once a later call has emitted nothing.
-        self._stirred: float | None = None
+        #: The time when the spout was last started, emitted or got a verdict; None once a later call has emitted nothing.
+        self._stirred: float | None = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
         #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
-        self._was_activated = None
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -329,6 +328,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
         self._stirred = self._clock()
 
     def _call_first(self) -> None:
+        super()._call_first()
         self._has_stirred()
 
     def _turn_is_over(self, emitted: bool) -> None:
