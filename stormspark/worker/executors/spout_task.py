@@ -62,6 +62,8 @@ class ThreadedSpoutTask(ActivatedOnThread):
         #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
         #: Storm.
         self._in_next_tuple = False
+        #: Whether ``ack`` or ``fail`` runs for the first of `_verdicts`; used by the executor's thread.
+        self._is_told = False
         #: The time when the spout was last started, emitted or got a verdict; None once a later call has emitted nothing.
         self._stirred: float | None = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
@@ -150,6 +152,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
                 break
             message_id, verdict, took = verdicts[0]
             collector.verdict = verdict
+            self._is_told = True
             try:
                 self._tell(self.spout, message_id, verdict)
                 user_id = message_id_of(message_id) if hooks else None
@@ -166,6 +169,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
                 return
             finally:
                 collector.verdict = None
+                self._is_told = False
             if notes.ended:  # the instance ended during the call, so nobody gets the remaining verdicts
                 return
             verdicts.popleft()
@@ -221,9 +225,15 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def pending_and_noted(self) -> int:
-        """How many trees are open, including those that begin when the worker's thread takes the notes of emits."""
+        """How many messages are pending, as the spout sees it. The tree of such a message is open, or begins when the worker's
+        thread takes the note of the emit, or the spout has yet to hear the verdict.
+
+        As in Storm, a message is no longer pending when ``ack`` or ``fail`` is called (B4).
+        """
         with self._counting:
-            return self.account.pending + self._trees_noted
+            # The trees come first, because a tree that ends meanwhile has its verdict before it ceases to be open.
+            trees = self.account.pending + self._trees_noted
+            return trees + len(self.verdicts.ready) + len(self._verdicts) - self._is_told
 
     def begin_noted(self, notes: Notes, begin: Callable[[], object]) -> None:
         """Carry out a noted emit that begins a tree, on the worker's thread. The lock makes sure that `pending_and_noted`
@@ -356,8 +366,10 @@ class ThreadedSpoutTask(ActivatedOnThread):
         """Pass verdicts to the executor's thread."""
         if not self.verdicts.ready or self.fatal is not None:
             return
-        for told in self._delivery.count(self.verdicts.take()):
-            self._verdicts.append(told)
+        told = [*self._delivery.count(self.verdicts.ready)]
+        with self._counting:  # so that `pending_and_noted` counts each of them once
+            self._verdicts.extend(told)
+            self.verdicts.take()
         self._has_stirred()
         self.executor.wake()
 
