@@ -95,9 +95,9 @@ def _restart(spout: Any) -> None:
     spout.raised("a test", ValueError("planned"))
 
 
-def _ask(worker: Worker, spouts: list[Any]) -> None:
-    later = worker.clock() + 600
-    worker.turns.ask_spouts(later, spouts)
+def _ask(worker: Worker, spouts: list[Any]) -> bool:
+    """Let the worker call its spouts; see `Turns.ask_spouts`."""
+    return worker.turns.ask_spouts(worker.clock() + 600, spouts)
 
 
 def test_a_spout_that_is_activated_after_its_open_and_before_the_worker_knows_of_it() -> None:
