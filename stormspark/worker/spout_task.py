@@ -92,7 +92,7 @@ class SpoutTask(TakesRows):
             self.state.after(self.spout, context=context, collector=collector, conf=self._conf)
         self.life.opened()
         if self.life.is_active:
-            self._activate_or_deactivate()
+            self._activate_or_deactivate(True)
 
     def _collector_for_user(self) -> Any:
         """Return the collector that the spout gets."""
@@ -123,11 +123,11 @@ class SpoutTask(TakesRows):
             self.life.activated()
         else:
             self.life.deactivated()
-        self._activate_or_deactivate()
+        self._activate_or_deactivate(active)
 
-    def _activate_or_deactivate(self) -> None:
+    def _activate_or_deactivate(self, active: bool) -> None:
         try:
-            self._tell_activity(self.life.is_active)
+            self._tell_activity(active)
         except ERRORS_OF_CODE as error:
             failure = self._component_error("raised in activate or deactivate", error)
             raise failure from error

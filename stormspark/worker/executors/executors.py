@@ -208,7 +208,7 @@ class Executors:
     @property
     def spouts_to_come(self) -> int:
         """How many spouts are expected to emit soon. If there is one, the topology is not idle, even if nothing waits."""
-        return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
+        return sum(spout.may_emit_soon and spout.is_wanted for spout in self.spouts)
 
     def spouts_began(self) -> bool:
         """Return whether tuples may come soon, because a spout has just begun its turn or has to finish its turn before the
