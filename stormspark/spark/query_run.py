@@ -203,9 +203,10 @@ class QueryRun:
         if self.acker is not None and not reported:
             reports = self._plain_round(number + 1, report_to_acker=True)
         elif self.stop_wanted.is_set() and self._went_on:
-            # Complete the tuples that were emitted late. After the round above, the next batch does that (`is_between_batches`),
-            # because the journal has to get the rows that are open when the batch ends.
-            reports = self._plain_round(number + 1, report_to_acker=False)
+            # Complete the tuples that were emitted late. After the round above, the next batch does that (`is_between_batches`).
+            # The last round of a batch reports to the acker, because the journal has to get the rows that are open when the batch
+            # ends, and it gets them from the reports of this round alone.
+            reports = self._plain_round(number + 1, report_to_acker=True)
         return reports
 
     def _goes_on_for_held_spouts(self, began: float, reports: Sequence[WorkerReport]) -> bool:

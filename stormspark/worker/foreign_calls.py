@@ -90,24 +90,30 @@ class Mailbox:
                 if is_at_work():
                     self._at_hand = len(self._calls)
 
-    def take(self, most: int | None = None) -> int:
+    def take(
+        self, most: int | None = None, may_come: Callable[[Callable[[], object]], bool] = lambda call: True
+    ) -> int:
         """Carry out the waiting calls, at most ``most`` of them, on the worker's thread; return their number.
 
-        If a call raises, this method raises the same error, and the later calls stay in the mailbox.
+        The first call that may not come yet, and all later calls, stay in the mailbox. If a call raises, this method raises the
+        same error, and the later calls stay, too.
         """
         waiting = len(self._calls) if most is None else min(most, len(self._calls))
+        taken = 0
         self._taking = True
         try:
-            for _ in range(waiting):
+            # A call may close the mailbox, and then no call is left.
+            while taken < waiting and self._calls and may_come(self._calls[0]):
                 with self._changed:
                     call = self._calls.popleft()
                     self._at_hand = max(0, self._at_hand - 1)
+                taken += 1
                 call()
         finally:
             self._taking = False
             with self._changed:
                 self._changed.notify_all()
-        return waiting
+        return taken
 
     def close(self) -> None:
         """Drop the waiting calls and all later ones, because the instance has ended."""

@@ -31,7 +31,8 @@ class TupleQueue:
         self.ticks = 0
         #: How many deliveries were executed since the task was made.
         self.executed = 0
-        #: How many tuples waited at the last call of `not_reached`, and the value of `executed` at that call.
+        #: How many tuples waited at the last call of `not_reached`, and the value of `executed` at that call. Tuples that were
+        #: dropped since then, and not executed, don't count.
         self._seen = (0, 0)
 
     @property
@@ -107,7 +108,13 @@ class TupleQueue:
                 queue.extend(delivery for delivery in end if delivery[1] is TICK_SOURCE)
                 end = [delivery for delivery in end if delivery[1] is not TICK_SOURCE]
             newest = end + newest
+        self._forget_newest(len(self.inbox) + len(self._taken) - self._next)
         return newest
+
+    def _forget_newest(self, left: int) -> None:
+        """Remember for `not_reached` that only the oldest ``left`` tuples still wait."""
+        waiting, executed = self._seen
+        self._seen = (min(waiting, left + self.executed - executed), executed)
 
     def count_ticks(self, chunk: list[Delivery], start: int, end: int) -> int:
         """Count the ticks in the executed part of a chunk, and subtract their number from `ticks`. Return their number."""
@@ -119,3 +126,4 @@ class TupleQueue:
         """Drop all tuples that wait."""
         self.inbox.clear()  # not a new list, because senders hold this one
         self._taken, self._next, self.ticks = [], 0, 0
+        self._forget_newest(0)

@@ -86,12 +86,14 @@ class ThreadedBoltCollector:
                 hook.bolt_fail(BoltFailInfo(tup, self._task.id))
 
     def _settle(self, tup: Tuple, what: str) -> bool:
-        """Settle a tuple, and return false. If the call must have no effect, report that, and return true."""
+        """Settle a tuple, and return false. If the call must have no effect, report that, and return true.
+
+        Two threads may settle a tuple at the same time, and both get false. The worker's thread carries out one of their calls
+        (`_closes`).
+        """
         state = self._collector.state_of(tup, what)
         if state == SETTLED:
-            self.report_error(
-                f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
-            )
+            self._report_second(tup, what)
             return True
         if state == HELD and not self._task.may_hold(tup):
             self.report_error(
@@ -101,11 +103,22 @@ class ThreadedBoltCollector:
         tup.state = SETTLED
         return False
 
+    def _closes(self, tup: Tuple, what: str) -> bool:
+        """Return whether this ack or fail is the first one of a tuple, on the worker's thread. If not, report it."""
+        if self._task.no_longer_held(tup) or tup.roots is None:
+            return True
+        self._report_second(tup, what)
+        return False
+
+    def _report_second(self, tup: Tuple, what: str) -> None:
+        self.report_error(f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)")
+
     def _acked(self, tup: Tuple) -> None:
         """Close a tuple's edges, on the worker's thread."""
         task = self._task
         task.take_calls_at_hand()
-        task.no_longer_held(tup)
+        if not self._closes(tup, "ack"):
+            return
         if tup._source is not TICK_SOURCE:
             task.counters.acked += 1
         if tup.roots is not None:
@@ -114,7 +127,8 @@ class ThreadedBoltCollector:
     def _failed(self, tup: Tuple, reason: str | None) -> None:
         """Fail a tuple's trees, on the worker's thread."""
         task = self._task
-        task.no_longer_held(tup)
+        if not self._closes(tup, "fail"):
+            return
         task.counters.failed += 1
         task.fail_delivery(tup.roots, Verdict(Outcome.FAILED, reason, task.component.id, task.id), tup)
 

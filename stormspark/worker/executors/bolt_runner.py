@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from stormspark.api import BasicBolt, Bolt, BoltExecuteInfo, TopologyContext, Tuple
-from stormspark.api.tuple_state import HELD, OPEN, SETTLED
+from stormspark.api.tuple_state import HELD, SETTLED
 from stormspark.spi import ACK, AutoAckBolt
 from stormspark.worker.bolts.runner import Runner
 from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector, ThreadedBoltCollector
@@ -47,27 +46,26 @@ class ThreadedRunner(Runner):
         self.notes = notes
         self._inner = BoltCollector(task, task.ledger, {})
         self.threaded = ThreadedBoltCollector(task, notes, self._inner)
-        #: The tuples that were neither acked nor failed when ``execute`` returned. Only the executor's thread uses this set.
-        self.may_hold: WeakSet[Tuple] = WeakSet()
 
     def _prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         self.bolt.prepare(conf, context, self.threaded)
 
     def new_tuple(self, delivery: Delivery) -> Tuple:
-        """Make the tuple of a delivery, for `call`."""
+        """Make the tuple of a delivery, for `call`.
+
+        A tuple in a tree is held from the beginning. So its state changes only once, when it is settled. A state that changed
+        after the call could overwrite what a thread of the bolt has done meanwhile.
+        """
+        tup = self._new_tuple(delivery)
+        if tup.roots is not None:
+            tup.state = HELD
+        return tup
+
+    def _new_tuple(self, delivery: Delivery) -> Tuple:
         return Tuple(*delivery)
 
     def call(self, tup: Tuple) -> None:
-        """Execute a tuple, on the executor's thread. Afterwards the tuple's state says whether the tuple is open, held or
-        settled.
-        """
-        self._execute(tup)
-        if tup.roots is not None and tup.state == OPEN:
-            # This comes first, because a thread of the bolt may ack a tuple as soon as its state says that it is held.
-            self.may_hold.add(tup)
-            tup.state = HELD
-
-    def _execute(self, tup: Tuple) -> None:
+        """Execute a tuple, on the executor's thread."""
         self.bolt.execute(tup)
 
     def call_hooks(self, tup: Tuple, took: float) -> None:
@@ -81,7 +79,7 @@ class ThreadedRunner(Runner):
 
     def forget(self, tup: Tuple) -> None:
         """See `Runner.forget`."""
-        self.task.held_weakly.pop(tup, None)
+        self.task.no_longer_held(tup)
 
     def forget_all(self) -> None:
         """See `Runner.forget_all`."""
@@ -95,15 +93,15 @@ class _AutomaticRunner(ThreadedRunner):
     def _connect(self) -> None:
         self.bolt.connected(lambda stream: None)  # None makes the bolt emit through its collector
 
-    def new_tuple(self, delivery: Delivery) -> Tuple:
-        """See `ThreadedRunner.new_tuple`."""
+    def _new_tuple(self, delivery: Delivery) -> Tuple:
         tup: Tuple = self.bolt.new_tuple(*delivery)
         return tup
 
-    def _execute(self, tup: Tuple) -> None:
+    def call(self, tup: Tuple) -> None:
+        """See `ThreadedRunner.call`."""
         bolt = self.bolt
         answer = (bolt if bolt.executor is None else bolt.executor).execute(tup)
-        if answer is ACK and tup.state == OPEN:
+        if answer is ACK and tup.state != SETTLED:
             self.threaded.ack(tup)
 
 

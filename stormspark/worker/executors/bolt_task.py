@@ -7,25 +7,48 @@ for the worker's thread, in order: one for each emit, ack and fail, and one for 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any
 
 from stormspark.api import TICK_SOURCE, BasicBolt, Bolt, BoltFailInfo, TaskHook, Tuple
-from stormspark.api.tuple_state import HELD, SETTLED
+from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
 from stormspark.errors import ComponentError, FailedException
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.bolts.runner import Runner
 from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector
 from stormspark.worker.executors.bolt_runner import ThreadedRunner, threaded_runner_for
-from stormspark.worker.executors.notes import InstanceEnded
+from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.queue import SharedQueue
 from stormspark.worker.executors.task import ThreadedTask
 from stormspark.worker.tuples.edges import close_edges
 from stormspark.worker.tuples.outlets import Delivery
 
 __all__ = ["ThreadedBoltTask"]
+
+
+class _InOrder:
+    """A call of a thread of user code, which is carried out after the notes that were made before it."""
+
+    __slots__ = ("_call", "_mark", "_notes", "_task")
+
+    def __init__(self, task: ThreadedBoltTask, notes: Notes, call: Callable[[], object]) -> None:
+        self._task, self._notes, self._call = task, notes, call
+        self._mark = notes.add_mark()
+
+    @property
+    def may_come(self) -> bool:
+        """Whether no earlier note waits."""
+        return self._mark is None or self._mark.is_passed
+
+    def __call__(self) -> None:
+        task, notes = self._task, self._notes
+        while not (self.may_come or notes.ended or task.fatal is not None):
+            task.take_notes(notes)
+        if not notes.ended:
+            self._call()
 
 
 class ThreadedBoltTask(ThreadedTask, BoltTask):
@@ -84,8 +107,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             self.is_held = True
         if is_executed and error is not None:
             # A hook has raised, which must not fail a tuple that has been executed.
-            self._note(notes, partial(self._settle, tup, begun, tup.state == HELD))
-        self._note(notes, partial(self._executed, tup, begun, took, error, tup.state == HELD))
+            self._note(notes, partial(self._settle, tup, begun))
+        self._note(notes, partial(self._executed, tup, begun, took, error))
         self.queue.is_executed = False
         return True
 
@@ -95,18 +118,28 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return tup, begun
 
     def may_hold(self, tup: Tuple) -> bool:
-        """Return whether this task has got ``tup``, and has neither acked nor failed it. Only the executor's thread calls
+        """Return whether this task has got ``tup``, a tuple in a tree, and may not have acked or failed it. Any thread may call
         this.
         """
-        runner = self._runner
-        return isinstance(runner, ThreadedRunner) and tup in runner.may_hold
+        # `_hold` adds a tuple to the second dictionary before it removes the tuple from the first one.
+        return tup in self.under_way or tup in self.held_weakly
+
+    def post(self, notes: Notes, call: Callable[[], object]) -> None:
+        """See `ThreadedTask.post`. The worker's thread carries out the call after everything that was noted before it.
+
+        Otherwise the ack of a thread could come before an emit of ``execute`` that is anchored to the same tuple.
+        """
+        super().post(notes, _InOrder(self, notes, call))
 
     # -- on the worker's thread --------------------------------------------------------------------------------
 
-    def _executed(
-        self, tup: Tuple, begun: float, took: float, error: BaseException | None, is_held: bool
-    ) -> None:
-        self.under_way.pop(tup, None)
+    def take_calls_at_hand(self) -> None:
+        """Carry out the calls that other threads made before the note that is being taken now."""
+        mailbox = self.mailbox
+        if mailbox.at_hand and not mailbox.is_taking:
+            mailbox.take(mailbox.at_hand, lambda call: not isinstance(call, _InOrder) or call.may_come)
+
+    def _executed(self, tup: Tuple, begun: float, took: float, error: BaseException | None) -> None:
         counters = self.counters
         counters.latency.add(took, 1)
         is_tick = tup._source is TICK_SOURCE
@@ -114,25 +147,40 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             counters.executed += 1
         if error is None:
             self._raised_in_row = 0
-            self._settle(tup, begun, is_held)
+            self._settle(tup, begun)
             return
         if isinstance(error, InstanceEnded):
             error = RuntimeError("execute has gone on after the end of its instance")
         elif not isinstance(error, Exception):
             error = RuntimeError(f"execute raised {type(error).__name__}: {error}")
         self._fail_and_restart("execute", error, tup)
+        if tup in self.under_way:
+            self._hold(tup, begun)  # another thread has acked it, and the ack is not carried out yet
         self._go_on()
 
-    def _settle(self, tup: Tuple, begun: float, is_held: bool) -> None:
-        """Ack an executed tuple, if the bolt leaves acks to its task. If the bolt holds the tuple, remember the tuple."""
+    def _settle(self, tup: Tuple, begun: float) -> None:
+        """Ack an executed tuple, if the bolt leaves acks to its task. If the bolt holds the tuple, remember the tuple.
+
+        A tuple that is no longer under way is acked or failed. The state does not tell: another thread may have set it, and the
+        tuple is held until this thread carries out that ack or fail.
+        """
         self.take_calls_at_hand()
-        if self._runner.acks_on_return:
+        if tup not in self.under_way:
+            return
+        if not self._runner.acks_on_return:
+            self._hold(tup, begun)
+        else:
+            del self.under_way[tup]
             tup.state = SETTLED
             self.counters.acked += tup._source is not TICK_SOURCE
             if tup.roots is not None:
                 close_edges(self._ledger, tup.roots)
-        elif is_held and tup.state == HELD:
+
+    def _hold(self, tup: Tuple, begun: float) -> None:
+        """Remember that a tuple is no longer under way, and that the bolt still has to ack or fail it."""
+        if tup.roots is not None:
             self.held_weakly[tup] = begun
+        del self.under_way[tup]  # not earlier, because of `may_hold`
 
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """See `BoltTask._fail_and_restart`. Before a restart the queue is shut, so that the old instance gets no more tuples, and
@@ -190,10 +238,10 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
                 except Exception as error:
                     self.report_error(error)
 
-    def no_longer_held(self, tup: Tuple) -> None:
-        """Forget ``tup``, because the bolt no longer holds it."""
-        self.under_way.pop(tup, None)
-        self.held_weakly.pop(tup, None)
+    def no_longer_held(self, tup: Tuple) -> bool:
+        """Forget ``tup``, because the bolt no longer holds it. Return whether it was held or under way."""
+        was_under_way = self.under_way.pop(tup, None) is not None
+        return self.held_weakly.pop(tup, None) is not None or was_under_way
 
     @property
     def ready(self) -> int:

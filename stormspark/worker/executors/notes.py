@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["InstanceEnded", "Notes", "Question"]
+__all__ = ["InstanceEnded", "Mark", "Notes", "Question"]
 
 _T = TypeVar("_T")
 #: How many notes of one instance may wait. When this many wait, the instance's thread waits for room, as an executor of Storm
@@ -61,6 +61,19 @@ class Question:
         return self._result
 
 
+class Mark:
+    """A place among the notes of an instance. ``is_passed`` says whether all earlier notes were taken."""
+
+    __slots__ = ("is_passed",)
+
+    def __init__(self) -> None:
+        self.is_passed = False
+
+    def __call__(self) -> None:
+        """Remember that the place was passed, on the worker's thread."""
+        self.is_passed = True
+
+
 class Notes:
     """The notes of one instance of a component, from its start to its end. ``name`` is the name of its task.
 
@@ -100,6 +113,20 @@ class Notes:
             self._announce(self)
         if self.ended:  # `end` may have looked for questions before this note was added
             self._refuse_questions()
+
+    def add_mark(self) -> Mark | None:
+        """Mark this place in the order of the notes, without waiting for room. Return None if no note waits.
+
+        Threads of user code call this. The worker's thread calls the mark like a note.
+        """
+        if not self._notes:
+            return None
+        mark = Mark()
+        self._notes.append(mark)
+        if not self._announced:
+            self._announced = True
+            self._announce(self)
+        return mark
 
     def ask(self, call: Callable[[], _T]) -> _T:
         """Have the worker's thread call a function. Wait for the call, and return its result or raise its error."""

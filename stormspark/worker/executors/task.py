@@ -237,12 +237,6 @@ class ThreadedTask(Task):
         at = self.executor.at
         return at is not None and at[0] == self.name
 
-    def take_calls_at_hand(self) -> None:
-        """Carry out the calls that other threads made during the call whose notes are being taken now."""
-        mailbox = self.mailbox
-        if mailbox.at_hand and not mailbox.is_taking:
-            mailbox.take(mailbox.at_hand)
-
     @property
     def shared_executor(self) -> Executor:
         """See `Task.shared_executor`. Here no check is turned on, because this task's collectors always check the thread."""

@@ -29,7 +29,7 @@ class VerdictDelivery:
         self._task, self._stories, self._clock = task, stories, clock
         #: The latencies of acked trees that are not counted yet, in seconds. It is cheaper to count many latencies at once.
         self._latencies: list[float] = []
-        self._seen = 0  # how many verdicts had been delivered at the last call of `has_moved`
+        self._seen = (0, 0, 0)  # the counts that the last call of `has_moved` saw
 
     def deliver(self, ended: list[Tree], collector: SpoutCollector) -> None:
         """Call ``ack`` or ``fail`` for each of these trees. If a call raises, the task restarts, and the
@@ -98,9 +98,11 @@ class VerdictDelivery:
     def has_moved(self) -> bool:
         """Return whether a verdict was delivered since the last call of this method. Another thread may call this method.
 
-        Each ack adds a latency and each fail is counted, so the sum of both changes with every verdict.
+        While `deliver` runs, each ack adds a latency. An ack inside an emit has no latency, but is counted at once.
         """
-        before, self._seen = self._seen, len(self._latencies) + self._task.counters.failed
+        counters = self._task.counters
+        latencies = counters.latency.count + len(self._latencies)
+        before, self._seen = self._seen, (counters.acked, counters.failed, latencies)
         return before != self._seen
 
     def count_latencies(self) -> None:

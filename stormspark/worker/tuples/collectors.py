@@ -216,8 +216,8 @@ class BasicCollector:
         self.connect(guarded=False)
 
     def connect(self, *, guarded: bool) -> None:
-        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and `emit` rejects calls of
-        these threads.
+        """Take over the task's current outlets. If ``guarded``, user code has threads of its own, and emits of these threads
+        are rejected.
         """
         self._guarded = guarded
         # The default stream's outlet has an attribute of its own, to save a look-up. A width of -1 turns this shortcut off,
@@ -240,6 +240,8 @@ class BasicCollector:
 
     def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
         """Emit to one task on a direct stream (D11)."""
+        if self._guarded:
+            refuse_other_threads(self._task)
         outlet = self._outlets.get(stream)
         if outlet is None:
             outlet = outlet_of(self._task, stream)

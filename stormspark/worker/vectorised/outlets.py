@@ -128,16 +128,16 @@ class BatchOutlet:
         if type(task) is not int:
             msg = f"{self.place}: emit_batch_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
             raise EmitError(msg)
-        self.emitted += batch.num_rows
         subscription, receiver = self._by_task.get(task, (None, None))
-        if subscription is None or receiver is None:
-            return []  # a task that does not subscribe gets nothing, which is no error (B9)
-        if not subscription.direct:
+        if subscription is not None and not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "
                 f"direct grouping (B9); let it subscribe by direct_grouping({self.source.component!r}), or use emit_batch"
             )
             raise EmitError(msg)
+        self.emitted += batch.num_rows
+        if receiver is None:
+            return []  # a task that does not subscribe gets nothing, which is no error (B9)
         self._give(receiver, batch, roots, None)
         return [[(task, None)]]
 

@@ -166,6 +166,7 @@ class RowQueue(TupleQueue):
         """See `TupleQueue.take_newest`. The newest rows are taken first, and then tuples of the inbox. Ticks stay."""
         newest: list[Delivery] = []
         kept: list[None] = []
+        seen = self._seen
         batches = self._batches
         while batches and len(newest) < most:
             one = batches.pop()
@@ -184,6 +185,8 @@ class RowQueue(TupleQueue):
         batches.extend(kept)
         if len(newest) < most:
             newest = super().take_newest(most - len(newest)) + newest
+            self._seen = seen  # the call has not counted rows and ticks
+        self._forget_newest(self.waiting)
         return newest
 
     def clear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from stormspark import BasicBolt, Bolt, Fields, OutputFieldsDeclarer, Spout, Tuple
@@ -210,14 +211,18 @@ class _Bolt:
 
 
 class Work(_Declares, _Bolt, Bolt):
-    """Acks by itself: at once, or (``holds``) with a later tuple or a tick."""
+    """Acks by itself: at once, or (``holds``) with a later tuple or a tick, or (``beside``) on a thread of its own."""
 
-    def __init__(self, children: int, *, holds: bool, hooks: bool, looks: bool, timer: bool) -> None:
+    def __init__(
+        self, children: int, *, holds: bool, hooks: bool, looks: bool, timer: bool, beside: bool
+    ) -> None:
         self.children, self.holds, self.hooks, self.looks, self.timer = children, holds, hooks, looks, timer
+        self.beside = beside
 
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector = collector
         self.kept: list[Tuple] = []
+        self.acked: list[Tuple] = []
         self.begins(context)
 
     def execute(self, tup: Tuple) -> None:
@@ -240,6 +245,8 @@ class Work(_Declares, _Bolt, Bolt):
             elif self.holds and here.draw(2):
                 self.kept.append(tup)
                 return
+            elif self.beside and here.draw(2):
+                here.beside(self.task, partial(self.acks, tup))
             else:
                 self.acks(tup)
             here.pause()
@@ -256,6 +263,7 @@ class Work(_Declares, _Bolt, Bolt):
         got = Delivery(*tup.values)
         world().emissions[got.emission].acked.add(got.node)
         self.collector.ack(tup)
+        self.acked.append(tup)
 
 
 class Basic(_Declares, _Bolt, BasicBolt):

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from stormspark.api.tuple_state import HELD, OPEN, SETTLED
+from stormspark.worker.executors.bolt_runner import ThreadedRunner
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.notes import Notes
 from stormspark.worker.executors.queue import SharedQueue
@@ -296,6 +298,40 @@ def _turns_go_on() -> Any:
     return patch.object(ThreadedTask, "is_stopping", never, create=True)
 
 
+def _acks_overtake_emits() -> Any:
+    """The ack of a thread is carried out before an emit that `execute` has noted earlier."""
+    return patch.object(Notes, "add_mark", lambda self: None)
+
+
+@contextmanager
+def _held_after_the_call() -> Iterator[None]:
+    """A tuple is held once its call has returned, although a thread may have acked it since the look at its state."""
+
+    def call(self: ThreadedRunner, tup: Any) -> None:
+        tup.state = OPEN
+        self.bolt.execute(tup)
+        if tup.roots is not None and tup.state == OPEN:
+            self.task.held_weakly[tup] = 0.0
+            tup.state = HELD
+
+    with patch.object(ThreadedRunner, "call", call):
+        yield
+
+
+@contextmanager
+def _acks_that_wait_are_lost() -> Iterator[None]:
+    """A tuple that a thread has acked counts as done before its ack is carried out."""
+    whole = ThreadedBoltTask._executed
+
+    def executed(self: ThreadedBoltTask, tup: Any, begun: float, took: float, error: Any) -> None:
+        if tup.state == SETTLED:
+            self.under_way.pop(tup, None)
+        whole(self, tup, begun, took, error)
+
+    with patch.object(ThreadedBoltTask, "_executed", executed):
+        yield
+
+
 #: By name: the family whose search has to find it, and the race.
 PLANTED: Mapping[str, tuple[str, Callable[[], Any]]] = {
     "notes are announced late": ("at-least-once", _announced_late),
@@ -312,6 +348,8 @@ PLANTED: Mapping[str, tuple[str, Callable[[], Any]]] = {
     "calls of timers stay due": ("at-least-once", _timers_stay_due),
     "turns go on after the last call": ("at-least-once", _turns_go_on),
     "a spout is activated before it is open": ("at-least-once", _opened_late),
+    "acks of threads overtake emits": ("at-least-once", _acks_overtake_emits),
+    "acks that wait count as done": ("at-least-once", _acks_that_wait_are_lost),
 }
 
 
@@ -325,6 +363,7 @@ RARE: Mapping[str, tuple[str, Callable[[], Any]]] = {
     "a tuple that is taken is under way late": ("exactly-once", _under_way_late),
     "calls under way are read in the wrong order": ("exactly-once", _read_in_the_wrong_order),
     "errors are told of the next instance": ("at-least-once", _errors_of_the_next),
+    "a tuple is held once its call has returned": ("at-least-once", _held_after_the_call),
 }
 
 

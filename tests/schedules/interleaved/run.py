@@ -23,8 +23,10 @@ from stormspark.local import InProcessWorkers
 from stormspark.plan import plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
+from stormspark.worker import foreign_calls
 from stormspark.worker.bolts import queue as plain_queue
 from stormspark.worker.executors import bell, executors, notes, queue, spout_task, thread
+from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import BatchState
@@ -160,7 +162,8 @@ def _plan(shape: int, *, exactly_once: bool) -> PhysicalPlan:
             bolt = Basic(children, hooks=hooks, looks=looks, timer=timer)
         else:
             holds = chance(0.5) and not exactly_once
-            bolt = Work(children, holds=holds, hooks=hooks, looks=looks, timer=timer)
+            beside = shape % 3 == 0
+            bolt = Work(children, holds=holds, hooks=hooks, looks=looks, timer=timer, beside=beside)
         declared = add(builder.set_bolt(name, bolt, parallelism), parallelism)
         if holds or chance(0.2):
             declared.add_configuration("topology.tick.tuple.freq.secs", 1)
@@ -201,6 +204,7 @@ def _simulated(scheduler: Scheduler, world: World, draw: Random) -> Iterator[Non
         (notes, "threading"): primitives,
         (thread, "threading"): primitives,
         (spout_task, "threading"): primitives,
+        (foreign_calls, "threading"): primitives,
         (thread, "start_unwatched"): primitives.start,
         (queue, "Lock"): primitives.Lock,
         (bell, "os"): pipes,
@@ -283,7 +287,9 @@ class _Run:
             cluster.set_active(True)
         if world.may("lose"):
             world.lossy = cluster.plan.workers > 1
+            saved = dict(world.saved)
             cluster.lose_batch(draw.randint(0, cluster.plan.last_superstep + 1))
+            world.saved = saved  # what was saved is lost, too
         self.check()
 
     def drain(self) -> None:
@@ -302,15 +308,26 @@ class _Run:
                 if not self.under_way() and not self.stopped:
                     break
             world.check_end()
+            for bolt in self.bolts():
+                held = [tup for tup, _ in bolt.held() if tup in getattr(bolt.bolt, "acked", ())]
+                if held:
+                    world.broken("a tuple counts as held after its ack", f"{bolt.name}: {held}")
             if self.under_way():
                 world.broken("a call is under way for ever", self.under_way())
             self.check()
 
+    def bolts(self) -> list[ThreadedBoltTask]:
+        """Return the bolts' tasks that have threads."""
+        return [bolt for worker in self.cluster.workers for bolt in worker._executors.bolts]
+
     def under_way(self) -> str:
         """Name a bolt of which a call is under way, as far as its worker knows. What is noted will be taken in."""
-        bolts = (bolt for worker in self.cluster.workers for bolt in worker._executors.bolts)
         return next(
-            (bolt.name for bolt in bolts if bolt.under_way or (bolt.calls_under_way and not len(bolt.notes))),
+            (
+                bolt.name
+                for bolt in self.bolts()
+                if bolt.under_way or (bolt.calls_under_way and not len(bolt.notes))
+            ),
             "",
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
-from threading import get_ident
+from threading import Thread, get_ident
 from typing import Any, NamedTuple
 
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.foreign_calls import start_unwatched
 from tests.schedules.interleaved.scheduler import Scheduler
 
 __all__ = ["Delivery", "Emission", "PlannedError", "World", "begin_world", "world"]
@@ -141,6 +142,18 @@ class World:
         """Wait now, perhaps."""
         if not self.calm and self.random.random() < self._waits:
             self.scheduler.pause()
+
+    def beside(self, task: int, call: Callable[[], object]) -> None:
+        """Make a call on another thread, now or later, if the task has a thread; else make it at once."""
+        if not self._seats[task].threaded:
+            call()
+            return
+
+        def run() -> None:
+            self.pause()
+            call()
+
+        self.scheduler.start(Thread(name=f"beside task {task}", daemon=True), run, start_unwatched)
 
     def draw(self, most: int) -> int:
         """Draw a number below ``most``; 0 once all is calm."""

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from stormspark.acker.records import AckerTime
 from stormspark.backpressure import SpoutLoad
 from stormspark.driver.throttle import Throttle
 from stormspark.plan import plan_topology
@@ -74,9 +75,12 @@ class Rounds(Round):
     now = 0.0
     held = late = idle = False
     asked: list[bool]
+    #: The acker's times that the rounds were ordered to report at.
+    times: list[Any]
 
     def run_round(self, orders: Any) -> Any:
         self.asked.append(orders.asks_spouts)
+        self.times.append(orders.acker_time)
         return super().run_round(orders)
 
     def _frames_of_round(self) -> Any:
@@ -105,6 +109,7 @@ class Rounds(Round):
                         loads=loads if w == 0 else {},
                         emitted_late=late,
                         idle=self.idle,
+                        acker=((1, b"the rows that are open"),) if self.times[-1] is not None else (),
                     )
                 )
             )
@@ -119,7 +124,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch, **conf: Any) -> Rounds:
     settings = {"topology.workers": 2, "topology.max.spout.pending": 7, **conf}
     plan = plan_topology(two(Collect(), Script([])).create_topology("run"), settings)
     run = Rounds(MagicMock(), plan, MagicMock(), MagicMock(), Throttle(plan), limits, *flags)
-    run.asked, Rounds.now = [], 0.0
+    run.asked, run.times, Rounds.now = [], [], 0.0
     monkeypatch.setattr(query_run, "time", SimpleNamespace(monotonic=lambda: Rounds.now))
     run.batch(run.frames(), 0)  # the first round includes the start of workers, and shows nothing
     run.asked.clear()
@@ -177,4 +182,29 @@ def test_a_topology_that_is_to_stop_completes_what_spouts_emitted_late(
     monkeypatch.setattr(run, "_collect", stops)
     run.batch(run.frames(), 1)
     assert run.asked == [True, False]
+    assert not run._went_on
+
+
+def test_the_round_that_completes_late_tuples_reports_to_the_durable_acker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The journal gets the last reports of a batch. Without the rows that are open, Spark would commit the offsets of rows that
+    nobody has (E28).
+    """
+    run = rounds(monkeypatch)
+    run.acker = MagicMock()
+    run.acker.time_to_report.return_value = AckerTime(90.0, 1)
+    run.late = True
+    collect = run._collect
+
+    def stops() -> Any:
+        run.stop_wanted.set()
+        return collect()
+
+    monkeypatch.setattr(run, "_collect", stops)
+    run.times.clear()
+    run.batch(run.frames(), 1)
+    assert run.asked == [True, False]
+    (reports, _), _ = run.acker.write.call_args
+    assert all(report.acker for report in reports)
     assert not run._went_on

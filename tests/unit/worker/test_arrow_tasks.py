@@ -25,7 +25,7 @@ from stormspark import (
     TopologyBuilder,
 )
 from stormspark.api import TICK_SOURCE
-from stormspark.errors import InvalidTopologyError
+from stormspark.errors import EmitError, InvalidTopologyError
 from stormspark.worker.stories.story import merge_stories
 from stormspark.worker.vectorised.queue import RowQueue
 from stormspark.worker.vectorised.roots import BatchRoots
@@ -626,6 +626,26 @@ def test_a_custom_grouping_is_asked_row_by_row(workers: int) -> None:
     assert seen == [[1, 2, 4, 5, 7, 8], [2, 5, 8], []]
     assert heard(rig) == [("ack", n) for n in range(9)]
     assert rig.tasks("a")[0].counters.transferred == 9
+
+
+def test_a_direct_emit_that_raises_is_no_emit() -> None:
+    """B9: a subscriber without a direct grouping gets nothing."""
+    raised: list[str] = []
+
+    def send(bolt: Any, batch: Any, collector: Any) -> None:
+        with pytest.raises(EmitError, match="does not subscribe by a direct grouping") as error:
+            collector.emit_batch_direct(bolt.context.component_tasks("c")[0], batch)
+        raised.append(str(error.value))
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", Batches(([1, 2], {"message_ids": [1, 2]})))
+    builder.set_bolt("b", Do(send)).shuffle_grouping("a")
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, 1)
+    rig.batches(3)
+    (bolt,) = rig.tasks("b")
+    assert rig.errors == [] and rig.users("c")[0].seen == []
+    assert bolt.read_counters().emitted == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from stormspark import Fields, TaskHook, TopologyBuilder
 from stormspark.api import TICK_SOURCE
+from stormspark.worker.bolts.queue import TupleQueue
+from stormspark.worker.executors.queue import SharedQueue
+from stormspark.worker.vectorised.queue import RowQueue
 from tests.unit.worker.components import Call, Collect, Script
 from tests.unit.worker.rig import Rig, two
 
@@ -114,6 +117,30 @@ def test_the_oldest_stay_where_a_queue_is_being_worked_off() -> None:
     assert [values[0] for values, _, _ in bolt.waiting_deliveries()] == [2, 3]
     assert [values[0] for values, _, _ in bolt.queue.take_newest(9)] == [2, 3]
     assert bolt.waiting == 0
+
+
+@pytest.mark.parametrize(
+    "queue", [TupleQueue(), SharedQueue(), RowQueue()], ids=lambda queue: type(queue).__name__
+)
+def test_what_comes_after_a_shed_tuple_has_not_waited_in_its_place(queue: TupleQueue) -> None:
+    """W2, X51: only what already waited at the last look is spared."""
+
+    def put(*values: int) -> None:
+        queue.inbox.extend(((value,), TICK_SOURCE, None) for value in values)
+
+    def spared() -> list[int]:
+        return [values[0] for values, _, _ in queue.not_reached()]
+
+    put(0, 1, 2, 3)
+    assert spared() == []
+    assert len(queue.take_newest(3)) == 3
+    put(4, 5, 6)
+    assert spared() == [0]
+    assert spared() == [0, 4, 5, 6]
+    queue.clear()
+    put(7, 8)
+    assert spared() == []
+    assert spared() == [7, 8]
 
 
 def test_it_is_reported_at_once_and_then_once_an_interval_with_the_count() -> None:

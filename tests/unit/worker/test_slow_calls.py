@@ -155,6 +155,42 @@ def test_a_spout_that_is_slow_to_hear_is_seen_call_by_call(run: Callable[..., Ri
     assert max(slow.seen) < 2 * CALL
 
 
+class SlowAck(Script):
+    """Each ack takes 20 s."""
+
+    def ack(self, message_id: Any) -> None:
+        slow.work(message_id)
+
+
+def test_acks_inside_emits_are_seen_one_by_one(run: Callable[..., Rig]) -> None:
+    """B8, W2: without ackers, one next_tuple may ack many messages."""
+
+    class Burst(SlowAck):
+        def next_tuple(self) -> None:
+            while self.next < len(self.rows):
+                super().next_tuple()
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", Burst([(n,) for n in range(20)]))
+    builder.set_bolt("b", Quick()).shuffle_grouping("a")
+    run(builder, slow_from=0, topology_acker_executors=0).batches(2)
+    assert len(slow.calls) == 20
+    assert max(slow.seen) < 2 * CALL
+
+
+def test_as_many_verdicts_as_were_counted_before_are_seen() -> None:
+    """B7: a look must not take them for the old ones."""
+    rig = Rig(two(Collect(), [(1,)]), 1)
+    (spout,) = rig.tasks("a")
+    delivery = spout._delivery
+    delivery._latencies += [0.1] * 5
+    assert delivery.has_moved()
+    delivery.count_latencies()
+    assert not delivery.has_moved()
+    delivery._latencies += [0.1] * 5
+    assert delivery.has_moved()
+
+
 class Quick(BasicBolt):
     def execute(self, tup: Any, collector: Any) -> None:
         """Acks."""
