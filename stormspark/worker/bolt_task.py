@@ -165,10 +165,7 @@ class BoltTask(FailsTuples):
 
     def stop(self) -> None:
         """Call ``cleanup``. Errors are reported, and stop nothing."""
-        try:
-            self._run(self.bolt.cleanup)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
+        self._call_last(self._run, self.bolt.cleanup)
         super().stop()
 
     # -- what waits ------------------------------------------------------------------------------------------

@@ -150,11 +150,8 @@ class SpoutTask(TakesRows):
         if not self.life.is_open:
             return
         self.calls.end()
-        try:
-            self.set_active(False)
-            self._run(self.spout.close)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
+        self._call_last(self.set_active, False)
+        self._call_last(self._run, self.spout.close)
         super().stop()
 
     # -- 2. verdicts -----------------------------------------------------------------------------------------

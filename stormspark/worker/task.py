@@ -180,10 +180,14 @@ class Task(TaskInBatches):
         """End the instance gracefully. Errors are reported, and stop nothing."""
         self.mailbox.close()
         for hook in self.hooks:
-            try:
-                self._run(hook.cleanup)
-            except ERRORS_OF_CODE as error:
-                self.report_error(error)
+            self._call_last(self._run, hook.cleanup)
+
+    def _call_last(self, call: Callable[..., object], *args: Any) -> None:
+        """Call a function at the end of the instance. An error is reported, and the later calls come nevertheless."""
+        try:
+            call(*args)
+        except ERRORS_OF_CODE as error:
+            self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
         """Call a function of the instance, on the thread that the instance belongs to.
