@@ -90,7 +90,7 @@ class BoltTask(FailsTuples):
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance, self._window_state())
         elif isinstance(instance, AsyncBolt):
-            instance = AsyncBoltExecutor(instance, self._host.event_loop)
+            instance = AsyncBoltExecutor(instance, self._host.event_loop, self.call_ended)
         if self.state is not None:
             self.state.before(instance)
         runner = self._runner = self._new_runner(instance)
