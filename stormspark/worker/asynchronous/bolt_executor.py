@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import types
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -30,7 +31,8 @@ from stormspark.worker.asynchronous.life import AsyncExecutor
 
 __all__ = ["AsyncBoltExecutor"]
 
-#: How many notes are taken in at once. After so many notes, the other bolts get their turn.
+#: How many notes are taken in at once. After so many notes, the other bolts get their turn. While so many wait, a call that
+#: awaits something does not go on.
 _MOST_NOTES = 4096
 
 
@@ -57,6 +59,10 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         #: The notes that the worker's thread has to carry out. Any thread adds notes, and the worker's thread takes them.
         self._notes: deque[Note] = deque()
         self._signalled = False
+        #: Loop: set when calls that wait for room for their notes may look again. `_lacks_room`: whether the worker's thread
+        #: has to set it.
+        self._room = asyncio.Event()
+        self._lacks_room = False
         #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
@@ -154,6 +160,9 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
                 note()  # type: ignore[operator]
         if notes:
             self._signal()
+        if self._lacks_room and len(notes) < _MOST_NOTES:
+            self._lacks_room = False
+            self._loop.call(self._room.set)
         return before - self._outside
 
     def _returned(self, call: Call) -> None:
@@ -229,7 +238,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         current_call.set(call)
         try:
             if not call.is_over:
-                await self.bolt.execute(call.tup)
+                await self._paced(call, self.bolt.execute(call.tup))
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
@@ -245,6 +254,39 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         else:  # does the same as `_note` and `_over`, but faster
             call.is_over = True
             self._pass_on(call)
+
+    @types.coroutine
+    def _paced(self, call: Call, execute: Coroutine[Any, Any, None]) -> Generator[Any, None, None]:
+        """Run the coroutine of a call. Whenever it has awaited something, first wait for room for its notes.
+
+        The emits themselves can't wait, because they are no coroutines.
+        """
+        error: BaseException | None = None
+        while True:
+            try:
+                awaited = execute.send(None) if error is None else execute.throw(error)
+            except StopIteration:
+                return
+            error = None
+            try:
+                yield awaited
+                if self._is_full(call):
+                    yield from self._has_room(call).__await__()
+            except GeneratorExit:
+                execute.close()
+                raise
+            except BaseException as raised:  # a cancellation, for the coroutine
+                error = raised
+
+    def _is_full(self, call: Call) -> bool:
+        return not call.is_over and len(self._notes) + len(call.notes) >= _MOST_NOTES
+
+    async def _has_room(self, call: Call) -> None:
+        while self._is_full(call) and not self._closed:
+            self._room.clear()
+            self._lacks_room = True
+            if self._is_full(call):  # else the worker's thread has made room meanwhile
+                await self._room.wait()
 
     def _note(self, call: Call | None, note: Note, outlives: bool = False) -> None:
         """Add a note of a call. ``call`` is None for code outside of all calls. Any thread may call this.
@@ -290,6 +332,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
                 self._pass_on(note)
             if order:
                 order[0].notes = []
+                self._room.set()
 
     # Deadlines come in order, because all calls have the same timeout. So one timer is enough for all of them.
 
