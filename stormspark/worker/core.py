@@ -199,7 +199,7 @@ class Worker:
             task.let_go()
         self.call.enter(None)
         self._executors.end()
-        self.services.end_event_loop()
+        self.services.abandon()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.

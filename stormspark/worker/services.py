@@ -14,6 +14,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
+from stormspark.worker.pools import end_pool
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.timers import Timers
@@ -69,8 +70,16 @@ class TaskServices:
         """End the worker hooks, the event loop and the shared threads."""
         self.end_event_loop()
         self._hooks.shutdown()
+        self._end_pool()
+
+    def abandon(self) -> None:
+        """End the event loop and the shared threads, and leave the worker hooks as they are."""
+        self.end_event_loop()
+        self._end_pool()
+
+    def _end_pool(self) -> None:
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            end_pool(self._threads)
 
     def end_event_loop(self) -> None:
         """Cancel all coroutines."""

@@ -6,11 +6,13 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from stormspark.worker.foreign_calls import start_unwatched
+from stormspark.worker.pools import end_pool
 
 __all__ = ["END_SECS", "EventLoop", "contained"]
 
@@ -26,6 +28,9 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        #: The pool of `asyncio.to_thread`.
+        self._pool = ThreadPoolExecutor(thread_name_prefix=f"{name}-pool")
+        self._loop.set_default_executor(self._pool)
         self._ends = False
         #: Whether a stop has waited for a coroutine in vain.
         self.is_given_up = False
@@ -98,6 +103,7 @@ class EventLoop:
         """Cancel all coroutines, and end the thread."""
         self.call(lambda: self._loop.create_task(self._end()))
         self._thread.join(_GIVEN_UP_SECS if self.is_given_up else END_SECS)
+        end_pool(self._pool)
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
