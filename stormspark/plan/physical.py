@@ -160,7 +160,7 @@ class PhysicalPlan:
         """
         return any(component.kind_of_batch == "commit" for component in self.components.values())
 
-    def phase(self, superstep: int) -> int:
+    def position(self, superstep: int) -> int:
         """Return the position of a superstep in its round. Supersteps are numbered across all rounds of a batch."""
         return superstep % (self.last_superstep + 1)
 
