@@ -117,9 +117,10 @@ class ThreadedTask(Task):
         self.is_starting = False
         self.begun_at, self.begins_since = self._clock(), None
         if failure is None:
-            self.is_held = False
-            self._call_first()
-            self.executor.wake()
+            if not self.is_stopping:  # else the last calls may have been made already
+                self.is_held = False
+                self._call_first()
+                self.executor.wake()
         else:
             self.start_error = failure
             if not self.executors.opening:
