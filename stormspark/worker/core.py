@@ -123,12 +123,14 @@ class Worker:
             call.enter(bolt)
             bolt.start()
         self._executors.wait_for_starts(self._executors.bolts)
+        self.services.wait_for_starts(self.wiring.bolts)
         self._outside.bolts = [bolt for bolt in self.wiring.bolts if bolt.works_outside]
         if active:
             for spout in self.wiring.spouts:
                 call.enter(spout)
                 spout.start()
             self._executors.wait_for_starts(self._executors.spouts)
+            self.services.wait_for_starts(self.wiring.spouts)
             self.set_active(True)
         self._executors.opening = False
         call.enter(None)
@@ -143,7 +145,10 @@ class Worker:
         self.call.thread = get_ident()
         self.services.start(self.tasks.values())
         one = self.tasks[task]
+        self.call.opening = True
         one.start()
+        self.services.wait_for_starts([one])
+        self.call.opening = False
         try:
             yield one
         finally:
@@ -163,8 +168,11 @@ class Worker:
         ``committed`` is the last committed batch, if batches are transactions. The tasks hear of that commit before they stop.
         """
         self.transaction.hear_of_commit(committed)
+        tasks = [*self.wiring.spouts, *self.wiring.bolts]
+        for task in tasks:
+            task.begin_to_stop_on_loop()
         self._executors.finish()
-        for task in [*self.wiring.spouts, *self.wiring.bolts]:
+        for task in tasks:
             self.call.enter(task)
             task.stop()
         self.call.enter(None)
@@ -191,7 +199,7 @@ class Worker:
             task.let_go()
         self.call.enter(None)
         self._executors.end()
-        self.services.end_event_loop()
+        self.services.abandon()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.

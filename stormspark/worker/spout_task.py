@@ -103,7 +103,7 @@ class SpoutTask(TakesRows):
         if isinstance(instance, SourceSpout):
             return self._around(instance)
         if isinstance(instance, AsyncSpout):
-            return AsyncSpoutExecutor(instance, self._host.event_loop)
+            return AsyncSpoutExecutor(instance, self._host.event_loop, self.call_ended)
         return instance
 
     def guard(self) -> None:
@@ -150,12 +150,15 @@ class SpoutTask(TakesRows):
         if not self.life.is_open:
             return
         self.calls.end()
-        try:
-            self.set_active(False)
-            self._run(self.spout.close)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
+        self._call_last(self.set_active, False)
+        self._call_last(self._run, self.spout.close)
         super().stop()
+
+    @property
+    def calls_of_life(self) -> int:
+        """How many calls of ``open``, ``activate`` and ``deactivate`` an async spout has not returned from."""
+        instance = self.instance
+        return instance.calls_of_life if isinstance(instance, AsyncSpoutExecutor) else 0
 
     # -- 2. verdicts -----------------------------------------------------------------------------------------
 
