@@ -537,8 +537,18 @@ def test_streamparse_components_are_followed_through_their_adapter() -> None:
     assert str(why_it_may_wait(BoltAdapter(Slow, {}))).startswith(
         "process leads to slowly, which uses threading.Event"
     )
-    for declaration in load(streamparse.TOPOLOGY, environment="one").components.values():
-        assert why_it_may_wait(cloudpickle.loads(declaration.pickled)) is None
+
+
+def test_the_streamparse_components_of_the_benchmark_only_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    imported_before = set(sys.modules)
+    try:
+        for declaration in load(streamparse.TOPOLOGY, environment="one").components.values():
+            assert why_it_may_wait(cloudpickle.loads(declaration.pickled)) is None
+    finally:  # the names of the project's modules are those of other projects, too
+        for name in set(sys.modules) - imported_before:
+            if not name.startswith("stormspark"):
+                del sys.modules[name]
 
 
 def test_heronpy_components_are_followed_through_their_delegates() -> None:
