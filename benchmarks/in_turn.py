@@ -29,11 +29,12 @@ class Prepared(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What one turn took: CPU nanoseconds a tuple; and how many tuples and batches that was."""
+    """What one turn took: CPU nanoseconds per tuple, how many tuples and batches that was, and the seconds that passed."""
 
     ns: float
     tuples: int
     batches: int
+    wall_s: float
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,14 @@ class _Runner:
     def turn(self, seconds: float) -> Turn:
         """Run batches until so many seconds of CPU are gone, at least one that does something."""
         before, batches = self._executed(), 0
-        began = time.process_time()
+        began, began_at = time.process_time(), time.perf_counter()
         while time.process_time() - began < seconds or self._executed() == before:
             self._cluster.run_batch(self._limits)
             if self._garbage is not None:
                 self._garbage.collect()
             batches += 1
         used, tuples = time.process_time() - began, self._executed() - before
-        return Turn(used / tuples * 1e9, tuples, batches)
+        return Turn(used / tuples * 1e9, tuples, batches, time.perf_counter() - began_at)
 
     def _executed(self) -> int:
         return sum(task.counters.executed for task in self._tasks)

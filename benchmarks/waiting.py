@@ -9,8 +9,11 @@ Three cases; in each, a spout at full speed emits numbers with message ids:
   can be 10 / 5 ms = 2,000 tuples a second.
 - ``polling``: the spout feeds a counting bolt, alone and beside a second spout. Each ``next_tuple`` of the second spout sleeps
   for half a second and emits nothing, as if it asked a service that has nothing new. Counted is how fast the bolt is.
-  Alone and beside are measured in turn: alone, beside, beside, alone. Each turn is a topology of its own, and takes half of
-  the seconds and of the warm-up. One more topology comes first and is not counted: it warms up what all of them use.
+  Alone and beside are measured in turn. On Spark the turns are alone, beside, beside, alone. Each turn is a topology of its
+  own, and takes half of the seconds and of the warm-up. One more topology comes first and is not counted: it warms up what all
+  of them use. On the local engine, two processes have one topology each, and a turn takes a quarter of a second
+  (`benchmarks.in_turn`). The share is the median of the shares of all pairs of turns, because a shared machine is slow for
+  seconds at a time.
 
 ``share`` is what was done of what is possible. With ``--vs-storm``, Storm runs the same case in each round, after ours.
 Prints one JSON line for each measurement, then the minimum, the median and the maximum of the shares of all rounds.
@@ -20,15 +23,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any, NamedTuple
 
 from benchmarks.asynchronous import Numbers
+from benchmarks.in_turn import Case, Prepared, in_turn
 from benchmarks.storm_peer import run_storm
 from benchmarks.word_count import measure_on, spread
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.api import Topology
+from stormspark.local import InProcessWorkers
+from stormspark.plan import plan_topology
 
 __all__ = ["CASES", "run", "storm"]
 
@@ -42,6 +50,8 @@ _CHAIN = ("first", "second", "third")
 _TURNS = (False, True, True, False)
 #: How much of the seconds and of the warm-up a turn takes.
 _TURN = 0.5
+#: The seconds of a turn of two processes. They are short, because what slows a shared machine should hurt both alike.
+_SHORT_TURN_SECS = 0.25
 
 
 class Polls(Spout):
@@ -137,6 +147,9 @@ def run(case: str, engine: str, workers: int, seconds: float, warmup: float) -> 
         speed = _speed(topology, last, engine, workers, seconds, warmup)
         return {**told, **_of_possible(case, speed.per_s), **_costs([speed])}
 
+    if engine == "local":
+        return {**told, **_polling_in_turn(workers, seconds)}
+
     def turn(polls: bool, measured: float) -> _Speed:
         return _speed(_polling(polls, workers), "count", engine, workers, measured, _TURN * warmup)
 
@@ -167,6 +180,32 @@ def _of_alone(turns: list[float]) -> dict[str, Any]:
         "alone_per_s": round(means[False], 1),
         "share": round(means[True] / means[False], 4),
         "turns_per_s": [round(per_s, 1) for per_s in turns],
+    }
+
+
+def _prepare(polls: bool, workers: int) -> Prepared:
+    """Make the topology of `_polling`, with its workers in this process."""
+    conf = {"topology.workers": workers, "stormspark.batch.target.ms": 500}
+    plan = plan_topology(_polling(polls, workers), conf)
+    cluster = InProcessWorkers(plan, time.monotonic, Random(5))
+    cluster.open()
+    return Prepared(cluster, ("count",))
+
+
+def _polling_in_turn(workers: int, seconds: float) -> dict[str, Any]:
+    """What the bolt does beside the polling spout and alone, in pairs of turns that take ``seconds`` together."""
+    pairs = max(2, round(seconds / (2 * _SHORT_TURN_SECS)))
+    cases = [Case(_prepare, (polls, workers)) for polls in (True, False)]
+    beside, alone = (
+        [turn.tuples / turn.wall_s for turn in turns] for turns in in_turn(cases, pairs, _SHORT_TURN_SECS)
+    )
+    shares = sorted(one / other for one, other in zip(beside, alone, strict=True))
+    return {
+        "beside_per_s": round(statistics.median(beside), 1),
+        "alone_per_s": round(statistics.median(alone), 1),
+        "share": round(statistics.median(shares), 4),
+        "shares": [round(shares[0], 3), round(shares[-1], 3)],
+        "pairs": pairs,
     }
 
 

@@ -1,7 +1,7 @@
 """Imports users' files, calls functions in them, and finds the line that raised an error.
 
-A file is imported under its own name. Its folder comes first on the module path, unless it is on the path already. So the file
-can import the modules beside it, as with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a
+A file is imported under its own name. Its folder comes first on the module path. So the file can import the modules beside it, as
+with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a
 worker process imports the file in the same way. The folder is also added to ``PYTHONPATH``, which the processes of a local Spark
 inherit.
 """
@@ -23,8 +23,10 @@ from stormspark.errors import StormsparkError, TopologyNotFoundError
 __all__ = ["add_line", "call", "import_file", "put_first", "raised"]
 
 
-def import_file(file: Path, project: Path | None = None) -> ModuleType:
+def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = False) -> ModuleType:
     """Import the module in ``file``. Errors point to a line in ``project``, which is the file's folder by default.
+
+    ``is_on_path`` says that the caller has put the file's folder on the module path already.
 
     Raises `TopologyNotFoundError`, whose message has the error and the line that raised it. An error of this package is not
     changed, but gets that line as a note.
@@ -40,7 +42,8 @@ def import_file(file: Path, project: Path | None = None) -> ModuleType:
             f"{file} can't be imported, here or by a worker: rename it, for example to {_importable(name)}.py"
         )
         raise TopologyNotFoundError(msg)
-    put_first(path.parent)
+    if not is_on_path:
+        put_first(path.parent)
     project = path.parent if project is None else project.resolve()
     try:
         module = importlib.import_module(name)
@@ -62,12 +65,12 @@ def import_file(file: Path, project: Path | None = None) -> ModuleType:
 
 
 def put_first(folder: Path) -> None:
-    """Let this process, and the processes that it starts, import the modules in ``folder``."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    """Let this process, and the processes that it starts, import the modules in ``folder``, before others of the same names."""
+    sys.path[:] = [str(folder), *(one for one in sys.path if one != str(folder))]
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if str(folder) not in inherited:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), *inherited]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(folder), *(one for one in inherited if one not in ("", str(folder)))]
+    )
 
 
 def call(found: Callable[..., object], named: str, project: Path) -> object:

@@ -297,8 +297,8 @@ class Ledger:
         if tree.root_id:
             del self._outside[tree.root_id]
         account = tree.account
+        account.ended.append(tree)  # first, because another thread may read both
         account.pending -= 1
-        account.ended.append(tree)
 
     # -- between workers -------------------------------------------------------------------------------------
 

@@ -39,9 +39,9 @@ class Branch:
     call per tuple is too expensive in Python:
 
     - ``count``: the open edges (deliveries) in this worker. A delivery adds one when it is emitted here or arrives in a frame. It
-      subtracts one when it is acked or leaves in a frame. Code that brings the count to zero calls `Ledger.drained`.
+      subtracts one when it is acked or failed, or leaves in a frame. Code that brings the count to zero calls `Ledger.drained`.
     - ``value``: the XOR of the edges to and from other workers, as far as this worker knows them.
-    - ``root_id``: 64 random bits once the tree is known outside of its home; 0 before.
+    - ``root_id``: 0 while the tree is known at its home only, then a random number. It is even if the tree is traced, else odd.
     """
 
     __slots__ = ("count", "mark", "place", "root_id", "value", "verdict")
@@ -128,9 +128,9 @@ _count: Any = Branch.__dict__["count"]
 class _Traced(Branch):
     """A branch that reports every change of its count to its trace; the ledger reports the end.
 
-    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But where the
-    .pxd file declares a variable as a branch, compiled code uses the slot and not the property. So it may change a count through
-    such a variable only if the object's class is exactly `Tree` or `Part`.
+    The tuple path handles a traced branch like any other, so tracing costs nothing for all other trees. But if a
+    .pxd file gives a variable the type `Branch`, `Tree` or `Part`, compiled code uses the slot and bypasses the property. Code
+    may change a count through such a variable only if the object's class is exactly `Tree` or `Part`.
     """
 
     __slots__ = ()
@@ -150,7 +150,9 @@ class _Traced(Branch):
 
 
 class TracedTree(_Traced, Tree):
-    """A traced tree: its story is written down. It gets the root id of its trace, which is even (see `Ledger.hand_out`)."""
+    """A traced tree: its story is written down. Its root id is that of its trace. By an even root id, other workers see that a
+    tree is traced (see `Ledger.hand_out`).
+    """
 
     __slots__ = ("trace",)
 

@@ -35,6 +35,7 @@ def problem_with_coroutines(component: Component) -> str | None:
             _not_coroutines(component, _OF_BOLT)
             or _number(component, "capacity")
             or _time(component.timeout_secs)
+            or _flag(component, "ordered")
             or _mixture(component, "AsyncBolt")
         )
     if isinstance(component, AsyncSpout):
@@ -65,6 +66,11 @@ def _number(component: Component, name: str) -> str | None:
     value = getattr(component, name)
     right = isinstance(value, int) and not isinstance(value, bool) and value > 0
     return None if right else f"{name} must be a whole number above 0, got {value!r}"
+
+
+def _flag(component: Component, name: str) -> str | None:
+    value = getattr(component, name)
+    return None if isinstance(value, bool) else f"{name} must be True or False, got {value!r}"
 
 
 def _time(value: object) -> str | None:

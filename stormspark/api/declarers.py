@@ -38,7 +38,13 @@ from stormspark.grouping import (
 )
 from stormspark.pickling import pickled
 from stormspark.user_line import raised_at, user_line
-from stormspark.waiting_code import Findings, WaitsValueError, declared_waits, look_through
+from stormspark.waiting_code import (
+    Findings,
+    WaitsValueError,
+    declared_waits,
+    declares_that_it_computes,
+    look_through,
+)
 from stormspark.windowing.settings import LATE_TUPLE_STREAM
 
 __all__ = ["BoltDeclarer", "ComponentDeclaration", "Declarer", "SpoutDeclarer", "described"]
@@ -73,6 +79,8 @@ class ComponentDeclaration:
     #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
     #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
+    #: Whether the component declares that its code only computes (``waits = False``).
+    says_that_it_computes: bool = False
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
@@ -137,6 +145,7 @@ class Declarer(ComponentConfiguration):
             kind_of_batch=kind_of_batch(component),
             may_wait=waiting.reason or "",
             waits_all_the_same=waiting.contradiction or "",
+            says_that_it_computes=declares_that_it_computes(component),
             on_workers_thread=on_workers_thread,
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),

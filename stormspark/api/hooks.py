@@ -31,7 +31,7 @@ class EmitInfo(NamedTuple):
 
 
 class SpoutAckInfo(NamedTuple):
-    """The event that a spout's tree was acked, ``complete_latency_ms`` after its emit."""
+    """The event that a spout's tree was acked, ``complete_latency_ms`` after its emit; 0 if acking is off."""
 
     message_id: Hashable
     task: int
@@ -62,7 +62,7 @@ class BoltAckInfo(NamedTuple):
 
 
 class BoltFailInfo(NamedTuple):
-    """The event that a bolt has failed a tuple."""
+    """The event that a tuple failed in a bolt: the bolt failed it, its ``execute`` raised, or the tuple was shed."""
 
     tuple: Tuple
     task: int
@@ -103,4 +103,4 @@ class TaskHook:
         """Called after the bolt has acked a tuple."""
 
     def bolt_fail(self, info: BoltFailInfo) -> None:
-        """Called after the bolt has failed a tuple."""
+        """Called after a tuple has failed in the bolt; see `BoltFailInfo`."""

@@ -6,9 +6,8 @@ __all__ = ["Drift"]
 
 #: A value that is at most this far from zero is never taken for a change.
 _ALLOWED = 0.3
-#: A change is assumed when the sum of the excesses of one or several values is more than this. An excess is a value's distance
-#: from zero less `_ALLOWED`, so the excess of a small value is negative. The sum never falls below zero. Each direction has its
-#: own sum.
+#: An excess is how far a value is above `_ALLOWED`. Excesses are added up, and the excess of a small value is negative, but the
+#: sum never falls below zero. Values below zero have a sum of their own. If a sum is more than this number, a change is assumed.
 _ENOUGH = 1.4
 
 
@@ -35,7 +34,10 @@ class Drift:
         self._count = [0, 0]
 
     def observe(self, x: float) -> float | None:
-        """Take the next value. Return the mean of the values since they began to deviate, or None while no change is certain."""
+        """Take the next value. Return the mean of the values since they began to deviate, or ``x`` if it is large enough alone.
+
+        Return None while no change is certain.
+        """
         for side, distance in enumerate((x, -x)):
             beyond = distance - _ALLOWED
             if beyond > _ENOUGH:

@@ -28,9 +28,9 @@ class LocalPreference:
     - A spout begins to stay local if its limit holds it back, and all workers together work for at most ``lower`` of the round.
       Then a single worker could do all the work, and the rounds would hardly be longer.
     - It stays local while its limit holds it back, and the busiest worker works for at most ``higher`` of the round.
-    - It also stays local while its trees begin faster than they could end across workers. The rounds would be no shorter than
-      their overhead, so at most ``limit x tasks / overhead`` trees would end per second. Then local tasks are faster, however
-      busy the worker is.
+    - It also stays local while its trees begin faster than they could end if they crossed workers. A round takes at least its
+      overhead, so at most ``limit x tasks / overhead`` trees could end per second. Then local tasks are faster, however busy the
+      worker is.
 
     Otherwise the spout's tuples go to all tasks. In this example a round has an overhead of 0.3 s. At first the limit holds the
     spout back. Then its trees stay local, and about 1000 times as many trees end per second. In the end it emits little, so its

@@ -43,7 +43,7 @@ _PLAIN = (
     | {("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("uuid", "SafeUUID")}
     | {("zoneinfo", "ZoneInfo"), ("_codecs", "encode")}
 )
-#: If a component keeps no state of its own, stormspark keeps its pickled attributes under this key.
+#: If a component's attributes are its state, they are pickled together under this key.
 _ATTRIBUTES = "attributes"
 
 
@@ -65,7 +65,7 @@ class _PlainData(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
     def persistent_load(self, name: str) -> Any:
-        """Return a name in place of a bolt's collector, context or configuration, which are no part of the bolt's state."""
+        """Return a name in place of a component's collector, context or configuration, which are not part of its state."""
         return f"<{name}>"
 
 
@@ -100,7 +100,7 @@ class ReadableTable(Protocol):
 
     @property
     def last_txid(self) -> int:
-        """The batch that was committed last."""
+        """The batch that was committed last; negative if there is none."""
 
     def plan_restore(
         self, component: str | None = None, task: int | None = None, as_of: int | None = None
@@ -129,9 +129,11 @@ class StateOfComponent:
         return replace(self, restore=self.restore.of_task(task))
 
     def batches(self, *, raw_keys: bool = False, raw_values: bool = False) -> Iterator[list[Entry]]:
-        """Yield entries, a few thousand at a time, sorted by task and key. Raw keys and values are bytes, as the table has them.
+        """Yield entries, a few thousand at a time, in the order of the rows. Raw keys and values are bytes, as the table has
+        them.
 
-        If stormspark keeps a component's attributes, they are one value in the table. Here each attribute is an entry of its own.
+        If a component's attributes are its state, they are one value in the table. If all of them are plain data, each attribute
+        is an entry of its own here, and its raw key and value are made anew.
 
         Raises `CheckpointError` if files are missing or damaged.
         """

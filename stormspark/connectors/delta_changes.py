@@ -19,7 +19,7 @@ class _Column(NamedTuple):
 
 
 def columns_read(error: str, path: str) -> tuple[list[str], int] | None:
-    """Return which columns of the table at ``path`` the failed query knew, as far as the error names them, and how many it knew.
+    """Return the columns of the table at ``path`` that the failed query knew and that the error names, and how many it knew.
 
     The columns come from the query's plan, which is part of the error. If a table has many columns, Spark names only the first
     ones, and how many more there are. Returns None if the error has no such plan.

@@ -33,9 +33,9 @@ _BLOCK_MS, _BLOCK_MS_IN_TRANSACTIONS = 1000, 5000
 _END_SECS = 10.0
 #: librdkafka's message.max.bytes.
 _MOST_BYTES = 1_000_000
-#: Keys of the task's state. The value of the first key is a topic: Kafka keeps the number of the last delivered batch as a
-#: consumer group's offset of this topic. The value of the second key is the number of the last batch that the bolt knows to be
-#: delivered.
+#: Keys of the task's state. `_MARKED_AT` holds the name of a topic. Kafka keeps the number of the last delivered batch there, as
+#: the offset that a consumer group of this task has committed. `_DELIVERED` holds the number of the last batch that the bolt
+#: knows to be delivered.
 _MARKED_AT, _DELIVERED = "kafka.marked_at", "kafka.delivered"
 
 
@@ -164,9 +164,11 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         - ``key.serializer`` and ``value.serializer`` are functions that return bytes, or the names of Java's classes for
           strings, bytes, integers, longs and doubles.
         - ``max.block.ms`` (1000 by default) is how long a tuple may wait for room in the producer's queue. After that the tuple
-          fails or, if batches are transactions, its batch fails. While it waits, all tasks of the worker wait.
-        - ``message.timeout.ms`` is how long a message may stay in the queue. The default is the topology's message timeout. After
-          that time the tuple's tree has timed out, and the spout emits the tuple's row again. So a later delivery would only
+          fails or, if batches are transactions, its batch fails. While it waits, all tasks of the worker wait,
+          unless the bolt's executors have threads of their own.
+        - ``message.timeout.ms`` is how long a message may stay in the queue. The default is the topology's message timeout,
+          and with `with_transactions` ``transaction.timeout.ms`` at most. After that time the tuple's tree has timed out, and the
+          spout emits the message again. So a later delivery would only
           write the message twice.
 
         As with Java's producer, the producer is idempotent and keeps the order of messages.
@@ -197,7 +199,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     def set_async(self, asynchronous: bool) -> Self:
         """Set whether the bolt goes on before a tuple is delivered. By default it does.
 
-        With False, the bolt waits for the delivery of each tuple. That is slow, and the whole worker waits.
+        With False, the bolt waits for the delivery of each tuple. That is slow. The whole worker waits, unless the
+        bolt's executors have threads of their own.
         """
         self._asynchronous = asynchronous
         return self
@@ -205,7 +208,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
     def set_fire_and_forget(self, fire_and_forget: bool) -> Self:
         """Set whether tuples are acked at once. By default they are not.
 
-        With True, only the producer callback hears of deliveries that fail.
+        With True, only the producer callback hears of deliveries that fail. `with_transactions` makes this setting useless.
         """
         self._fire_and_forget = fire_and_forget
         return self
@@ -270,7 +273,8 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._outbox = Outbox(state, self._deliver) if self._transactions else None
 
     def pre_save(self, checkpoint_id: int) -> None:
-        """If `with_transactions` was called, put the batch's messages into the outbox. Otherwise wait until the broker has them.
+        """If `with_transactions` was called, put the batch's messages into the outbox. Otherwise wait until the broker
+        has them, unless `set_fire_and_forget` was called.
 
         Raises `UnavailableError` if the outbox is full, and OSError if the broker does not get the messages. The batch then runs
         again.

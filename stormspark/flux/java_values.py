@@ -102,10 +102,32 @@ class Arrays:
 class Pattern:
     """A stand-in for ``java.util.regex.Pattern``, with its static method ``compile``."""
 
+    #: Java's numbers for flags, and what Python has for them.
+    _FLAGS = ((2, re.IGNORECASE), (4, re.VERBOSE), (8, re.MULTILINE), (32, re.DOTALL))
+    #: Java's flags for Unicode in upper and lower case, and in classes such as ``\\w``. In Python both are so without a flag.
+    _UNICODE = 64 | 256
+
     @staticmethod
     def compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Compile ``pattern`` as a regular expression of Python, and ignore ``flags``. Users must adapt Java's own syntax."""
-        return re.compile(pattern)
+        """Compile ``pattern`` as a regular expression of Python. Users must adapt Java's own syntax.
+
+        Raises `InvalidTopologyError` for flags that Python does not have.
+
+        >>> Pattern.compile("click.*", 2).flags == re.compile("click.*", re.IGNORECASE).flags
+        True
+        """
+        left, meant = flags & ~Pattern._UNICODE, re.NOFLAG
+        for number, flag in Pattern._FLAGS:
+            if left & number:
+                left, meant = left & ~number, meant | flag
+        if left:
+            msg = (
+                f"the flags {flags} of Pattern.compile({pattern!r}, ...) contain {left}, which Python does not have: use "
+                f"only CASE_INSENSITIVE (2), COMMENTS (4), MULTILINE (8), DOTALL (32), UNICODE_CASE (64) and "
+                f"UNICODE_CHARACTER_CLASS (256)"
+            )
+            raise InvalidTopologyError(msg)
+        return re.compile(pattern, meant)
 
 
 class Duration:

@@ -1,4 +1,4 @@
-"""Stand-ins for Storm's Kafka classes in Flux files: the builder, the configuration and the retry service (K1, K8, K23)."""
+"""Stand-ins for Storm's Kafka classes in Flux files: the builder, the configuration, the retry service (K1, K4, K23)."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ class TimeInterval:
 def retry_exponential_backoff(
     initial_delay: TimeInterval, delay_period: TimeInterval, max_retries: int, max_delay: TimeInterval
 ) -> ExponentialBackoff:
-    """Stand in for ``KafkaSpoutRetryExponentialBackoff`` (K4). If ``max_retries`` is Java's largest int, retries never end."""
+    """Stand in for ``KafkaSpoutRetryExponentialBackoff`` (K4). With Java's largest int, retries never end."""
     retries = None if max_retries >= _FOR_EVER else max_retries
     return ExponentialBackoff(initial_delay.secs, delay_period.secs, max_delay.secs, retries)

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from stormspark.grouping.repartitioning import Repartitioning
+from stormspark.waiting_code import known_to_wait, look_through
 
 __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
@@ -87,6 +88,13 @@ class Grouping(ABC):
     def key_fields(self) -> tuple[str, ...]:
         """The fields whose values alone decide the task; () if the grouping has no key."""
         return ()
+
+    @property
+    def waiting(self) -> tuple[str, str]:
+        """Why the code that chooses may wait, and what it uses that is known to wait (`stormspark.waiting_code`); "" if it only
+        computes.
+        """
+        return look_through(self).reason or "", known_to_wait(self) or ""
 
     @property
     def follows_load(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,8 +13,9 @@ from stormspark.errors import ComponentError, EmitError, InvalidTopologyError, S
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.repartitioning import ByChooser
 from stormspark.grouping.streams import GlobalStreamId
+from stormspark.waiting_code import WaitsValueError, known_to_wait, look_through
 
-__all__ = ["CustomGrouping", "CustomStreamGrouping"]
+__all__ = ["CustomChooser", "CustomGrouping", "CustomStreamGrouping"]
 
 
 class CustomStreamGrouping(ABC):
@@ -65,6 +66,7 @@ class CustomGrouping(Grouping):
     name: str
     pickled: bytes = field(repr=False)
     load_aware: bool
+    _waiting: tuple[str, str] = field(repr=False, compare=False)
 
     def __init__(self, grouping: CustomStreamGrouping) -> None:
         name = type(grouping).__qualname__
@@ -87,15 +89,32 @@ class CustomGrouping(Grouping):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "pickled", pickled)
         object.__setattr__(self, "load_aware", callable(getattr(grouping, "refresh_load", None)))
+        try:
+            waiting = look_through(grouping).reason or "", known_to_wait(grouping) or ""
+        except WaitsValueError as error:
+            msg = f"the custom grouping {name}: {error}"
+            raise InvalidTopologyError(msg) from error
+        object.__setattr__(self, "_waiting", waiting)
+
+    @property
+    def waiting(self) -> tuple[str, str]:
+        """See `Grouping.waiting`."""
+        return self._waiting
 
     @property
     def follows_load(self) -> bool:
         """Whether the user's object has a ``refresh_load``."""
         return self.load_aware
 
-    def chooser(self, context: GroupingContext) -> Callable[[Sequence[Any]], Sequence[int]]:
+    def chooser(self, context: GroupingContext) -> CustomChooser:
         """Return a function that calls a copy of the user's object, and checks its results."""
-        return (_LoadAwareCustom if self.load_aware else _Custom)(self, context)
+        choose = self.unprepared_chooser(context)
+        choose.prepare()
+        return choose
+
+    def unprepared_chooser(self, context: GroupingContext) -> CustomChooser:
+        """Return a chooser whose `CustomChooser.prepare` the caller calls, on the thread that will choose."""
+        return (_LoadAwareCustom if self.load_aware else CustomChooser)(self, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
         """Return a layout for which a copy of the user's object is called for each row."""
@@ -106,7 +125,7 @@ class CustomGrouping(Grouping):
         return f"custom({self.name})"
 
 
-class _Custom:
+class CustomChooser:
     """The chooser of one sender: a copy of the user's object, whose results are checked."""
 
     def __init__(self, grouping: CustomGrouping, context: GroupingContext) -> None:
@@ -117,14 +136,22 @@ class _Custom:
         self._targets = context.targets
         self._allowed = frozenset(context.targets)
         self._sender = context.sender
+        self._pickled, self._context = grouping.pickled, context
+        self._user: Any = None
+
+    def prepare(self) -> None:
+        """Make the copy of the user's object and prepare it; raises `ComponentError` if that fails."""
+        context = self._context
         try:
-            self._user: Any = cloudpickle.loads(grouping.pickled)
-            self._user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
+            user = cloudpickle.loads(self._pickled)
+            user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
+            self._user = user
         except Exception as error:
             msg = f"{self._place}: prepare raised {type(error).__name__}: {error} (D13)"
             raise ComponentError(msg) from error
 
     def __call__(self, values: Sequence[Any]) -> Sequence[int]:
+        """Return the tasks that the user's object chooses; raise `EmitError` if it raises or chooses no targets."""
         try:
             tasks = self._user.choose_tasks(self._sender, values)
         except Exception as error:
@@ -152,13 +179,16 @@ class _Custom:
         )
 
 
-class _LoadAwareCustom(_Custom):
+class _LoadAwareCustom(CustomChooser):
     """The chooser of one sender, for a user's object that receives the loads."""
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
         """Pass the loads to the user's object; raise `ComponentError` if the object raises."""
+        user = self._user
+        if user is None:
+            return  # it is prepared later, on the thread of its sender
         try:
-            self._user.refresh_load(loads)
+            user.refresh_load(loads)
         except Exception as error:
             msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13)"
             raise ComponentError(msg) from error

@@ -2,8 +2,8 @@
 
 # key.pxd beside this module gives the attributes of `MemoLookup` their C types, with which Cython compiles this module. When
 # you add, rename or retype one of them, change both files and check with `make compiled`.
-# `known` and `tasks_of_texts` are attributes of the memo, repeated here for speed: an outlet reads them for each tuple
-# without calling the chooser.
+# `MemoLookup` repeats the memo's attributes `known` and `tasks_of_texts` for speed: an outlet reads them for each tuple, without
+# calling the chooser.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def checked_names(fields: str | Iterable[str], kind: str) -> tuple[str, ...]:
 
 
 class MemoLookup:
-    """A chooser that looks up the key of a tuple in a memo (`KeyMemo`), and returns the memo's entry.
+    """A chooser that looks up the key of a tuple in a memo (`KeyMemo`), and returns the key's task, or its two tasks.
 
     Making the object raises `InvalidTopologyError` for a field that the stream doesn't declare. A call raises
     `ValueNotHashableError` for a value without a stable hash, and names the field.
@@ -59,7 +59,7 @@ class MemoLookup:
         self.tasks_of_texts = memo.tasks_of_texts
 
     def __call__(self, values: Sequence[Any]) -> Any:
-        """Return the memo's entry for the tuple: its task, or its two tasks."""
+        """Return the tuple's task, or its two tasks."""
         try:
             return self._memo[self._key_of(values)]
         except TypeError:  # The key holds a list or the like, or a value with an unstable hash.

@@ -48,6 +48,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_many_executors(plan),
         *_of_many_threads(plan),
         *_of_code_that_waits_all_the_same(plan),
+        *_of_others_that_hold_up_the_worker(plan),
     ]
 
 
@@ -223,6 +224,16 @@ def _of_code_that_waits_all_the_same(plan: PhysicalPlan) -> Iterator[str]:
             yield (
                 f"{_place(component)} says that it only computes (waits = False), but {component.waits_all_the_same}: while that "
                 f"waits, all tasks of its worker wait that have no thread of their own (A16); remove waits = False, or set "
+                f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
+            )
+
+
+def _of_others_that_hold_up_the_worker(plan: PhysicalPlan) -> Iterator[str]:
+    for component in plan.components.values():
+        for found in component.holds_up:
+            yield (
+                f"{_place(component)} runs on the worker's thread, and so does {found}: while that waits, all tasks of its "
+                f"worker wait that have no thread of their own (A16, D13, J21); let it only compute, or set "
                 f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
             )
 

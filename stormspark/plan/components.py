@@ -5,13 +5,15 @@ Each configuration is read once, and the plan keeps the settings that were read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from stormspark.api import ComponentDeclaration
 from stormspark.config import Settings, for_component, merged
+from stormspark.grouping import Grouping
 from stormspark.plan.context import PlanningContext
+from stormspark.plan.others_code import Found, of_groupings, of_hooks
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan, StreamPlan
 
 __all__ = ["enter_components"]
@@ -24,10 +26,14 @@ def enter_components(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPl
     """
     settings = Settings.read(plan.conf)
     components = context.topology.components.values()
+    subscribers: dict[str, list[tuple[str, Grouping]]] = {one: [] for one in context.topology.components}
+    for one in components:
+        for (source, _), grouping in one.inputs.items():
+            subscribers[source].append((one.id, grouping))
     return replace(
         plan,
         settings=settings,
-        components={one.id: _component(one, plan.conf, settings) for one in components},
+        components={one.id: _component(one, plan.conf, settings, subscribers[one.id]) for one in components},
         edges=tuple(
             EdgePlan(source, stream, one.id, grouping, crosses=False)
             for one in components
@@ -38,9 +44,14 @@ def enter_components(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPl
 
 
 def _component(
-    component: ComponentDeclaration, topology_conf: Mapping[str, Any], of_topology: Settings
+    component: ComponentDeclaration,
+    topology_conf: Mapping[str, Any],
+    of_topology: Settings,
+    subscribers: Sequence[tuple[str, Grouping]],
 ) -> ComponentPlan:
     settings = _settings(component, topology_conf, of_topology)
+    others = [*of_groupings(subscribers), *of_hooks(settings.auto_hooks or ())]
+    threads_reason = _threads_reason(component, settings, others)
     return ComponentPlan(
         id=component.id,
         kind=component.kind,
@@ -57,19 +68,24 @@ def _component(
         kind_of_source=component.kind_of_source,
         kind_of_batch=component.kind_of_batch,
         vectorised=component.vectorised,
-        threads_reason=_threads_reason(component, settings),
+        threads_reason=threads_reason,
+        holds_up=()
+        if threads_reason or settings.executor_threads == "never"
+        else tuple(found.known_to_wait for found in others if found.known_to_wait),
         waits_all_the_same=component.waits_all_the_same if settings.executor_threads == "auto" else "",
         own_conf=component.conf,
     )
 
 
-def _threads_reason(component: ComponentDeclaration, settings: Settings) -> str:
+def _threads_reason(component: ComponentDeclaration, settings: Settings, others: Iterable[Found]) -> str:
     """Return why each executor of the component has a thread of its own; empty if the executors run on the worker's thread."""
     if component.on_workers_thread or settings.executor_threads == "never":
         return ""
     if settings.executor_threads == "always":
         return "stormspark.executor.threads is 'always'"
-    return component.may_wait
+    if component.may_wait or component.says_that_it_computes:
+        return component.may_wait
+    return next((found.may_wait for found in others if found.may_wait), "")
 
 
 def _settings(

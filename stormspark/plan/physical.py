@@ -92,6 +92,9 @@ class ComponentPlan:
     #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
     #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
+    #: The code of others that runs where the component emits, and that is known to wait: groupings and task hooks. Empty if the
+    #: component has threads, which this code holds up in place of the worker's thread.
+    holds_up: tuple[str, ...] = ()
     own_conf: Mapping[str, Any] = field(default_factory=dict)
     wanted_tasks: int = 0
 
@@ -160,7 +163,7 @@ class PhysicalPlan:
         """
         return any(component.kind_of_batch == "commit" for component in self.components.values())
 
-    def phase(self, superstep: int) -> int:
+    def position(self, superstep: int) -> int:
         """Return the position of a superstep in its round. Supersteps are numbered across all rounds of a batch."""
         return superstep % (self.last_superstep + 1)
 

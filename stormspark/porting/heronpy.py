@@ -176,7 +176,7 @@ def _bodies(tree: ast.Module) -> Iterator[list[ast.stmt]]:
     """Yield the statements of the module, then those of each function. A builder is followed only within one such list."""
     yield tree.body
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.body
 
 
@@ -185,7 +185,7 @@ def _statements(
 ) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
     """Yield the statements in order, each with the conditions and loops around it.
 
-    The bodies of functions and classes are skipped, and so are the ``else`` of a loop and all of a ``try`` but its first part.
+    The bodies of functions and classes are skipped.
     """
     for one in body:
         yield one, conditions
@@ -194,10 +194,24 @@ def _statements(
             inner = conditions if "__name__" in condition else (*conditions, f"only if {condition}")
             yield from _statements(one.body, inner)
             yield from _statements(one.orelse, (*conditions, f"only if not ({condition})"))
-        elif isinstance(one, ast.For | ast.While):
+        elif isinstance(one, ast.For | ast.AsyncFor | ast.While):
             yield from _statements(one.body, (*conditions, "in a loop"))
-        elif isinstance(one, ast.With | ast.Try):
+            yield from _statements(one.orelse, (*conditions, "only if a loop ends without break"))
+        elif isinstance(one, ast.With | ast.AsyncWith):
             yield from _statements(one.body, conditions)
+        elif isinstance(one, ast.Try | ast.TryStar):
+            yield from _statements(one.body, conditions)
+            for handler in one.handlers:
+                error = ast.unparse(handler.type) if handler.type is not None else "an error"
+                yield from _statements(handler.body, (*conditions, f"only if {error} is raised"))
+            yield from _statements(one.orelse, (*conditions, "only if nothing is raised"))
+            yield from _statements(one.finalbody, conditions)
+        elif isinstance(one, ast.Match):
+            for case in one.cases:
+                condition = f"only if {ast.unparse(one.subject)} matches {ast.unparse(case.pattern)}"
+                if case.guard is not None:
+                    condition += f" if {ast.unparse(case.guard)}"
+                yield from _statements(case.body, (*conditions, condition))
 
 
 def _built(project: PythonProject, file: PythonFile, body: list[ast.stmt]) -> Iterator[TopologyFound]:

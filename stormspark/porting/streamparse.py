@@ -186,7 +186,7 @@ def _report_other_language(
 
 
 def read_config(path: Path, shown: str, findings: Findings) -> list[str]:
-    """Report the settings in a project's ``config.json``. Returns the names of its environments."""
+    """Report the settings in a project's ``config.json``, and return the names of its environments."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text)

@@ -4,6 +4,20 @@ Executors of such a component need threads of their own (A16).
 """
 
 from stormspark.waiting_code.declared import WaitsValueError, declared_waits
-from stormspark.waiting_code.search import Findings, look_through, why_it_may_wait
+from stormspark.waiting_code.search import (
+    Findings,
+    declares_that_it_computes,
+    known_to_wait,
+    look_through,
+    why_it_may_wait,
+)
 
-__all__ = ["Findings", "WaitsValueError", "declared_waits", "look_through", "why_it_may_wait"]
+__all__ = [
+    "Findings",
+    "WaitsValueError",
+    "declared_waits",
+    "declares_that_it_computes",
+    "known_to_wait",
+    "look_through",
+    "why_it_may_wait",
+]

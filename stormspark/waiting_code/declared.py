@@ -12,18 +12,24 @@ from stormspark.waiting_code.real_attributes import module_of, mro, name_of, nam
 
 __all__ = ["WaitsValueError", "declared_waits"]
 
+#: The package of the classes that unmodified code of other tools extends.
+_COMPAT = "stormspark.compat."
+
 
 class WaitsValueError(ValueError):
-    """A class has an attribute ``waits`` that is neither True nor False nor None. The message names the class and its line."""
+    """A class has an attribute ``waits`` that is neither True nor False nor None, and no method or property. The message names
+    the class and its line.
+    """
 
 
 def declared_waits(cls: type, own: object = None) -> bool | None:
     """Return what a component declares by ``waits``: True if it may wait, False if it only computes, None if it declares nothing.
 
     ``own`` is the attribute ``waits`` of the instance. If it is True or False, it overrides the attribute of the class. Any other
-    value is ignored, because an instance may keep something else under this name. In a class, a method or a property of this name
-    is ignored, too. Raises `WaitsValueError` for any other value in a class. A class that extends no class of stormspark declares
-    nothing.
+    value is ignored, because an instance may keep something else under this name. In a class, None, a method or a property
+    declares nothing, and the next base class decides. Raises `WaitsValueError` for any other value in a class. A class that
+    extends no class of stormspark declares nothing. Neither does a class of streamparse, pystorm or heronpy: such code runs
+    unmodified, so it means something else by the name.
 
     >>> from stormspark import BasicBolt
     >>> class Slow(BasicBolt):
@@ -32,7 +38,8 @@ def declared_waits(cls: type, own: object = None) -> bool | None:
     (True, False, None)
     """
     classes = mro(cls)
-    if not any(is_stormspark(module_of(one)) for one in classes):
+    modules = [module_of(one) for one in classes]
+    if not any(map(is_stormspark, modules)) or any(one.startswith(_COMPAT) for one in modules):
         return None
     if own is True or own is False:
         return own
@@ -62,7 +69,9 @@ def _message(cls: type, value: Any) -> str:
 
 
 def _line_of(cls: type) -> str:
-    """Return FILE:LINE of the line in which the class sets ``waits``, or its module if the line can't be found."""
+    """Return FILE:LINE of the line in which the class sets ``waits``, or of the class if there is no such line. Return the
+    module if there is no source.
+    """
     with suppress(Exception):
         lines, first = inspect.getsourcelines(cls)
         at = next((n for n, line in enumerate(lines) if re.match(r"\s+waits\s*[:=]", line)), 0)

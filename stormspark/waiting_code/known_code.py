@@ -11,12 +11,14 @@ import sys
 from enum import Enum
 
 __all__ = [
+    "LEADS_ANYWHERE",
     "WAITING_CALLS",
     "WAITING_NAMES",
     "Verdict",
     "holds_no_code",
     "is_stormspark",
     "module_verdict",
+    "runs_any_code",
     "verdict",
 ]
 
@@ -87,6 +89,13 @@ _COMPUTE_ONLY = {
     **dict.fromkeys((f"pyarrow.{part}" for part in _PYARROW_WAITS), ""),
 }
 
+#: Names in modules that compute, which may run any code, or reach it.
+_ANY_CODE = {
+    "gc": "get_objects get_referents get_referrers",
+    "pickle": "Unpickler load loads",
+}
+
+_ANY = {module: frozenset(names.split()) for module, names in _ANY_CODE.items()}
 _EXCEPT = {module: frozenset(names.split()) for module, names in _COMPUTE_EXCEPT.items()}
 _ONLY = {module: frozenset(names.split()) for module, names in _COMPUTE_ONLY.items()}
 #: The modules that really define the functions of `os` and `os.path`.
@@ -107,6 +116,9 @@ WAITING_NAMES = frozenset(
 )
 #: Methods that wait. Only a call counts, because attributes with these names may also be plain values.
 WAITING_CALLS = frozenset("commit connect poll result rollback sleep submit wait".split())
+
+#: Attributes through which code reaches values that nobody names.
+LEADS_ANYWHERE = frozenset("f_builtins f_globals f_locals __builtins__ __globals__ __subclasses__".split())
 
 _PYTHONS_FOLDER = os.path.dirname(os.__file__) + os.sep
 
@@ -153,8 +165,15 @@ def verdict(module: str, name: str) -> Verdict:
     listed = _listed(module)
     if listed is None:
         return Verdict.WAITS if _is_pythons(module.partition(".")[0]) else Verdict.UNKNOWN
+    if runs_any_code(module, name):
+        return Verdict.UNKNOWN
     waits = name not in _ONLY[listed] if listed in _ONLY else name in _EXCEPT.get(listed, ())
     return Verdict.WAITS if waits else Verdict.COMPUTES
+
+
+def runs_any_code(module: str, name: str) -> bool:
+    """Return whether a name of a module that computes may run any code, as ``pickle.loads`` does, or reach it."""
+    return name in _ANY.get(_listed(module) or "", ())
 
 
 def module_verdict(module: str) -> Verdict:
@@ -163,9 +182,10 @@ def module_verdict(module: str) -> Verdict:
     >>> module_verdict("math"), module_verdict("time")
     (<Verdict.COMPUTES: 'computes'>, <Verdict.WAITS: 'waits'>)
     """
-    if is_stormspark(module) or _listed(module) in _COMPUTE:
+    listed = _listed(module)
+    if is_stormspark(module) or (listed in _COMPUTE and listed not in _ANY):
         return Verdict.COMPUTES
-    return verdict(module, "") if _listed(module) is None else Verdict.WAITS
+    return verdict(module, "") if listed is None else Verdict.WAITS
 
 
 def holds_no_code(module: str) -> bool:

@@ -25,12 +25,15 @@ from types import (
 from typing import Any, NamedTuple, NoReturn
 
 from stormspark.waiting_code.declared import WaitsValueError, declared_waits
+from stormspark.waiting_code.hidden_values import hidden_values
 from stormspark.waiting_code.known_code import (
+    LEADS_ANYWHERE,
     WAITING_CALLS,
     WAITING_NAMES,
     Verdict,
     holds_no_code,
     module_verdict,
+    runs_any_code,
     verdict,
 )
 from stormspark.waiting_code.real_attributes import (
@@ -46,7 +49,7 @@ from stormspark.waiting_code.real_attributes import (
 )
 from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use, module_dict, uses
 
-__all__ = ["Findings", "look_through", "why_it_may_wait"]
+__all__ = ["Findings", "declares_that_it_computes", "known_to_wait", "look_through", "why_it_may_wait"]
 
 #: One search looks through at most this many functions, and at most this many values of all kinds. A component with more counts
 #: as one that may wait.
@@ -61,8 +64,8 @@ _PLAIN = ids(
 )
 #: The types of members of a class that is written in C.
 _IN_C = ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-#: Names in a class's namespace that belong to annotations. No method uses them.
-_NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__"})
+#: Names in a class's namespace that belong to annotations, or to ``isinstance``. No method uses them.
+_NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__", "_abc_impl"})
 #: Methods that are not called for each tuple. A component that declares that it only computes may still wait in them.
 _NOT_PER_TUPLE = frozenset(
     """
@@ -94,11 +97,23 @@ def look_through(component: object) -> Findings:
         raise
     except Exception as error:
         return Findings(f"its code can't be looked through ({type(error).__name__})")
-    contradiction = None
-    if reason is None and search.believes:
-        with suppress(Exception):
-            contradiction = _Search(component, only_known=True).reason()
+    contradiction = known_to_wait(component) if reason is None and search.believes else None
     return Findings(reason, contradiction)
+
+
+def known_to_wait(component: object) -> str | None:
+    """Return a use of something that is known to wait, in code that runs for each tuple, or None. What ``waits`` says does not
+    matter.
+    """
+    with suppress(Exception):
+        return _Search(component, only_known=True).reason()
+    return None
+
+
+def declares_that_it_computes(component: object) -> bool:
+    """Return whether a component's class or instance says ``waits = False``. Raises `WaitsValueError` as `look_through` does."""
+    own = dict.get(attributes_of(component) or {}, "waits")
+    return declared_waits(type(component), own) is False
 
 
 def why_it_may_wait(component: object) -> str | None:
@@ -246,7 +261,8 @@ class _Search:
         if known is Verdict.WAITS:
             place.stop(f"{module}.{name}")
         if known is Verdict.UNKNOWN:
-            self._unknown(place, f"{module}.{name}, which is compiled")
+            why = "may run any code" if runs_any_code(module, name) else "is compiled"
+            self._unknown(place, f"{module}.{name}, which {why}")
 
     def _use(self, use: Use, place: _Place) -> None:
         """Follow a value that a function uses, or the attribute of a module."""
@@ -273,7 +289,7 @@ class _Search:
             called = use.called and number == len(attributes)
             if attribute in WAITING_NAMES:
                 place.stop(f".{attribute}")
-            if called and attribute in WAITING_CALLS:
+            if attribute in LEADS_ANYWHERE or (called and attribute in WAITING_CALLS):
                 self._unknown(place, f".{attribute}")
         self._add(value, place)
 
@@ -317,6 +333,12 @@ class _Search:
         if self._says_that_it_computes(cls, dict.get(attributes, "waits")):
             return
         self._add(cls, place)
+        hidden = hidden_values(value)
+        if hidden is None:
+            self._unknown(place, f"{module_of(cls)}.{name_of(cls)}, whose value can't be looked at")
+            return
+        for one in hidden:
+            self._add(one, place)
         if holds_no_code(module_of(cls)):
             return
         if cls is cached_property:

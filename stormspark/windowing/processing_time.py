@@ -1,4 +1,4 @@
-"""Windows by the time at which tuples arrive (C29), and windows of a number of tuples (C34)."""
+"""Windows by the time at which tuples arrive (C29), and windows of a number of tuples (C23, C34)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class ProcessingTimeWindows(Generic[_T]):
         self._length = length.value
         self._lengths = (length, slide)
         self._tumbling = type(length) is type(slide) and slide.value >= length.value
-        # If a timer is late, its window is longer. So the oldest item of a window is not known beforehand.
+        # If both are durations, a late timer makes its window longer than the length. The window then needs items that are older
+        # than the length, so `add` must not compact them.
         self._drifts = isinstance(length, Duration) and isinstance(slide, Duration)
         self._added = 0  # since the last evaluation
         self._uncompacted = 0
@@ -62,18 +63,18 @@ class ProcessingTimeWindows(Generic[_T]):
         return False
 
     def evaluate(self, now: int) -> Window[_T] | None:
-        """Return the window that ends now; None if it is empty.
+        """Return the window that is due; None if it is empty.
 
-        If the slide is a duration, a timer calls this. Then the window ended one millisecond ago, because more items may come in
-        the present millisecond. If the length is a duration too, the window begins at the last window's end + slide - length,
-        even if the timer is late or early. So a tumbling window begins where the last one ended, and no item is omitted or
-        repeated. The first window takes all items (C29).
+        If the slide is a duration, a timer calls this, and the window's end is one millisecond ago. If the length is a duration
+        too, the items of the present millisecond wait for the next window. The window then begins at the last window's end +
+        slide - length, even if the timer is late or early. So a tumbling window begins where the last one ended, and no item is
+        omitted or repeated. The first window takes all items (C29).
         """
         self._uncompacted = 0
         held = self.items
         if self.period is None:
-            # More items than the slide were added only if the slide was longer before a restart. In that case each further item
-            # makes another window due.
+            # `_added` is greater than the slide only after a restart with another slide. Then each further item makes a window
+            # due, until `_added` is smaller than the slide.
             self._added = max(0, self._added - int(self._slide))
             return held.window(now, len(held) - self._added)
         self._added = 0
@@ -92,7 +93,8 @@ class ProcessingTimeWindows(Generic[_T]):
     def restore(self, progress: tuple[Any, ...]) -> None:
         """Continue from `progress` with the items that are held already. Length and slide may have changed.
 
-        The new windows contain all items that were in no window so far.
+        If they have changed, all items that were in no window yet count as added since the last evaluation. If the windows are
+        tumbling now, the items that were in a window are forgotten.
         """
         self._added, self._last_end, *lengths = progress
         if lengths and lengths[0] != self._lengths:

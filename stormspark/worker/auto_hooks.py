@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from stormspark.api import (
     TaskHook,
     TopologyContext,
 )
+from stormspark.api.hook_classes import hook_class
 from stormspark.errors import InvalidTopologyError
 
 __all__ = ["DebugHook", "load_hook"]
@@ -25,9 +25,8 @@ def load_hook(name: str) -> TaskHook:
     """Make an instance of the hook class that ``name`` names, as ``module:Class`` or ``module.Class``. Raises
     `InvalidTopologyError` if that fails.
     """
-    module, _, cls = name.partition(":") if ":" in name else name.rpartition(".")
     try:
-        hook = getattr(importlib.import_module(module), cls)()
+        hook = hook_class(name)()
     except Exception as error:
         msg = f"topology.auto.task.hooks names {name!r}, which can't be created: {type(error).__name__}: {error} (J21)"
         raise InvalidTopologyError(msg) from error

@@ -90,7 +90,7 @@ class BoltTask(FailsTuples):
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance, self._window_state())
         elif isinstance(instance, AsyncBolt):
-            instance = AsyncBoltExecutor(instance, self._host.event_loop)
+            instance = AsyncBoltExecutor(instance, self._host.event_loop, self.call_ended)
         if self.state is not None:
             self.state.before(instance)
         runner = self._runner = self._new_runner(instance)
@@ -167,10 +167,7 @@ class BoltTask(FailsTuples):
     def stop(self) -> None:
         """Call ``cleanup``. Errors are reported, and stop nothing."""
         if not self.is_down:
-            try:
-                self._run(self.bolt.cleanup)
-            except ERRORS_OF_CODE as error:
-                self.report_error(error)
+            self._call_last(self._run, self.bolt.cleanup)
         super().stop()
 
     # -- what waits ------------------------------------------------------------------------------------------

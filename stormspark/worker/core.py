@@ -123,12 +123,14 @@ class Worker:
             call.enter(bolt)
             bolt.start()
         self._executors.wait_for_starts(self._executors.bolts)
+        self.services.wait_for_starts(self.wiring.bolts)
         self._outside.bolts = [bolt for bolt in self.wiring.bolts if bolt.works_outside]
         if active:
             for spout in self.wiring.spouts:
                 call.enter(spout)
                 spout.start()
             self._executors.wait_for_starts(self._executors.spouts)
+            self.services.wait_for_starts(self.wiring.spouts)
             self.set_active(True)
         self._executors.opening = False
         call.enter(None)
@@ -143,7 +145,10 @@ class Worker:
         self.call.thread = get_ident()
         self.services.start(self.tasks.values())
         one = self.tasks[task]
+        self.call.opening = True
         one.start()
+        self.services.wait_for_starts([one])
+        self.call.opening = False
         try:
             yield one
         finally:
@@ -163,8 +168,11 @@ class Worker:
         ``committed`` is the last committed batch, if batches are transactions. The tasks hear of that commit before they stop.
         """
         self.transaction.hear_of_commit(committed)
+        tasks = [*self.wiring.spouts, *self.wiring.bolts]
+        for task in tasks:
+            task.begin_to_stop_on_loop()
         self._executors.finish()
-        for task in [*self.wiring.spouts, *self.wiring.bolts]:
+        for task in tasks:
             self.call.enter(task)
             task.stop()
         self.call.enter(None)
@@ -191,7 +199,7 @@ class Worker:
             task.let_go()
         self.call.enter(None)
         self._executors.end()
-        self.services.end_event_loop()
+        self.services.abandon()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.
@@ -238,11 +246,11 @@ class Worker:
         now = self.clock()
         plan, turns, transaction, clock = self.plan, self.turns, self.transaction, self.round_clock
         self.call.thread = get_ident()
-        phase = plan.phase(step.superstep)
+        position = plan.position(step.superstep)
 
         # 1. A round may begin.
         clock.superstep_begins(now)
-        if phase == 0 and step[:3] != self._begun:
+        if position == 0 and step[:3] != self._begun:
             self._begun = step[:3]
             if plan.exactly_once:
                 transaction.settle(step)
@@ -259,13 +267,13 @@ class Worker:
 
         # 3. Frames of other workers.
         self._arrivals.refresh_loads(frames)
-        self._doors.open(step, phase, frames, first_round=self._first_round)
+        self._doors.open(step, position, frames, first_round=self._first_round)
         for frame in frames:
             self._arrivals.take(frame, step.batch)
             turns.run_pass(deadline)  # now, while the frame's tuples are in the processor's caches
 
         # 4. Timers and spouts.
-        if phase == 0 and self.wiring.fatal is None and transaction.prepared is None:
+        if position == 0 and self.wiring.fatal is None and transaction.prepared is None:
             turns.fire_timers(now)
             until = deadline
             if turns.spouts_wait:
@@ -281,14 +289,14 @@ class Worker:
             if plan.exactly_once:
                 self._executors.let_emit((), begin_turns=False)
             clock.left_to_ask -= self.clock() - began
-        elif phase:
+        elif position:
             self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
         # 5. Execute all tuples that are left, until the deadline at the latest.
         if step.orders.ending_round and transaction.prepared is None:
             turns.finish_outside()
-            transaction.end_batches(step.orders.ending_round, phase)
+            transaction.end_batches(step.orders.ending_round, position)
         bounded = not turns.spouts_wait or plan.exactly_once
         turns.work(deadline, turn_ends if bounded else min(deadline, now + clock.share_of_superstep))
         if step.orders.ending_round:
@@ -299,13 +307,13 @@ class Worker:
         clock.worked += self.clock() - now
 
         # 6. Departures.
-        if phase == plan.last_superstep:
+        if position == plan.last_superstep:
             clock.running.end_batch(self.clock())
             report = pickle.dumps(self._reporter.report(step), 5)
             frames = [Frame(self.index, FrameKind.REPORT, self.index, 0, 1, report)]
         else:
             if plan.exactly_once:
-                transaction.warn_if_unsettled(step, phase)
+                transaction.warn_if_unsettled(step, position)
             frames = self._hand_out()
         clock.superstep_ends(self.clock())
         return frames

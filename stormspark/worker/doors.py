@@ -24,9 +24,9 @@ class Doors:
     def __init__(self, plan: PhysicalPlan, turns: Turns, transaction: WorkerTransaction) -> None:
         self._plan, self._turns, self._transaction = plan, turns, transaction
 
-    def open(self, step: Step, phase: int, frames: Sequence[Frame], *, first_round: bool) -> None:
-        """Open or close the doors at the start of superstep ``phase``. ``first_round`` says whether the superstep belongs to the
-        first round of an attempt at a batch.
+    def open(self, step: Step, position: int, frames: Sequence[Frame], *, first_round: bool) -> None:
+        """Open or close the doors at the start of a superstep, which has this ``position`` in its round. ``first_round`` says
+        whether the superstep belongs to the first round of an attempt at a batch.
         """
         transaction, transactions = self._transaction, self._plan.exactly_once
         if transaction.prepared is not None:
@@ -34,9 +34,9 @@ class Doors:
         # A worker that has prepared the batch, or is about to prepare it, must not get new tuples.
         others = any(frame.kind == FrameKind.UNSETTLED for frame in frames)
         may_prepare = step.orders.may_prepare and not (transaction.unsettled or others)
-        closed = transactions and phase > self._plan.supersteps and may_prepare
+        closed = transactions and position > self._plan.supersteps and may_prepare
         self._turns.listens = listens = transaction.prepared is None and not closed
         # In a transaction, the worker takes in all calls of threads until the first round has called the spouts. After that, it
         # takes in only calls that a thread makes while its bolt is in `execute`. Otherwise a thread that never pauses would
         # keep the batch from ever ending.
-        self._turns.takes_calls = not transactions or (phase == 0 and first_round and listens)
+        self._turns.takes_calls = not transactions or (position == 0 and first_round and listens)

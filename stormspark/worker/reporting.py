@@ -102,7 +102,8 @@ class Reporter:
         rows = sum(spout.rows_waiting for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
         waiting = self._turns.waiting + self._executors.noted_by_spouts
-        return waiting + rows + calls + self._ledger.statistics().outgoing
+        lives = sum(spout.calls_of_life for spout in self._spouts)
+        return waiting + rows + calls + lives + self._ledger.statistics().outgoing
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come.

@@ -14,12 +14,16 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
+from stormspark.worker.pools import end_pool
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.timers import Timers
 from stormspark.worker.worker_hooks import WorkerHooks
 
 __all__ = ["TaskServices"]
+
+#: For how long `TaskServices.wait_for_starts` waits for a note before it looks at its tasks again.
+_WAIT_SECONDS = 0.1
 
 
 class TaskServices:
@@ -66,8 +70,16 @@ class TaskServices:
         """End the worker hooks, the event loop and the shared threads."""
         self.end_event_loop()
         self._hooks.shutdown()
+        self._end_pool()
+
+    def abandon(self) -> None:
+        """End the event loop and the shared threads, and leave the worker hooks as they are."""
+        self.end_event_loop()
+        self._end_pool()
+
+    def _end_pool(self) -> None:
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            end_pool(self._threads)
 
     def end_event_loop(self) -> None:
         """Cancel all coroutines."""
@@ -111,6 +123,32 @@ class TaskServices:
         if self._event_loop is None:
             self._event_loop = EventLoop(f"asyncio-{self._plan.topology}-{self._index}")
         return self._event_loop
+
+    def hear_loop(self) -> None:
+        """Do what coroutines have noted for the worker's thread."""
+        if self._event_loop is not None:
+            self._event_loop.take_notes()
+
+    def loop_has_notes(self) -> bool:
+        """Return whether coroutines have noted something for the worker's thread."""
+        return self._event_loop is not None and self._event_loop.has_notes()
+
+    def wait_for_starts(self, tasks: Iterable[Task]) -> None:
+        """Wait until all tasks of async components have started. Raise the `ComponentError` of the first one that can't start."""
+        while task := next((task for task in tasks if task.starts_on_loop), None):
+            assert self._event_loop is not None
+            self._call.enter(task)
+            self._event_loop.take_notes(_WAIT_SECONDS)
+            for one in tasks:
+                if one.start_error is not None:
+                    raise one.start_error
+
+    @property
+    def opening(self) -> bool:
+        """Whether the worker is being opened. Meanwhile an error in ``open`` or ``prepare`` is raised. Later, such an error stops
+        the running topology.
+        """
+        return self._call.opening
 
     def context(self, task: Task) -> TopologyContext:
         """Make the context for a new instance of ``task``."""

@@ -97,7 +97,7 @@ class SpareTime:
         now = self._clock()
         if now >= self._services.timers.next_due or self._wiring.fatal is not None or self._turns.has_calls():
             return True
-        if self._executors.has_notes():
+        if self._executors.has_notes() or self._services.loop_has_notes():
             return True
         stirs = False
         for spout in () if self._exactly_once else self._wiring.spouts:

@@ -92,7 +92,7 @@ class SpoutTask(TakesRows):
             self.state.after(self.spout, context=context, collector=collector, conf=self._conf)
         self.life.opened()
         if self.life.is_active:
-            self._activate_or_deactivate()
+            self._activate_or_deactivate(True)
 
     def _collector_for_user(self) -> Any:
         """Return the collector that the spout gets."""
@@ -103,7 +103,7 @@ class SpoutTask(TakesRows):
         if isinstance(instance, SourceSpout):
             return self._around(instance)
         if isinstance(instance, AsyncSpout):
-            return AsyncSpoutExecutor(instance, self._host.event_loop)
+            return AsyncSpoutExecutor(instance, self._host.event_loop, self.call_ended)
         return instance
 
     def guard(self) -> None:
@@ -123,11 +123,11 @@ class SpoutTask(TakesRows):
             self.life.activated()
         else:
             self.life.deactivated()
-        self._activate_or_deactivate()
+        self._activate_or_deactivate(active)
 
-    def _activate_or_deactivate(self) -> None:
+    def _activate_or_deactivate(self, active: bool) -> None:
         try:
-            self._tell_activity(self.life.is_active)
+            self._tell_activity(active)
         except ERRORS_OF_CODE as error:
             failure = self._component_error("raised in activate or deactivate", error)
             raise failure from error
@@ -150,12 +150,15 @@ class SpoutTask(TakesRows):
         if not self.life.is_open:
             return
         self.calls.end()
-        try:
-            self.set_active(False)
-            self._run(self.spout.close)
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
+        self._call_last(self.set_active, False)
+        self._call_last(self._run, self.spout.close)
         super().stop()
+
+    @property
+    def calls_of_life(self) -> int:
+        """How many calls of ``open``, ``activate`` and ``deactivate`` an async spout has not returned from."""
+        instance = self.instance
+        return instance.calls_of_life if isinstance(instance, AsyncSpoutExecutor) else 0
 
     # -- 2. verdicts -----------------------------------------------------------------------------------------
 

@@ -20,8 +20,10 @@ from stormspark.errors import ComponentError
 from stormspark.metrics import Metric, TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import LivesOutside
+from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.auto_hooks import DebugHook, load_hook
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
+from stormspark.worker.executors.thread import CallNotReturnedError
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.step import ErrorReport
 from stormspark.worker.task_batches import TaskInBatches
@@ -60,6 +62,10 @@ class Task(TaskInBatches):
         self.observers: list[TaskHook] = []
         self.metrics = TaskMetrics(self)
         self._starting = False
+        #: Whether the instance of an async component is starting on the event loop.
+        self.starts_on_loop = False
+        #: The error with which the first start on the event loop has failed.
+        self.start_error: ComponentError | None = None
         #: The time when the start of the new instance began; None if no instance is starting. `begun_at` is the time when the
         #: last start ended.
         self.begins_since: float | None = None
@@ -92,6 +98,7 @@ class Task(TaskInBatches):
     def _end_previous(self) -> None:
         """Forget what belongs to the previous instance."""
         self.let_go()
+        self.starts_on_loop = False
         self._host.clear_timers(self)
         self.metrics.forget()
         self.hooks.clear()
@@ -112,13 +119,31 @@ class Task(TaskInBatches):
             for hook in self.observers:
                 context.add_task_hook(hook)
             self._begin(instance, context)
+            self.starts_on_loop = isinstance(self.instance, AsyncExecutor)
             if self._attempt is not None:
                 instance.begin_batch(*self._attempt)
         except ERRORS_OF_CODE as error:
             failure = self._component_error(f"raised in {self._first_call}", error)
             raise failure from error
         finally:
-            self._starting = False
+            self._starting = self.starts_on_loop
+
+    def call_ended(self, instance: AsyncExecutor, call: str, error: Exception | None) -> None:
+        """Learn that a call of an instance on the event loop has ended: ``prepare``, ``open``, ``activate`` or ``deactivate``.
+
+        An error stops the topology.
+        """
+        if instance is not self.instance:
+            return
+        if call == self._first_call:
+            self.starts_on_loop = self._starting = False
+        if error is not None:
+            failure = self._component_error(f"raised in {call}", error)
+            failure.__cause__ = error
+            if self._host.opening:
+                self.start_error = failure
+            else:
+                self.stop_topology(failure)
 
     def let_go(self) -> None:
         """Let the instance end its work outside of this process (`LivesOutside`), without ``close`` or ``cleanup``."""
@@ -183,10 +208,21 @@ class Task(TaskInBatches):
         """End the instance gracefully. Errors are reported, and stop nothing."""
         self.mailbox.close()
         for hook in self.hooks:
-            try:
-                self._run(hook.cleanup)
-            except ERRORS_OF_CODE as error:
-                self.report_error(error)
+            self._call_last(self._run, hook.cleanup)
+
+    def begin_to_stop_on_loop(self) -> None:
+        """If the instance belongs to an async component, begin its last calls, without waiting for them."""
+        if isinstance(self.instance, AsyncExecutor):
+            self.instance.begin_to_stop()
+
+    def _call_last(self, call: Callable[..., object], *args: Any) -> None:
+        """Call a function at the end of the instance. An error is reported, and the later calls come nevertheless."""
+        try:
+            call(*args)
+        except CallNotReturnedError as error:
+            self.reports.logger.warning("%s: %s", self.name, error)
+        except ERRORS_OF_CODE as error:
+            self.report_error(error)
 
     def _run(self, call: Callable[..., _T], *args: Any) -> _T:
         """Call a function of the instance, on the thread that the instance belongs to.
@@ -216,26 +252,47 @@ class Task(TaskInBatches):
         Otherwise the pool's threads might go unnoticed, because another task may have started them.
         """
         self._host.guard()
+        return self.shared_pool
+
+    @property
+    def shared_pool(self) -> Executor:
+        """The same pool, without a change of the collectors."""
         return self._host.shared_executor
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
         """Read ``metric`` once per ``bucket_secs`` (J18)."""
+        self.set_timer(bucket_secs, self.register_metric(name, metric, bucket_secs))
+
+    def register_metric(self, name: str, metric: Metric, bucket_secs: float) -> Callable[[], None]:
+        """Register a metric. Return the function that has to be called once per ``bucket_secs``."""
         if not self._starting:
             msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
             raise RuntimeError(msg)
-        self.set_timer(bucket_secs, self.metrics.register(name, metric, bucket_secs))
+        return self.metrics.register(name, metric, bucket_secs)
 
     def add_hook(self, hook: TaskHook) -> None:
         """Call ``hook`` for each emit, execute, ack and fail of this task (J21)."""
+        self.check_hook(hook)
+        self.append_hook(hook)
+        self.prepare_hook(hook)
+
+    def check_hook(self, hook: TaskHook) -> None:
+        """Raise an error if ``hook`` comes too late or is no hook."""
         if not self._starting:
             msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
             raise RuntimeError(msg)
         if not isinstance(hook, TaskHook):
             msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
             raise TypeError(msg)
+
+    def append_hook(self, hook: TaskHook) -> None:
+        """Call ``hook`` from now on, on the worker's thread or on the executor's own."""
         if not self.hooks:
             self._call_hooks_for_emits()
         self.hooks.append(hook)
+
+    def prepare_hook(self, hook: TaskHook) -> None:
+        """Call the ``prepare`` of a hook."""
         hook.prepare(self._conf, self._host.context(self))
 
     def _call_hooks_for_emits(self) -> None:

@@ -55,5 +55,9 @@ class Host(Protocol):
     def shared_executor(self) -> Executor:
         """The thread pool of the worker."""
 
+    @property
+    def opening(self) -> bool:
+        """Whether the worker is being opened. Meanwhile an error in ``open`` or ``prepare`` is raised."""
+
     def event_loop(self) -> EventLoop:
         """Return the event loop of the worker's async components."""

@@ -176,7 +176,7 @@ class WorkerTransaction:
         self.unsettled = True
         self._fails_elsewhere = self._fails_elsewhere or frame.payload.decode()
 
-    def warn_if_unsettled(self, step: Step, phase: int) -> None:
+    def warn_if_unsettled(self, step: Step, position: int) -> None:
         """Tell all other workers, by a frame, that this worker needs another round, or that the batch has failed in this
         worker.
 
@@ -192,7 +192,7 @@ class WorkerTransaction:
             self._departures.seal_all()  # tuples that can't be pickled fail at this point
             reason = self._why_it_fails()
         warns = reason is not None
-        if phase == self._plan.supersteps and not warns:
+        if position == self._plan.supersteps and not warns:
             needs_more = (
                 self._left()
                 or not self._has_ended(step)

@@ -197,6 +197,7 @@ class Turns:
         if self._services.guarded and self.listens:
             self.take_calls(self._bolts)
         self._refusals.flush()
+        self._services.hear_loop()
         if self._outside.bolts and self.listens:
             self._outside.take_in()
         if self._executors.tasks and self.listens:
@@ -291,7 +292,7 @@ class Turns:
         """Wait until no bolt has tuples outside of the worker, and until the calls on executors' threads have returned or are
         given up. Only then may bolts hear that the batch is over.
         """
-        while self._outside.wait(inf):
+        while self._outside.wait(inf) and not self._give_up_outside():
             self.run_pass(inf)
         while self._awaits_executors and not self._executors.give_up_calls():
             self._executors.wait(inf)
@@ -324,6 +325,17 @@ class Turns:
     def give_up_calls(self) -> None:
         """Abort the batch if the topology stops and calls take too long to return; see `Executors.give_up_calls`."""
         self._executors.give_up_calls()
+        self._give_up_outside()
+
+    def _give_up_outside(self) -> bool:
+        """Do the same for calls of async bolts, and for tuples in other processes. Return whether the batch was aborted."""
+        if not self._executors.is_late():
+            return False
+        late = [bolt for bolt in self._outside.bolts if bolt.outside and bolt.fatal is None]
+        for bolt in late:
+            bolt.abort(f"{bolt.outside} of its calls have not returned, and the topology stops")
+        self._executors.gave_up_batch |= bool(late)
+        return bool(late)
 
     @property
     def left(self) -> int:

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from stormspark.api import Fields, TupleSource
 from stormspark.config import merged
-from stormspark.grouping import DirectGrouping, GroupingContext
+from stormspark.grouping import CustomGrouping, DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
+from stormspark.worker.executors.task import ThreadedTask
 from stormspark.worker.loads import Loads
 from stormspark.worker.local_choices import LocalChoices
 from stormspark.worker.refusals import Refusals
@@ -236,7 +237,10 @@ class _Connector:
         return BatchReceiver(receive, f"{placed.component}[{placed.index}]", here)
 
     def _chooser(self, source: TupleSource, edge: EdgePlan) -> tuple[GroupingContext, Callable[..., Any]]:
-        """Make the chooser of one sender for one subscription. Also return the context that the chooser got."""
+        """Make the chooser of one sender for one subscription. Also return the context that the chooser got.
+
+        If the sender's executor has a thread, a custom grouping is prepared there, where it will choose (D13).
+        """
         settings = self.plan.settings
         targets = self.plan.components[edge.target].tasks
         context = GroupingContext(
@@ -254,7 +258,13 @@ class _Connector:
             higher_bound=settings.locality_higher_bound,
             lower_bound=settings.locality_lower_bound,
         )
-        choose = edge.grouping.chooser(context)
+        choose: Callable[..., Any]
+        sender = self.wiring.tasks[source.task]
+        if isinstance(sender, ThreadedTask) and isinstance(edge.grouping, CustomGrouping):
+            choose = edge.grouping.unprepared_chooser(context)
+            sender.to_prepare.append(choose.prepare)
+        else:
+            choose = edge.grouping.chooser(context)
         self.loads.follow(edge, choose)
         self.local_choices.follow(edge, choose)
         return context, choose

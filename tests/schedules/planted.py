@@ -260,9 +260,9 @@ def _committers_act_after_a_fail() -> Any:
     """In a round that ends the batch nobody hears of a fail elsewhere."""
     whole = WorkerTransaction.warn_if_unsettled
 
-    def tell(self: WorkerTransaction, step: Any, phase: int) -> None:
-        if phase == self._plan.supersteps:
-            whole(self, step, phase)
+    def tell(self: WorkerTransaction, step: Any, position: int) -> None:
+        if position == self._plan.supersteps:
+            whole(self, step, position)
 
     return patch.object(WorkerTransaction, "warn_if_unsettled", tell)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any
 
 import cloudpickle
@@ -13,7 +14,7 @@ from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
 from stormspark.compat.heronpy.delegates import load_class, serializer_of
 from stormspark.compat.heronpy.serializer import default_serializer
 from stormspark.compat.heronpy.stream import Grouping
-from stormspark.errors import InvalidTopologyError, ValueNotHashableError
+from stormspark.errors import ComponentError, InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping import (
     AllGrouping,
     CustomGrouping,
@@ -47,10 +48,39 @@ class AnyFieldsGrouping(FieldsGrouping):
             try:
                 return choose(values)
             except ValueNotHashableError:
-                key = cloudpickle.dumps([values[position] for position in positions])
+                key = _key_bytes([values[position] for position in positions])
                 return targets[int.from_bytes(blake2b(key, digest_size=8).digest()) % len(targets)]
 
         return choose_any
+
+
+class _KeyPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """A pickler that gives equal keys equal bytes.
+
+    With pickle's memo, two equal keys have different bytes if an object occurs twice in one of them. Equal sets and dicts may
+    list their contents in different orders.
+    """
+
+    def __init__(self, out: BytesIO) -> None:
+        super().__init__(out)
+        self.fast = True
+
+    def persistent_id(self, thing: Any) -> Any:
+        if isinstance(thing, set | frozenset):
+            return "set", sorted(map(_key_bytes, thing))
+        if isinstance(thing, dict):
+            return "dict", sorted(map(_key_bytes, thing.items()))
+        return None
+
+
+def _key_bytes(key: Any) -> bytes:
+    out = BytesIO()
+    try:
+        _KeyPickler(out).dump(key)
+    except Exception:  # for example because the key contains itself, which needs the memo
+        data: bytes = cloudpickle.dumps(key)
+        return data
+    return out.getvalue()
 
 
 class HeronCustomGrouping(CustomStreamGrouping):
@@ -64,6 +94,8 @@ class HeronCustomGrouping(CustomStreamGrouping):
         sources: Mapping[str, Mapping[tuple[str, str], int]],
     ) -> None:
         self._grouping = grouping
+        # Nothing uses this but the search for code that waits, which does not follow names.
+        self._class = _class_named(grouping) if isinstance(grouping, str) else None
         self._topology, self._config, self._sources = topology, dict(config), sources
 
     def prepare(self, context: GroupingContext, stream: GlobalStreamId, target_tasks: list[int]) -> None:
@@ -82,6 +114,14 @@ class HeronCustomGrouping(CustomStreamGrouping):
             values = [self._serializer.deserialize(value) for value in values]
         chosen: list[int] = self._user.choose_tasks(list(values))
         return chosen
+
+
+def _class_named(path: str) -> Any:
+    """Return the class at ``path``; None if it can't be loaded here. Then it is loaded in the worker, which reports an error."""
+    try:
+        return load_class(path, "the custom grouping")
+    except ComponentError:
+        return None
 
 
 def protocol_number(grouping: Any) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,24 +43,16 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
     Raises `TopologyNotFoundError` or `InvalidTopologyError`. If the file's code raised an error, the message names its line.
     """
     path = file.resolve()
-    _put_before_all([ON_PATH])
+    put_first(ON_PATH)
     # ON_PATH is last, so it comes first on the path. Otherwise, in a clone of Heron's repository, Heron's own heronpy would win.
-    _put_before_all([*_roots(path), path.parent, ON_PATH])
+    for folder in (*_roots(path), path.parent, ON_PATH):
+        put_first(folder)
     with _arguments([str(file), name or path.stem, *arguments]):
         module = _imported(file)
         submitted = [*_at_import[module], *_run_guarded(module, path)]
     if submitted:
         return _chosen(submitted, name, file)
     return _defined(module, name, file)
-
-
-def _put_before_all(folders: Sequence[Path]) -> None:
-    """Put these folders before all others on the module path, even if they are already on it. The last folder comes first."""
-    for folder in map(str, folders):
-        sys.path[:] = [one for one in sys.path if one != folder]
-        inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        os.environ["PYTHONPATH"] = os.pathsep.join(one for one in inherited if one != folder)
-        put_first(Path(folder))
 
 
 @contextmanager
@@ -108,7 +99,7 @@ def _imported_names(path: Path) -> list[str]:
 
 def _imported(file: Path) -> ModuleType:
     with capturing() as submitted:
-        module = import_file(file)
+        module = import_file(file, is_on_path=True)
     if module not in _at_import:
         if submitted:
             cloudpickle.register_pickle_by_value(module)

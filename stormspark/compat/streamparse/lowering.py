@@ -29,6 +29,7 @@ from stormspark.grouping import (
     NoneGrouping,
     ShuffleGrouping,
 )
+from stormspark.user_line import declared_at
 
 __all__ = ["lower"]
 
@@ -94,10 +95,13 @@ def _add(builder: TopologyBuilder, spec: ComponentSpec, place: _Place) -> None:
     name, par = str(spec.name), _parallelism(spec, place.environment)
     try:
         component = _component(spec, place)
-        if spec.kind == "spout":
-            builder.set_spout(name, component, par).add_configurations(spec.config)
-            return
-        bolt = builder.set_bolt(name, component, par).add_configurations(spec.config)
+        with declared_at(
+            spec.declared_at
+        ):  # else errors name the line of the command line that builds the topology
+            if spec.kind == "spout":
+                builder.set_spout(name, component, par).add_configurations(spec.config)
+                return
+            bolt = builder.set_bolt(name, component, par).add_configurations(spec.config)
         for source, grouping in spec.inputs.items():
             bolt.grouping(source.componentId, _grouping(spec, source, grouping), source.streamId or "default")
     except InvalidTopologyError as error:

@@ -1,7 +1,7 @@
 """The behaviour of Storm's and Heron's builders, declarers and configurations, for the evaluation of Java code.
 
 `Drafts` is the `Library` that an evaluation uses. It knows ``setBolt``, ``fieldsGrouping``, ``conf.put``, ``submitTopology`` and
-other calls. It records the arguments of these calls, even unknown arguments.
+other calls. It records the arguments of these calls, even those whose values can't be found out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from stormspark.porting.java.values import (
 
 __all__ = ["GROUPINGS", "Drafts"]
 
-#: For each method of a declarer, stormspark's name of the grouping.
+#: For each grouping method of a declarer, stormspark's name of the grouping.
 GROUPINGS: Final = {
     "shuffleGrouping": "shuffle",
     "fieldsGrouping": "fields",
@@ -213,7 +213,8 @@ class Drafts:
     def _on_map_or_nothing(self, pairs: Value, arguments: list[Value]) -> Value:
         """Return a key's value in a map. ``arguments`` are the key and the default.
 
-        If the map lacks the key, or is not known, return the default, with a note that the configuration may override it.
+        If the map lacks the key, or is not known, return the default, with a note that the configuration may override it. Return
+        `Unknown` if the default is no constant.
         """
         key, otherwise = arguments
         known = text(key)
@@ -468,7 +469,10 @@ def _input(name: str, arguments: list[Value], place: Place, conditions: tuple[Co
 
 
 def _of_thrift(made: Value | None) -> tuple[str, Value | None]:
-    """Return the grouping's name and fields, given an expression such as ``Grouping.shuffle(new NullStruct())``."""
+    """Return the grouping's name and fields, given an expression such as ``Grouping.shuffle(new NullStruct())``.
+
+    Any other value counts as a custom grouping.
+    """
     kind = made.simple_type if isinstance(made, Instance) else ""
     known = {"shuffle", "all", "none", "direct", "fields"}
     if kind in known and isinstance(made, Instance):
@@ -523,7 +527,9 @@ def _converted(name: str, arguments: list[Value]) -> Value:
 
 
 def _described(value: Value | None) -> str:
-    """Return the text that the report shows for a value. It is close to the value's source text."""
+    """Return the text that the report shows for a value. It is close to the value's source text, and empty for a value
+    that has none.
+    """
     match value:
         case Unknown() | Name():
             return value.text

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import types
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -26,22 +27,29 @@ from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.spi import WorksOutside
 from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
+from stormspark.worker.asynchronous.life import AsyncExecutor
 
 __all__ = ["AsyncBoltExecutor"]
 
-#: How many notes are taken in at once. After so many notes, the other bolts get their turn.
+#: How many notes are taken in at once. After so many notes, the other bolts get their turn. While so many wait, a call that
+#: awaits something does not go on.
 _MOST_NOTES = 4096
 
 
-class AsyncBoltExecutor(Bolt, WorksOutside):
-    """A bolt that passes its tuples to the user's ``bolt``. ``loop`` returns the worker's event loop."""
+class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
+    """A bolt that passes its tuples to the user's ``bolt``. For the other arguments, see `AsyncExecutor`."""
 
     works_in = "execute"
 
-    def __init__(self, bolt: AsyncBolt, loop: Callable[[], EventLoop]) -> None:
+    def __init__(
+        self,
+        bolt: AsyncBolt,
+        loop: Callable[[], EventLoop],
+        ended: Callable[[AsyncExecutor, str, Exception | None], None],
+    ) -> None:
+        super().__init__(loop, ended)
         self.bolt = bolt
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
-        self._get_loop = loop
         # A comment says whether the worker's thread, the loop, or any thread may use an attribute.
         #: Worker's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
         #: tuples are not settled yet.
@@ -51,6 +59,10 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         #: The notes that the worker's thread has to carry out. Any thread adds notes, and the worker's thread takes them.
         self._notes: deque[Note] = deque()
         self._signalled = False
+        #: Loop: set when calls that wait for room for their notes may look again. `_lacks_room`: whether the worker's thread
+        #: has to set it.
+        self._room = asyncio.Event()
+        self._lacks_room = False
         #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
@@ -61,25 +73,24 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         self._deadlines: deque[Call] = deque()
         #: Loop: whether a timer is set for the first deadline.
         self._timer_is_set = False
-        self._closed = False
         self._read = self._write = -1
 
     # -- on the worker's thread ------------------------------------------------------------------------------------
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
-        """Prepare the user's bolt on the event loop."""
-        self._loop = self._get_loop()
+        """Begin to prepare the user's bolt on the event loop."""
+        context = self._begin_life(context)
         self._collector = collector
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
         os.set_blocking(self._write, False)
-        place = f"component {context.this_component_id!r}, task {context.this_task_id}"
-        self.collector = AsyncCollector(collector, place, self._note)
-        try:
-            self._loop.run(self.bolt.prepare(conf, context, self.collector))
-        except BaseException:
-            self.let_go()
-            raise
+        self.collector = AsyncCollector(collector, self.place, self._note)
+        self._life.begin("prepare", partial(self.bolt.prepare, conf, context, self.collector))
+
+    def _call_ended(self, call: str, error: Exception | None) -> None:
+        super()._call_ended(call, error)
+        if self._notes:
+            self._signal()
 
     def execute(self, tup: Tuple) -> None:
         """Keep a tuple for `send`."""
@@ -90,12 +101,12 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
     @property
     def room(self) -> int:
         """See `WorksOutside.room`."""
-        return 0 if self._raises_next else self._capacity - self._occupied
+        return 0 if self._raises_next or self._is_starting else self._capacity - self._occupied
 
     @property
     def outside(self) -> int:
-        """See `WorksOutside.outside`."""
-        return self._outside
+        """See `WorksOutside.outside`. The start counts like a tuple, because a batch waits for it, too."""
+        return self._outside + self._is_starting
 
     def fileno(self) -> int:
         """See `WorksOutside.fileno`."""
@@ -111,7 +122,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         """Whether all places are taken. As long as places are free, calls that wait cost the bolt no time, so no spout has to
         slow down for them.
         """
-        return self.room <= 0
+        return self.room <= 0 and not self._is_starting
 
     def send(self) -> None:
         """Begin the calls of the tuples that `execute` got since the last `send`."""
@@ -132,6 +143,8 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 )
             except BlockingIOError:
                 pass  # another thread is about to write the signal, and a later call reads it
+        if self._is_starting:
+            return 0  # the task may not know of its hooks yet
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
@@ -147,6 +160,9 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 note()  # type: ignore[operator]
         if notes:
             self._signal()
+        if self._lacks_room and len(notes) < _MOST_NOTES:
+            self._lacks_room = False
+            self._loop.call(self._room.set)
         return before - self._outside
 
     def _returned(self, call: Call) -> None:
@@ -176,10 +192,15 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         if tup.state != SETTLED:
             self._collector.fail(tup, f"execute took longer than {self._timeout:g} s (timeout_secs)")
 
+    def begin_to_stop(self) -> None:
+        """Cancel all calls, and begin to clean up the user's bolt on the event loop."""
+        self._life.begin_last("cleanup", self._clean_up)
+
     def cleanup(self) -> None:
-        """Cancel all calls, and clean up the user's bolt on the event loop."""
+        """Clean up the user's bolt, and wait for that. See `_Life.wait_for_last`."""
+        self.begin_to_stop()
         try:
-            self._loop.run(self._clean_up())
+            self._life.wait_for_last()
         finally:
             self.let_go()
 
@@ -217,7 +238,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         current_call.set(call)
         try:
             if not call.is_over:
-                await self.bolt.execute(call.tup)
+                await self._paced(call, self.bolt.execute(call.tup))
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
@@ -233,6 +254,39 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         else:  # does the same as `_note` and `_over`, but faster
             call.is_over = True
             self._pass_on(call)
+
+    @types.coroutine
+    def _paced(self, call: Call, execute: Coroutine[Any, Any, None]) -> Generator[Any, None, None]:
+        """Run the coroutine of a call. Whenever it has awaited something, first wait for room for its notes.
+
+        The emits themselves can't wait, because they are no coroutines.
+        """
+        error: BaseException | None = None
+        while True:
+            try:
+                awaited = execute.send(None) if error is None else execute.throw(error)
+            except StopIteration:
+                return
+            error = None
+            try:
+                yield awaited
+                if self._is_full(call):
+                    yield from self._has_room(call).__await__()
+            except GeneratorExit:
+                execute.close()
+                raise
+            except BaseException as raised:  # a cancellation, for the coroutine
+                error = raised
+
+    def _is_full(self, call: Call) -> bool:
+        return not call.is_over and len(self._notes) + len(call.notes) >= _MOST_NOTES
+
+    async def _has_room(self, call: Call) -> None:
+        while self._is_full(call) and not self._closed:
+            self._room.clear()
+            self._lacks_room = True
+            if self._is_full(call):  # else the worker's thread has made room meanwhile
+                await self._room.wait()
 
     def _note(self, call: Call | None, note: Note, outlives: bool = False) -> None:
         """Add a note of a call. ``call`` is None for code outside of all calls. Any thread may call this.
@@ -278,6 +332,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
                 self._pass_on(note)
             if order:
                 order[0].notes = []
+                self._room.set()
 
     # Deadlines come in order, because all calls have the same timeout. So one timer is enough for all of them.
 
@@ -319,6 +374,7 @@ class AsyncBoltExecutor(Bolt, WorksOutside):
         return running
 
     def _cancel_all(self) -> None:
+        self._life.end()
         self._cancel_calls()
         if self._write >= 0:
             os.close(self._write)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
 
 from stormspark.worker.foreign_calls import start_unwatched
+from stormspark.worker.pools import end_pool
 
 __all__ = ["END_SECS", "EventLoop", "contained"]
 
-_T = TypeVar("_T")
 #: For how many seconds `EventLoop.end` waits for cancelled coroutines. If a coroutine blocks the loop, the loop's thread is
 #: left running.
 END_SECS = 2.0
+#: For how many seconds it waits if a stop has waited for a coroutine in vain already.
+_GIVEN_UP_SECS = 0.2
 
 
 class EventLoop:
@@ -22,7 +28,14 @@ class EventLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        #: The pool of `asyncio.to_thread`.
+        self._pool = ThreadPoolExecutor(thread_name_prefix=f"{name}-pool")
+        self._loop.set_default_executor(self._pool)
         self._ends = False
+        #: Whether a stop has waited for a coroutine in vain.
+        self.is_given_up = False
+        #: Functions that the worker's thread has to call.
+        self._notes: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         # The loop's thread calls no collector of a task, so tasks need not be prepared for calls from this thread.
         start_unwatched(self._thread)
@@ -48,9 +61,27 @@ class EventLoop:
         """Return the loop's time, in seconds."""
         return self._loop.time()
 
-    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine to its end, from another thread, and return its result. Raises any error of the coroutine."""
-        return asyncio.run_coroutine_threadsafe(_contained(coroutine), self._loop).result()
+    def note(self, function: Callable[[], object]) -> None:
+        """Make the worker's thread call a function. Any thread may call this."""
+        self._notes.put(function)
+
+    def has_notes(self) -> bool:
+        """Return whether a noted function waits for the worker's thread. Any thread may call this."""
+        return not self._notes.empty()
+
+    def take_notes(self, seconds: float = 0.0) -> None:
+        """Call the noted functions, on the worker's thread. If none waits, wait for one for ``seconds``."""
+        with suppress(Empty):
+            note = self._notes.get(timeout=seconds) if seconds else self._notes.get_nowait()
+            while True:
+                note()
+                note = self._notes.get_nowait()
+
+    @property
+    def place(self) -> str:
+        """The line at which the loop's thread is now."""
+        frame = sys._current_frames().get(self.thread)
+        return "no line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function on the loop soon. Any thread may call this. Do nothing if the loop has ended."""
@@ -71,7 +102,8 @@ class EventLoop:
     def end(self) -> None:
         """Cancel all coroutines, and end the thread."""
         self.call(lambda: self._loop.create_task(self._end()))
-        self._thread.join(END_SECS)
+        self._thread.join(_GIVEN_UP_SECS if self.is_given_up else END_SECS)
+        end_pool(self._pool)
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -82,14 +114,6 @@ class EventLoop:
         await self._loop.shutdown_asyncgens()
         self._ends = True
         self._loop.stop()
-
-
-async def _contained(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine. `SystemExit` and the like would end the whole loop, so a `RuntimeError` is raised instead."""
-    try:
-        return await coroutine
-    except (KeyboardInterrupt, SystemExit) as error:
-        raise contained(error) from error
 
 
 def contained(error: BaseException) -> Exception:

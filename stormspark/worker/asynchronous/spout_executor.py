@@ -10,6 +10,7 @@ backpressure limit an async spout like any other spout.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ from typing import Any
 
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
-from stormspark.spi import LivesOutside
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
+from stormspark.worker.asynchronous.life import STOP_SECS, AsyncExecutor
 
 __all__ = ["AsyncSpoutExecutor"]
+
+_log = logging.getLogger(__name__)
 
 #: For how many seconds the caller waits after a call of ``next_tuple`` that has emitted nothing (B12).
 _PAUSE_SECS = 0.001
@@ -29,6 +32,9 @@ _PAUSE_SECS = 0.001
 _TURN = 64
 #: Once this many acks and fails wait, ``next_tuple`` is not called again until the spout has got half of them.
 _MOST_VERDICTS = 1000
+#: How much of `STOP_SECS` the informer has to tell the spout all verdicts at the end, and how much for one of them.
+_SHARE_OF_VERDICTS = 0.8
+_SHARE_OF_ONE = 0.5
 
 
 class AsyncSpoutCollector:
@@ -93,12 +99,17 @@ class AsyncSpoutGroup:
                 emit(group)
 
 
-class AsyncSpoutExecutor(Spout, LivesOutside):
-    """A spout that runs the user's ``spout`` on an event loop. ``loop`` returns the worker's event loop."""
+class AsyncSpoutExecutor(AsyncExecutor, Spout):
+    """A spout that runs the user's ``spout`` on an event loop. For the other arguments, see `AsyncExecutor`."""
 
-    def __init__(self, spout: AsyncSpout, loop: Callable[[], EventLoop]) -> None:
+    def __init__(
+        self,
+        spout: AsyncSpout,
+        loop: Callable[[], EventLoop],
+        ended: Callable[[AsyncExecutor, str, Exception | None], None],
+    ) -> None:
+        super().__init__(loop, ended)
         self.spout = spout
-        self._get_loop = loop
         self._prefetch = spout.prefetch
         #: From the loop to the worker's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
@@ -108,7 +119,9 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         self._noted = 0  # how many notes were made so far
         self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
-        self._active = self._closed = False
+        #: `_active`: whether ``next_tuple`` may be called. `_was_activated`: whether the worker's thread has asked for
+        #: ``activate``, and not for ``deactivate`` since.
+        self._active = self._was_activated = False
         self._opened = False
 
     # -- on the worker's thread ----------------------------------------------------------------------------------
@@ -116,35 +129,32 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
-        """Open the user's spout on the event loop."""
-        self._loop = self._get_loop()
+        """Begin to open the user's spout on the event loop."""
+        context = self._begin_life(context)
         self._spout_collector = collector
         self.collector = AsyncSpoutCollector(collector, self._note)
         #: `_may_call` wakes up the caller, and `_has_verdicts` wakes up the informer.
         self._may_call, self._has_verdicts = asyncio.Event(), asyncio.Event()
         self._coroutines: list[asyncio.Task[None]] = []
         self._opened = True
-        try:
-            self._loop.run(self.spout.open(conf, context, self.collector))
-        except BaseException:
-            self.let_go()
-            raise
-        self._loop.call(self._begin)
+        self._life.begin("open", partial(self._open, conf, context))
 
     def activate(self) -> None:
-        """Activate the user's spout, and let its ``next_tuple`` be called."""
-        self._loop.run(self.spout.activate())
-        self._active = True
-        self._loop.call(self._may_call.set)
+        """Begin to activate the user's spout. Its ``next_tuple`` is called once ``activate`` has returned."""
+        self._was_activated = True
+        self._life.begin("activate", self._activate)
 
     def deactivate(self) -> None:
-        """Stop the calls of ``next_tuple``, and deactivate the user's spout."""
-        self._active = False
-        self._loop.run(self.spout.deactivate())
+        """Stop the calls of ``next_tuple``, and begin to deactivate the user's spout."""
+        self._was_activated = self._active = False
+        if not self._life.is_ending:
+            self._life.begin("deactivate", self._deactivate)
 
     def next_tuple(self) -> None:
         """Carry out the next emit of the user's spout. If none waits, raise the exception that has ended a call of that spout."""
         notes = self._notes
+        if self._is_starting:
+            return
         if notes:
             notes.popleft()()
             if len(notes) == self._prefetch // 2:
@@ -170,10 +180,17 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         if len(self._verdicts) == 1:
             self._loop.call(self._has_verdicts.set)
 
+    def begin_to_stop(self) -> None:
+        """Begin to deactivate the user's spout, if it is active, and to close it."""
+        if self._was_activated:
+            self.deactivate()
+        self._life.begin_last("close", self._close)
+
     def close(self) -> None:
-        """End all calls, and close the user's spout."""
+        """End all calls, close the user's spout, and wait for that. See `_Life.wait_for_last`."""
+        self.begin_to_stop()
         try:
-            self._loop.run(self._close())
+            self._life.wait_for_last()
         finally:
             self.let_go()
 
@@ -182,7 +199,7 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         self._closed = True
         self._notes.clear()
         if self._opened:
-            self._loop.call(self._cancel)
+            self._loop.call(self._cancel_all)
 
     # -- on the loop ---------------------------------------------------------------------------------------------
 
@@ -192,8 +209,18 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
             self._noted += 1
             self._notes.append(note)
 
-    def _begin(self) -> None:
+    async def _open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        await self.spout.open(conf, context, self.collector)
         self._coroutines = [self._loop.begin(self._call()), self._loop.begin(self._inform_spout())]
+
+    async def _activate(self) -> None:
+        await self.spout.activate()
+        self._active = True
+        self._may_call.set()
+
+    async def _deactivate(self) -> None:
+        self._active = False  # an ``activate`` may have ended meanwhile
+        await self.spout.deactivate()
 
     async def _call(self) -> None:
         calls = 0
@@ -239,16 +266,39 @@ class AsyncSpoutExecutor(Spout, LivesOutside):
         if not self._closed:
             self._error = error
 
+    def _cancel_all(self) -> None:
+        self._life.end()
+        self._cancel()
+
     def _cancel(self) -> None:
         for coroutine in self._coroutines:
             coroutine.cancel()
 
     async def _close(self) -> None:
-        """Wait until the informer has told the spout all verdicts. Then end both coroutines, and close the spout."""
-        while self._verdicts and self._error is None:
-            await asyncio.sleep(_PAUSE_SECS)
+        """Let the informer tell the spout all verdicts. Then end both coroutines, and close the spout."""
+        await self._tell_verdicts()
         self._closed = True
         self._cancel()
         if self._coroutines:
             await asyncio.wait(self._coroutines, timeout=END_SECS / 2)
         await self.spout.close()
+
+    async def _tell_verdicts(self) -> None:
+        """Wait until the informer has told the spout all verdicts. If that takes too long, log a warning, and wait no longer."""
+        begun = moved = self._loop.now()
+        left = len(self._verdicts)
+        while self._verdicts and self._error is None:
+            await asyncio.sleep(_PAUSE_SECS)
+            now = self._loop.now()
+            if len(self._verdicts) != left:
+                left, moved = len(self._verdicts), now
+            if now - begun >= STOP_SECS * _SHARE_OF_VERDICTS or now - moved >= STOP_SECS * _SHARE_OF_ONE:
+                name = "ack" if self._verdicts[0][0] else "fail"
+                _log.warning(
+                    "%s has not returned from its %s for %.0f s: it does not hear of %d trees, and is closed (B1, B3)",
+                    self.place,
+                    name,
+                    now - moved,
+                    left,
+                )
+                return

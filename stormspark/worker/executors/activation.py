@@ -7,7 +7,9 @@ between two other calls of the spout.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+from stormspark.api import TopologyContext
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.task import ThreadedTask
 from stormspark.worker.spout_task import SpoutTask
@@ -18,30 +20,44 @@ __all__ = ["ActivatedOnThread"]
 class ActivatedOnThread(ThreadedTask, SpoutTask):
     """The part of a `stormspark.worker.executors.spout_task.ThreadedSpoutTask` that activates and deactivates the spout."""
 
-    #: True if ``activate`` was called last, False if ``deactivate`` was, None if neither was; used by the executor's thread.
-    _was_activated: bool | None
+    #: Whether the spout is to be active, even if it is not open yet; used by the worker's thread.
+    is_wanted = False
+    #: Whether ``activate`` was called, and ``deactivate`` was not called after it; used by the executor's thread.
+    _was_activated = False
     #: How many calls of ``next_tuple`` are left in the turn; used by the executor's thread.
     _calls_left: int
 
     def set_active(self, active: bool) -> None:
-        """See `SpoutTask.set_active`. The worker waits for the first ``open``, because a spout has to be opened before it is
-        activated.
-        """
-        if active and not self.life.is_open:
+        """See `SpoutTask.set_active`. Nobody waits for the first ``open``. Once it has returned, the spout is activated."""
+        self.is_wanted = active
+        if self.life.is_open:
+            super().set_active(active)
+        elif active and not self.is_starting:
             self.start()
-            self.executors.wait_for_starts([self])
-        super().set_active(active)
 
-    def _activate_or_deactivate(self) -> None:
-        if not self.life.is_active:
-            self._calls_left = 0
+    def _begin(self, instance: Any, context: TopologyContext) -> None:
+        self._was_activated = False
+        super()._begin(instance, context)
+
+    def _call_first(self) -> None:
+        """See `ThreadedTask._call_first`. While the instance was started, nobody told it of a change. So it is told now."""
+        super().set_active(self.is_wanted)
+        self._activate_or_deactivate(self.life.is_active)
+
+    def roll_back_state(self, txid: int) -> None:
+        """See `TaskInBatches.roll_back_state`. If the first instance was being started, it has ended, so start another one."""
+        super().roll_back_state(txid)
+        if self.is_starting and self.notes.ended:
+            self.begin_anew()
+
+    def _activate_or_deactivate(self, active: bool) -> None:
         if self.executor.is_current:  # the spout is being opened
-            self._was_activated = self.life.is_active
-            super()._activate_or_deactivate()
-        else:
-            self.executor.submit(
-                self.name, partial(self._activate_on_thread, self.notes, self.life.is_active)
-            )
+            self._was_activated = active
+            super()._activate_or_deactivate(active)
+            return
+        if not active:
+            self._calls_left = 0
+        self.executor.submit(self.name, partial(self._activate_on_thread, self.notes, active))
 
     def _activate_on_thread(self, notes: Notes, active: bool) -> None:
         if notes.ended or self.is_held or self._was_activated is active:

@@ -208,7 +208,7 @@ class Executors:
     @property
     def spouts_to_come(self) -> int:
         """How many spouts are expected to emit soon. If there is one, the topology is not idle, even if nothing waits."""
-        return sum(spout.may_emit_soon and spout.life.is_active for spout in self.spouts)
+        return sum(spout.may_emit_soon and spout.is_wanted for spout in self.spouts)
 
     def spouts_began(self) -> bool:
         """Return whether tuples may come soon, because a spout has just begun its turn or has to finish its turn before the
@@ -289,29 +289,31 @@ class Executors:
         return bool(tasks)
 
     def finish(self) -> None:
-        """Wait until the calls that are under way have returned, for at most `_STOP_SECS`. No turn begins any more.
+        """Wait until the calls that are under way have returned, and then the last calls of all tasks: at most `_STOP_SECS` in
+        all. No turn begins any more.
 
-        If the last batch has already given up an executor's call, this method does not wait for that executor.
+        All executors make their last calls side by side, so one that does not return keeps no other from them. An executor whose
+        call was given up with the last batch gets none.
         """
-        self._waits_until = inf  # this method and later ones have limits of their own
+        self._waits_until = inf  # this method has a limit of its own
         self.let_emit(self.spouts, begin_turns=False)  # else a thread could wait for ever to add a note
         for task in self.tasks:
             task.is_stopping = True
         for spout in self.spouts:
             spout.unwind()
         deadline = time.monotonic() + _STOP_SECS
-        threads = self.threads.values()
-        while self._is_in_calls() and time.monotonic() < deadline:
+        left = [task for task in self.tasks if task.executor.has_started and not task.executor.gave_up]
+        waiting = left
+        while left and time.monotonic() < deadline:
+            begun, waiting = waiting, [task for task in waiting if task.hears_verdicts]
+            for task in begun:
+                if task not in waiting:
+                    task.begin_to_stop()
             self.wait(inf)
             self.take_in()  # take the notes of all executors, because any thread may wait for room for its notes
-        for thread in threads:
-            thread.gave_up = not thread.is_idle
-
-    def _is_in_calls(self) -> bool:
-        """Return whether an executor that was not given up has a call under way, or has verdicts for a spout."""
-        return any(not (thread.is_idle or thread.gave_up) for thread in self.threads.values()) or any(
-            spout.hears_verdicts and not spout.executor.gave_up for spout in self.spouts
-        )
+            left = [task for task in left if not task.has_stopped]
+        for task in left:
+            task.executor.gave_up = True
 
     def end(self) -> None:
         """End all threads, without waiting for the calls that run."""

@@ -62,15 +62,16 @@ class ThreadedSpoutTask(ActivatedOnThread):
         #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
         #: Storm.
         self._in_next_tuple = False
-        #: The time when the spout last emitted or got a verdict; None once a later call has emitted nothing.
-        self._stirred: float | None = None
+        #: Whether ``ack`` or ``fail`` runs for the first of `_verdicts`; used by the executor's thread.
+        self._is_told = False
+        #: The time when the spout was last started, emitted or got a verdict; None once a later call has emitted nothing.
+        self._stirred: float | None = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
         #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
-        self._was_activated = None
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -151,6 +152,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
                 break
             message_id, verdict, took = verdicts[0]
             collector.verdict = verdict
+            self._is_told = True
             try:
                 self._tell(self.spout, message_id, verdict)
                 user_id = message_id_of(message_id) if hooks else None
@@ -167,6 +169,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
                 return
             finally:
                 collector.verdict = None
+                self._is_told = False
             if notes.ended:  # the instance ended during the call, so nobody gets the remaining verdicts
                 return
             verdicts.popleft()
@@ -222,9 +225,15 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def pending_and_noted(self) -> int:
-        """How many trees are open, including those that begin when the worker's thread takes the notes of emits."""
+        """How many messages are pending, as the spout sees it. The tree of such a message is open, or begins when the worker's
+        thread takes the note of the emit, or the spout has yet to hear the verdict.
+
+        As in Storm, a message is no longer pending when ``ack`` or ``fail`` is called (B4).
+        """
         with self._counting:
-            return self.account.pending + self._trees_noted
+            # The trees come first, because a tree that ends meanwhile has its verdict before it ceases to be open.
+            trees = self.account.pending + self._trees_noted
+            return trees + len(self.verdicts.ready) + len(self._verdicts) - self._is_told
 
     def begin_noted(self, notes: Notes, begin: Callable[[], object]) -> None:
         """Carry out a noted emit that begins a tree, on the worker's thread. The lock makes sure that `pending_and_noted`
@@ -250,7 +259,9 @@ class ThreadedSpoutTask(ActivatedOnThread):
             with self._counting:
                 self._granted = self._noted + turn
                 self._counting.notify_all()
-        if turn > 0 and not self._turn_is_open and self.may_begin_turns and not self.is_held:
+        if self._turn_is_open or not (turn > 0 and self.may_begin_turns and self.life.is_active):
+            return emitted > 0
+        if not self.is_held:
             now = self._clock()
             if self._empty_at is not None and now - self._empty_at < _PAUSE_SECS:
                 return emitted > 0
@@ -274,10 +285,14 @@ class ThreadedSpoutTask(ActivatedOnThread):
 
     @property
     def may_emit(self) -> bool:
-        """See `SpoutTask.may_emit`. This is false if too many verdicts wait for a call to return, because they would pile up
-        for ever.
+        """See `SpoutTask.may_emit`. A call of ``next_tuple`` that is under way may emit whatever max spout pending says, even if
+        the spout was deactivated meanwhile, as in Storm (B4, B13).
+
+        But it may not if too many verdicts wait for its return, because they would pile up for ever.
         """
-        return super().may_emit and not self._too_many_wait()
+        if not self._in_next_tuple:
+            return super().may_emit
+        return self.fatal is None and self.allowance.left > 0 and not self._too_many_wait()
 
     def _too_many_wait(self) -> bool:
         waiting = len(self._verdicts)
@@ -297,7 +312,10 @@ class ThreadedSpoutTask(ActivatedOnThread):
         """See `ThreadedTask.take_notes`."""
         if notes is not self.notes:
             return
-        collector = self._collector
+        collector = getattr(self, "_collector", None)
+        if collector is None:  # the first instance has failed before its ``open``
+            super().take_notes(notes)
+            return
         self.calls.stamp_emits()
         before = collector.emitted
         super().take_notes(notes)
@@ -323,6 +341,7 @@ class ThreadedSpoutTask(ActivatedOnThread):
         self._stirred = self._clock()
 
     def _call_first(self) -> None:
+        super()._call_first()
         self._has_stirred()
 
     def _turn_is_over(self, emitted: bool) -> None:
@@ -350,8 +369,10 @@ class ThreadedSpoutTask(ActivatedOnThread):
         """Pass verdicts to the executor's thread."""
         if not self.verdicts.ready or self.fatal is not None:
             return
-        for told in self._delivery.count(self.verdicts.take()):
-            self._verdicts.append(told)
+        told = [*self._delivery.count(self.verdicts.ready)]
+        with self._counting:  # so that `pending_and_noted` counts each of them once
+            self._verdicts.extend(told)
+            self.verdicts.take()
         self._has_stirred()
         self.executor.wake()
 

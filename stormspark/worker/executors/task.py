@@ -40,6 +40,11 @@ class ThreadedTask(Task):
     #: The notes of the current instance.
     notes: Notes
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: What prepares the custom groupings that choose on the executor's thread. Empty once they are prepared.
+        self.to_prepare: list[Callable[[], None]] = []
+
     def begin_threaded(self, executor: ExecutorThread, executors: Executors) -> None:
         """Join an executor, before the first instance starts."""
         self.executor, self.executors = executor, executors
@@ -54,6 +59,9 @@ class ThreadedTask(Task):
         self.is_held = True
         #: Whether no turn may begin, because the worker stops. The instance only gets its last calls now, such as ``close``.
         self.is_stopping = False
+        #: Whether the instance has got its last calls. `_last_call` is the name of the last call that has begun, if any has.
+        self.has_stopped = False
+        self._last_call = ""
         executor.tasks.append(self)  # type: ignore[arg-type]
 
     @property
@@ -103,6 +111,9 @@ class ThreadedTask(Task):
         self._notes_here = notes
         failure: ComponentError | None = None
         try:
+            while self.to_prepare:
+                self.to_prepare[0]()
+                self.to_prepare.pop(0)
             self._begin_instance()
         except ComponentError as error:
             failure = error
@@ -115,9 +126,10 @@ class ThreadedTask(Task):
         self.begun_at, self.begins_since = self._clock(), None
         self.start_error = failure
         if failure is None:
-            self.is_held = False
-            self._call_first()
-            self.executor.wake()
+            if not self.is_stopping:  # else the last calls may have been made already
+                self.is_held = False
+                self._call_first()
+                self.executor.wake()
         elif not self.executors.opening:
             self.start_failed(failure)
 
@@ -132,6 +144,9 @@ class ThreadedTask(Task):
 
     def _run_on_thread(self, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
         try:
+            if self.executor.is_current:  # one of the last calls
+                self._last_call = getattr(call, "__name__", "last call")
+                return call(*args)
             return self.executor.run(self.name, call, *args, patient=patient)
         except Exception:
             raise
@@ -139,17 +154,45 @@ class ThreadedTask(Task):
             msg = f"{type(error).__name__}: {error}"
             raise RuntimeError(msg) from error
 
-    def stop(self) -> None:
-        """See `Task.stop`. If a call was given up because it did not return, ``close`` or ``cleanup`` is not called."""
+    @property
+    def hears_verdicts(self) -> bool:
+        """Whether the executor's thread has verdicts to deliver before the last calls."""
+        return False
+
+    def begin_to_stop(self) -> None:
+        """Let the executor's thread make the last calls of the instance, after all calls that it has to make already."""
+        self.executor.submit(self.name, self._stop_on_thread)
+
+    def _stop_on_thread(self) -> None:
         if self.executor.gave_up:
+            return
+        self._last_call = "cleanup" if isinstance(self, BoltTask) else "deactivate"
+        try:
+            super().stop()
+        except BaseException as error:  # InstanceEnded and SystemExit must not end the thread
+            self.report_error(f"{self._last_call} raised {type(error).__name__}: {error}")
+        self.has_stopped = True
+
+    def stop(self) -> None:
+        """Give up the last calls, if they have not returned in time; see `Executors.finish`. A warning names the call."""
+        if self.has_stopped or not self.executor.has_started:
+            return
+        name, seconds = self.executor.at_for
+        if self._last_call and name == self.name:
+            self.reports.logger.warning(
+                "%s has not returned from its %s for %.0f s, and the topology stops without it (B1, C1)",
+                self.name,
+                self._last_call,
+                seconds,
+            )
+        else:
             self.reports.logger.warning(
                 "%s gets no close or cleanup: the code of %s has not returned for %.0f s",
                 self.name,
-                *self.executor.at_for,
+                name,
+                seconds,
             )
-            self.end_thread_work()
-            return
-        super().stop()
+        self.end_thread_work()
 
     def give_up_call(self, waited: float) -> None:
         """Abort the batch, because the topology stops and has waited for the calls of this task for ``waited`` seconds."""

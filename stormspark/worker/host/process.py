@@ -336,7 +336,7 @@ class WorkerProcess:
             return
         del frames  # frees the payloads before the wait for the reply
         self._desk.finish(errand, messages)
-        if self._worker.plan.phase(request.superstep) == self._worker.plan.last_superstep:
+        if self._worker.plan.position(request.superstep) == self._worker.plan.last_superstep:
             errand.sent.wait(_SENT_SECS)
             self._garbage.collect()
             self._looks = self._worker.was_idle

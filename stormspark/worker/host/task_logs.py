@@ -24,7 +24,8 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class TaskLogs(logging.Handler):
-    """A handler that routes log records to ``<directory>/<component>-<index>.log``.
+    """A handler that routes the log records of a task to ``<directory>/<component>-<index>.log``, and all others to
+    ``<directory>/worker-<n>.log``.
 
     Each file is rotated at ``max_bytes``, and ``backup_count`` old files are kept.
     """

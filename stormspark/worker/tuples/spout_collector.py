@@ -164,7 +164,7 @@ class SpoutCollector:
         return self._outlets.get(stream) or outlet_of(self._task, stream)
 
     def _post(self, call: Callable[[], object]) -> None:
-        """Pass another thread's call on to the task's thread. Raises `EmitError` if the spout has state in transactions."""
+        """Pass another thread's call on to the worker's thread. Raises `EmitError` if the spout has state in transactions."""
         task = self._task
         if task.waits_for_commit and task.state is not None and task.has(self):
             msg = (

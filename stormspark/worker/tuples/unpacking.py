@@ -52,10 +52,11 @@ def unpack(
 ) -> int:
     """Put a frame's tuples into the inboxes of their tasks, and their edges into the ledger. Return the number of tuples.
 
-    While the ledger takes in the edges, the recording of each traced tree (`stormspark.worker.stories`) appends the tree's branch
-    to the list ``traced``. This function records in the traces of these branches which tasks the frame's tuples are for, and
-    clears the list. If a tuple has a value that can't be unpickled, ``refuse`` is called for the tuple, with a reason that names
-    the value. By default ``refuse`` fails the tuple. The other tuples arrive.
+    While the ledger takes in the edges, it calls the `Recording` of each traced tree (`stormspark.worker.stories`), and the
+    `Recording` appends the tree's branch to the list ``traced``. This function records in the traces of these branches which
+    tasks the frame's tuples are for, and clears the list. If a tuple has a value that can't be unpickled, ``refuse`` is called
+    for the tuple, with a reason that names the field. By default ``refuse`` fails the tuple. The other tuples arrive. If the
+    whole frame can't be read, all its trees fail, and 0 is returned.
     """
     view = memoryview(payload)
     split = LENGTH.size + LENGTH.unpack_from(view)[0]

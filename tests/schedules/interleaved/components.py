@@ -95,7 +95,10 @@ class Feed(_Declares, Spout):
             here.broken("next_tuple of an inactive spout", f"task {self.task}")
         if self.most_pending:
             task = self.collector._task
-            pending = task.account.pending + here.open_of(self.task, self.instance)
+            if here.transactions:  # verdicts wait for the commit, and are not pending
+                pending = task.account.pending + here.open_of(self.task, self.instance)
+            else:
+                pending = here.unheard_of(self.task, self.instance)
             if pending >= self.most_pending and self.instance == here.instances[self.task]:
                 here.broken("max spout pending is exceeded", f"task {self.task}: {pending} are open")
 

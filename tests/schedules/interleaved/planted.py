@@ -189,6 +189,17 @@ def _pending_without_noted() -> Any:
     return patch.object(ThreadedSpoutTask, "pending_and_noted", property(lambda self: self.account.pending))
 
 
+def _pending_without_unheard() -> Any:
+    """A message is not pending any more although the spout has yet to hear its verdict."""
+    pending = property(lambda self: self.account.pending + self._trees_noted)
+    return patch.object(ThreadedSpoutTask, "pending_and_noted", pending)
+
+
+def _not_told_after_the_start() -> Any:
+    """Whether the spout is to be active has changed while its instance was started, and nobody tells it."""
+    return patch.object(ThreadedSpoutTask, "_call_first", ThreadedSpoutTask._has_stirred)
+
+
 def _taken_are_lost() -> Any:
     """A restart fails only what the worker's thread knows the bolt to hold."""
     return patch.object(ThreadedBoltTask, "held", lambda self: self._runner.held())
@@ -330,6 +341,8 @@ PLANTED: Mapping[str, tuple[str, Callable[[], Any]]] = {
     "room for notes is missed": ("at-least-once", _room_is_missed),
     "nobody is unwound": ("at-least-once", _nobody_is_unwound),
     "emits that are noted are not pending": ("at-least-once", _pending_without_noted),
+    "verdicts that are not heard are not pending": ("at-least-once", _pending_without_unheard),
+    "changes during a start are not told": ("at-least-once", _not_told_after_the_start),
     "calls that are rolled back count": ("exactly-once", _rolled_back_calls_count),
     "turns come before the activation": ("at-least-once", _turns_before_activation),
     "calls of timers stay due": ("at-least-once", _timers_stay_due),

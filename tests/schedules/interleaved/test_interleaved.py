@@ -19,7 +19,10 @@ from tests.schedules.interleaved.scheduler import FoundError, Primitives, Schedu
 INTERLEAVINGS = int(os.environ.get("INTERLEAVINGS", settings().max_examples))
 #: A planted race has to be found in so many runs; the rarest ones are tried first where they were found last.
 _UNTIL_FOUND = 1000
-_FOUND_AT = {"acks of threads overtake emits": 78}
+_FOUND_AT: dict[str, int] = {
+    "verdicts that are not heard are not pending": 98,
+    "acks of threads overtake emits": 78,
+}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -29,8 +32,8 @@ def test_no_interleaving_breaks_a_promise(family: str) -> None:
     assert found is None, f"\n{found}"
 
 
-#: They take searches of ten seconds and more.
-_IN_SOAK = ("calls of timers stay due", "emits that are noted are not pending")
+#: It takes a search of ten seconds and more.
+_IN_SOAK = ("calls of timers stay due",)
 
 
 @pytest.mark.slow

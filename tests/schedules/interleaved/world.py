@@ -244,6 +244,13 @@ class World:
             for one in self.emissions
         )
 
+    def unheard_of(self, task: int, instance: int) -> int:
+        """Count the emits of an instance that are tracked, and of which it has heard no verdict."""
+        return sum(
+            one.tracked and not one.verdicts and one.task == task and one.instance == instance
+            for one in self.emissions
+        )
+
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def is_done(self) -> bool:

@@ -89,6 +89,20 @@ def test_the_neighbours_of_a_file_can_be_imported(write):
     assert load_topology(f"{file}:other").name == "of a neighbour"
 
 
+def test_the_neighbours_of_a_file_win(write, tmp_path, monkeypatch):
+    """Its folder may be on the path already, behind others, as with ``PYTHONPATH``."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "my_neighbour.py").write_text("NAME = 'of another folder'")
+    monkeypatch.setattr(sys, "path", [str(other), str(tmp_path), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", f"{other}{os.pathsep}{tmp_path}")
+    write("NAME = 'of a neighbour'", "my_neighbour.py")
+    text = "import my_neighbour\ndef mine(): return build(my_neighbour.NAME)"
+    file = write(TOPOLOGY, "of_two_folders.py", after=text)
+    assert load_topology(f"{file}:mine").name == "of a neighbour"
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), str(other)]
+
+
 def test_processes_started_from_here_find_the_file_too(write, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
     load_topology(write(TOPOLOGY))

@@ -92,6 +92,18 @@ def test_topics_may_be_a_pattern(made):
     assert made(CONFIG, pattern + builder).pattern == re.compile("click.*")
 
 
+def test_the_flags_of_a_pattern_count(made):
+    """K23: CASE_INSENSITIVE is 2, and MULTILINE is 8; Python has nothing for CANON_EQ, which is 128."""
+    pattern = (
+        "- {id: p, className: java.util.regex.Pattern, factory: compile, factoryArgs: ['click.*', FLAGS]}\n"
+    )
+    builder = f"- {{id: b, className: {KAFKA}$Builder, constructorArgs: ['h:1', {{ref: p}}]}}\n"
+    found = made(CONFIG, pattern.replace("FLAGS", "10") + builder).pattern
+    assert found == re.compile("click.*", re.IGNORECASE | re.MULTILINE) and found.match("CLICKS")
+    with pytest.raises(InvalidTopologyError, match="contain 128, which Python does not have"):
+        made(CONFIG, pattern.replace("FLAGS", "130") + builder)
+
+
 @pytest.mark.parametrize(
     ("method", "told"),
     [

@@ -308,6 +308,53 @@ if __name__ == "__main__":
     assert not reported(topology, "change", "must be bool"), "values are strings in heronpy"
 
 
+def test_components_in_all_kinds_of_blocks_are_read(tmp_path):
+    """Each says on what it depends."""
+    source = """
+from heronpy.api.topology import TopologyBuilder
+from components import Count, Words
+async def main(kind):
+    builder = TopologyBuilder(name="blocks")
+    try:
+        words = builder.add_spout("words", Words)
+    except OSError:
+        builder.add_spout("fallback", Words)
+    else:
+        builder.add_bolt("fine", Count, inputs=[words])
+    finally:
+        builder.add_bolt("last", Count, inputs=[words])
+    for one in kind:
+        pass
+    else:
+        builder.add_bolt("after", Count, inputs=[words])
+    match kind:
+        case "big" if words:
+            builder.add_bolt("big", Count, inputs=[words])
+        case _:
+            builder.add_bolt("small", Count, inputs=[words])
+    async with kind:
+        builder.add_bolt("with", Count, inputs=[words])
+    async for _ in kind:
+        builder.add_bolt("for", Count, inputs=[words])
+    builder.build_and_submit()
+"""
+    [topology] = read_files(tmp_path, {"blocks.py": source, "components.py": HERON_COMPONENTS}).topologies
+    assert [one.id for one in topology.components] == [
+        *("words", "fallback", "fine", "last", "after", "big", "small", "with", "for")
+    ]
+    for told in (
+        "'fallback' is added only if OSError is raised",
+        "'fine' is added only if nothing is raised",
+        "'after' is added only if a loop ends without break",
+        "'big' is added only if kind matches 'big' if words",
+        "'small' is added only if kind matches _",
+    ):
+        assert reported(topology, "note", told)
+    assert not reported(topology, "note", "bolt 'last' is added") and reported(
+        topology, "unread", "'for' is added in a loop"
+    )
+
+
 def test_streamlets_are_listed_and_not_taken_apart(tmp_path):
     """The operations with their lines; what they become is for --import."""
     source = """

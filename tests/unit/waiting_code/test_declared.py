@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
-from stormspark import AsyncBolt, BasicBolt, Fields, TopologyBuilder
+from stormspark import AsyncBolt, BasicBolt, CustomStreamGrouping, Fields, TopologyBuilder
+from stormspark.compat.heronpy.components import Bolt as HeronBolt
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
+from stormspark.compat.streamparse.lowering import lower
+from stormspark.compat.streamparse.native import native
+from stormspark.compat.streamparse.topology import Topology as StreamparseTopology
 from stormspark.errors import InvalidTopologyError
 from stormspark.plan import advice, plan_topology
 from stormspark.testing import FixedTupleSpout, TestWordSpout
-from stormspark.waiting_code import WaitsValueError, look_through
+from stormspark.waiting_code import WaitsValueError, declared_waits, look_through
 
 
 class Plain(BasicBolt):
@@ -41,6 +45,12 @@ class Number(Plain):
     """Says it with a number."""
 
     waits: Any = 1
+
+
+class WrongSpout(TestWordSpout):
+    """Says it with a word, too."""
+
+    waits: Any = "never"
 
 
 class WrongAsync(AsyncBolt):
@@ -86,12 +96,54 @@ def test_another_value_is_an_error_that_names_component_class_and_line(
     assert f"{__file__}:{line_of(line)}: waits of class {of} must be True, False or None, got {got}" in text
 
 
-def test_a_users_class_inside_of_an_adapter_is_checked_too() -> None:
-    class Mine(PystormBolt):
-        waits = "yes"
+class Rule(CustomStreamGrouping):
+    """A grouping, which a component holds."""
 
-    with pytest.raises(WaitsValueError, match=r"waits of class .*Mine must be"):
-        look_through(BoltAdapter(Mine, {}))
+    waits = "yes"
+
+    def choose_tasks(self, task: int, values: Any) -> list[int]:
+        """Choose nobody."""
+        return []
+
+
+def test_a_class_of_stormspark_that_a_component_holds_is_checked_too() -> None:
+    holds: Any = Plain()
+    holds.held = Rule()
+    with pytest.raises(WaitsValueError, match=r"waits of class .*Rule must be"):
+        look_through(holds)
+
+
+@pytest.mark.parametrize("value", ["yes", 0.5, True, False])
+def test_legacy_code_means_something_else_by_waits(value: Any) -> None:
+    """It runs unmodified, so it can't know what stormspark means by it."""
+
+    class OfPystorm(PystormBolt):
+        waits = value
+
+    class OfHeron(HeronBolt):
+        waits = value
+
+    class Sleeps(PystormBolt):
+        waits = value
+
+        def process(self, tup: Any) -> None:
+            time.sleep(0.5)
+
+    assert declared_waits(OfPystorm) is None and declared_waits(OfHeron) is None
+    assert look_through(BoltAdapter(OfPystorm, {})) == (None, None)
+    assert "time.sleep" in str(look_through(BoltAdapter(Sleeps, {})).reason)
+
+
+def test_a_mistake_in_a_topology_of_streamparse_names_its_line() -> None:
+    """The message does not name the line of the command line that builds the topology."""
+
+    class Mixed(StreamparseTopology):
+        words = native(WrongSpout())
+
+    with pytest.raises(
+        InvalidTopologyError, match=rf"^{re.escape(Mixed.specs[0].declared_at)}: spout 'words'"
+    ):
+        lower(Mixed, "mixed")
 
 
 def test_methods_properties_and_values_of_instances_say_nothing() -> None:

@@ -109,6 +109,32 @@ class Client(dict):
     def __missing__(self, k): time.sleep(1)
 CLIENT = Client()
 """
+WITH_CLIENT = """
+import time, weakref
+class Client:
+    def get(self): time.sleep(1)
+CLIENT = Client()
+"""
+NUMPY_AROUND = """
+import time
+import numpy as np
+def slow(x): time.sleep(1)
+UFUNC = np.frompyfunc(slow, 1, 1)
+ARRAY = np.array([(1, [slow])], dtype=[("n", int), ("x", object)])
+class Mine(np.ndarray): pass
+OF_A_CLASS = np.array([slow]).view(Mine)
+"""
+QUICK_AROUND = """
+import weakref
+import numpy as np
+class Client:
+    def get(self): return 1
+CLIENT = Client()
+CLIENTS = weakref.WeakValueDictionary(a=CLIENT); SEEN = weakref.WeakSet([CLIENT]); REF = weakref.ref(CLIENT)
+GONE = weakref.ref(Client())
+UFUNC = np.frompyfunc(lambda x: x, 1, 1); ADD = np.add
+ARRAY = np.array(["a", None, 1], dtype=object); NUMBERS = np.zeros(3)
+"""
 RECORDS = """
 from dataclasses import dataclass, field; from enum import Enum
 from typing import NamedTuple
@@ -223,6 +249,20 @@ class G(Generic[T]):
         ("managed()", "import contextlib, time\n@contextlib.contextmanager\ndef managed(): yield time.sleep(1)", "time.sleep"),
         ("one()", "import functools, time\n@functools.singledispatch\ndef one(x): time.sleep(1)", "time.sleep"),
         ("decorated()", DECORATED, "time.sleep"),
+        ("REF().get()", WITH_CLIENT + "REF = weakref.ref(CLIENT)", "time.sleep"),
+        ("PROXY.get()", WITH_CLIENT + "PROXY = weakref.proxy(CLIENT)", "weakref.ProxyType"),
+        ("CLIENTS['a'].get()", WITH_CLIENT + "CLIENTS = weakref.WeakValueDictionary(a=CLIENT)", "time.sleep"),
+        ("[one.get() for one in CLIENTS]", WITH_CLIENT + "CLIENTS = weakref.WeakSet([CLIENT])", "time.sleep"),
+        ("GET()()", WITH_CLIENT + "GET = weakref.WeakMethod(CLIENT.get)", "time.sleep"),
+        ("UFUNC(tup[0])", NUMPY_AROUND, "time.sleep"),
+        ("ARRAY[0]['x'][0](1)", NUMPY_AROUND, "time.sleep"),
+        ("OF_A_CLASS[0](1)", NUMPY_AROUND, "time.sleep"),
+        ("pickle.loads(tup[0])", "import pickle", "_pickle.loads, which may run any code"),
+        ("loads(tup[0])", "from cloudpickle import loads", "_pickle.loads, which may run any code"),
+        ("getattr(pickle, 'lo' + 'ads')(tup[0])", "import pickle", "pickle"),
+        ("inspect.currentframe().f_globals['slow']()", "import inspect", ".f_globals"),
+        ("f.__globals__['slow']()", "def f(): pass", ".__globals__"),
+        ("[one for one in gc.get_objects()]", "import gc", "gc.get_objects"),
         ("import os, time\ndef late():\n    time.sleep(1)\nlate()", "", "time.sleep"),
     ],
 )  # fmt: skip
@@ -408,6 +448,9 @@ def test_a_loop_of_objects_is_looked_at_once() -> None:
         ("Decimal('1') + Fraction(1, 2)", "from decimal import Decimal; from fractions import Fraction"),
         ("helpers.count(tup)", "import types; helpers = types.SimpleNamespace(count=len)"),
         ("try:\n    import json\nexcept ImportError as error:\n    raise ValueError from error\njson.dumps(1)", ""),
+        ("REF().get(); GONE(); CLIENTS['a'].get(); list(SEEN)", QUICK_AROUND),
+        ("UFUNC(1); ADD(1, 2); ARRAY[0]; NUMBERS[0]", QUICK_AROUND),
+        ("pickle.dumps(tup[0]); gc.collect()", "import gc, pickle"),
         ("match tup:\n    case [1, x]: pass\n    case str(): pass", ""),
     ],
 )  # fmt: skip
@@ -537,20 +580,6 @@ def test_a_declaration_wins() -> None:
     one: Any = SaysFalse()
     one.waits = True
     assert why_it_may_wait(one) == "its class says so (waits = True)"
-
-
-def test_a_users_class_inside_of_an_adapter_declares_too() -> None:
-    class Quick(PystormBolt):
-        waits = False
-
-        def process(self, tup):
-            slowly(tup)
-
-    class Slow(PystormBolt):
-        waits = True
-
-    assert why_it_may_wait(BoltAdapter(Quick, {})) is None
-    assert why_it_may_wait(BoltAdapter(Slow, {})) == "its class says so (waits = True)"
 
 
 def test_a_method_named_waits_declares_nothing() -> None:

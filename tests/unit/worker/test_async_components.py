@@ -741,6 +741,8 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
         (Calls(capacity=0), "capacity must be a whole number above 0, got 0"),
         (Calls(capacity=2.5), "capacity must be a whole number above 0, got 2.5"),
         (Calls(timeout_secs=0), "timeout_secs must be a number of seconds above 0, or None, got 0"),
+        (Calls(ordered="no"), "ordered must be True or False, got 'no'"),
+        (Calls(ordered=1), "ordered must be True or False, got 1"),
         (Calls(timeout_secs="1"), "timeout_secs must be a number of seconds above 0, or None, got '1'"),
     ],
 )  # fmt: skip

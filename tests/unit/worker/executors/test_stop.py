@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 from stormspark import TopologyBuilder
+from stormspark.local import submit
 from stormspark.worker.executors import executors
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
 
@@ -78,6 +79,96 @@ def test_a_call_that_never_returns_keeps_no_other_executor_from_its_cleanup(
         assert told.all[-1] == ("cleanup",)
     finally:
         _released.set()
+
+
+class StuckSpout(Numbers):
+    """One of its last calls never returns."""
+
+    def __init__(self, stuck: str) -> None:
+        super().__init__([1], Told(f"verdicts of a spout stuck in {stuck}"))
+        self.stuck = stuck
+
+    def deactivate(self) -> None:
+        """Wait, perhaps."""
+        if self.stuck == "deactivate":
+            _wait()
+
+    def close(self) -> None:
+        """Wait, perhaps."""
+        if self.stuck == "close":
+            _wait()
+
+
+class StuckBolt(Repeat):
+    """Its ``cleanup`` never returns, perhaps."""
+
+    def __init__(self, stuck: str) -> None:
+        self.stuck = stuck
+
+    def cleanup(self) -> None:
+        """Wait, perhaps."""
+        if self.stuck == "cleanup":
+            _wait()
+
+
+class Cleans(Repeat):
+    """Tells of its ``cleanup``."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+
+    def cleanup(self) -> None:
+        """Tell."""
+        self.told("cleanup")
+
+
+@pytest.mark.parametrize(("stuck", "task"), [("deactivate", "a[0]"), ("close", "a[0]"), ("cleanup", "b[0]")])
+def test_a_last_call_that_never_returns_holds_up_a_stop_for_some_seconds_only(
+    stuck: str, task: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B1, C1: and the stop waits once, and not once for each executor."""
+    monkeypatch.setattr(executors, "_STOP_SECS", 1.0)
+    told = Told(f"cleanups beside {stuck}")
+    builder = TopologyBuilder()
+    builder.set_spout("a", StuckSpout(stuck), 5)
+    builder.set_bolt("b", StuckBolt(stuck), 5).shuffle_grouping("a")
+    builder.set_bolt("c", Cleans(told)).shuffle_grouping("b")
+    _released.clear()
+    try:
+        topology = submit(builder.create_topology("stuck"), conf={"stormspark.executor.threads": "always"})
+        stopping = Thread(target=topology.stop, daemon=True)
+        stopping.start()
+        stopping.join(30)
+        assert not stopping.is_alive()
+        assert told.all == [("cleanup",)]
+        warnings = [
+            one.getMessage()
+            for one in caplog.records
+            if "and the topology stops without it" in one.getMessage()
+        ]
+        assert len(warnings) == 5
+        assert warnings[0].startswith(f"{task} has not returned from its {stuck} for ")
+    finally:
+        _released.set()
+
+
+def test_an_error_in_deactivate_takes_no_close_from_a_spout() -> None:
+    """B1."""
+    told = Told("a deactivate that raises")
+
+    class Raises(Numbers):
+        def deactivate(self) -> None:
+            raise KeyError("deactivate")
+
+        def close(self) -> None:
+            self.told("closed")
+
+    for threads in ("always", "never"):
+        builder = TopologyBuilder()
+        builder.set_spout("a", Raises([], told))
+        with running(builder.create_topology("raises"), **{"stormspark.executor.threads": threads}):
+            pass
+    assert told.all == [("closed",), ("closed",)]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors as Linux shows them")

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.api_constants``, with the names of `stormspark.compat.heronpy.constants`."""
+"""The module ``heronpy.api.api_constants``: some of the names of `stormspark.compat.heronpy.constants`."""
 
 from stormspark.compat.heronpy import constants
 

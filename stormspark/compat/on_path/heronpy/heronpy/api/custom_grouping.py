@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.custom_grouping``, with the names of `stormspark.compat.heronpy.custom_grouping`."""
+"""The module ``heronpy.api.custom_grouping``: some of the names of `stormspark.compat.heronpy.custom_grouping`."""
 
 from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.metrics``, with the names of `stormspark.compat.heronpy.metrics`."""
+"""The module ``heronpy.api.metrics``: some of the names of `stormspark.compat.heronpy.metrics`."""
 
 from stormspark.compat.heronpy.metrics import (
     AssignableMetrics,

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.stream``, with the names of `stormspark.compat.heronpy.stream`."""
+"""The module ``heronpy.api.stream``: some of the names of `stormspark.compat.heronpy.stream`."""
 
 from stormspark.compat.heronpy.stream import Grouping, Stream
 

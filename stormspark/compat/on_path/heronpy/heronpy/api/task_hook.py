@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.task_hook``, with the names of `stormspark.compat.heronpy.task_hook`."""
+"""The module ``heronpy.api.task_hook``: some of the names of `stormspark.compat.heronpy.task_hook`."""
 
 from stormspark.compat.heronpy.task_hook import (
     BoltAckInfo,

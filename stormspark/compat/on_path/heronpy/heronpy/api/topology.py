@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.topology``, with the names of `stormspark.compat.heronpy.topology`."""
+"""The module ``heronpy.api.topology``: some of the names of `stormspark.compat.heronpy.topology`."""
 
 from stormspark.compat.heronpy.topology import Topology, TopologyBuilder, TopologyType
 

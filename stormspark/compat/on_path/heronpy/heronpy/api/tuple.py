@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.tuple``, with the names of `stormspark.compat.heronpy.tuples`."""
+"""The module ``heronpy.api.tuple``: some of the names of `stormspark.compat.heronpy.tuples`."""
 
 from stormspark.compat.heronpy.tuples import Tuple, TupleHelper
 

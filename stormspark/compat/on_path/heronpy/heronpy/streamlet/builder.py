@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.builder``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.builder``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Builder
 

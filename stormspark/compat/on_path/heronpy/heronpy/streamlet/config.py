@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.config``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.config``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Config
 

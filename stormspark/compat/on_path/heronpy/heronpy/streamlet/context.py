@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.context``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.context``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Context
 

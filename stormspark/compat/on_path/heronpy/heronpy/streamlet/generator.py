@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.generator``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.generator``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Generator
 

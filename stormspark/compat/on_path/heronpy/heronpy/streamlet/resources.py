@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.resources``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.resources``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Resources
 

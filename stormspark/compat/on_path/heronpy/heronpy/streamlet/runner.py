@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.runner``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.runner``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Runner
 

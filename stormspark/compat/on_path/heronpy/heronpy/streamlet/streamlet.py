@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.streamlet``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.streamlet``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import Streamlet
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.transformoperator``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.transformoperator``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import TransformOperator
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.streamlet.windowconfig``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.streamlet.windowconfig``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import WindowConfig
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.bolt.base_bolt``, with the names of `stormspark.compat.heronpy.components`."""
+"""The module ``heronpy.api.bolt.base_bolt``: some of the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import BaseBolt
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.bolt.bolt``, with the names of `stormspark.compat.heronpy.components`."""
+"""The module ``heronpy.api.bolt.bolt``: some of the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import Bolt
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.bolt.window_bolt``, with the names of `stormspark.compat.heronpy.window_bolt`."""
+"""The module ``heronpy.api.bolt.window_bolt``: some of the names of `stormspark.compat.heronpy.window_bolt`."""
 
 from stormspark.compat.heronpy.window_bolt import SlidingWindowBolt, TumblingWindowBolt, WindowContext
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.spout.base_spout``, with the names of `stormspark.compat.heronpy.components`."""
+"""The module ``heronpy.api.spout.base_spout``: some of the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import BaseSpout
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.spout.spout``, with the names of `stormspark.compat.heronpy.components`."""
+"""The module ``heronpy.api.spout.spout``: some of the names of `stormspark.compat.heronpy.components`."""
 
 from stormspark.compat.heronpy.components import Spout
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.api.state.stateful_component``, with the names of `stormspark.compat.heronpy.state`."""
+"""The module ``heronpy.api.state.stateful_component``: some of the names of `stormspark.compat.heronpy.state`."""
 
 from stormspark.compat.heronpy.state import StatefulComponent
 

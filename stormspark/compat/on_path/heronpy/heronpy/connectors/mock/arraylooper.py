@@ -1,4 +1,4 @@
-"""The module ``heronpy.connectors.mock.arraylooper``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.connectors.mock.arraylooper``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import ArrayLooper
 

@@ -1,4 +1,4 @@
-"""The module ``heronpy.connectors.textfiles.textfilesgenerator``, with the names of `stormspark.streamlet`."""
+"""The module ``heronpy.connectors.textfiles.textfilesgenerator``: some of the names of `stormspark.streamlet`."""
 
 from stormspark.streamlet import TextFileGenerator
 
