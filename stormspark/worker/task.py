@@ -131,7 +131,7 @@ class Task(TaskInBatches):
     def call_ended(self, instance: AsyncExecutor, call: str, error: Exception | None) -> None:
         """Learn that a call of an instance on the event loop has ended: ``prepare``, ``open``, ``activate`` or ``deactivate``.
 
-        An error stops the topology.
+        An error stops the topology, unless the task starts again (`start_failed`).
         """
         if instance is not self.instance:
             return
@@ -142,6 +142,8 @@ class Task(TaskInBatches):
             failure.__cause__ = error
             if self._host.opening:
                 self.start_error = failure
+            elif call == self._first_call:
+                self.start_failed(failure)
             else:
                 self.stop_topology(failure)
 

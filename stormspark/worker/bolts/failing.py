@@ -91,6 +91,7 @@ class FailsTuples(Task):
         if self._too_many_in_row(self._first_call, error.__cause__ or error):
             return
         self._end_previous()  # it may have started threads, and set timers
+        self._runner = Runner(self)  # type: ignore[arg-type]
         self._host.clear_timers(self)  # ticks
         self.is_down = True
         pause = _FIRST_PAUSE_SECS * 2.0 ** min(self._raised_in_row - 1, _MOST_DOUBLINGS)
