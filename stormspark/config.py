@@ -211,7 +211,8 @@ class Settings:
     )
     #: Heron's key for the strategy "drop" (F10).
     drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
-    #: The topology stops with the error if more than this many executions of one task raise in a row.
+    #: The topology stops with the error if more than this many executions of one task raise in a row. A bolt's ``prepare`` that
+    #: raises at a restart counts, too.
     max_restarts_in_row: int = _setting(
         "stormspark.task.max.restarts.in.row", 10, int, least=0, of_components=True
     )
@@ -290,7 +291,8 @@ class Settings:
     #: How long a task may be in ``open`` or ``prepare``, and how long a worker may take to read its state; 0: without a limit.
     #: The driver logs warnings meanwhile.
     prepare_timeout_secs: float = _setting("stormspark.prepare.timeout.secs", 0, int, float, least=0)
-    #: The longest pause between two attempts at one batch. The pauses grow from attempt to attempt.
+    #: The longest pause between two attempts at one batch, and between two starts of a bolt whose ``prepare`` raises. The pauses
+    #: grow from attempt to attempt.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
     #: The folder in which the children of multilang components start; None: the resources folder (I3).
     multilang_resources: str | None = _setting(

@@ -98,6 +98,7 @@ class BoltTask(FailsTuples):
             runner.prepare(self._conf, context)
         except BaseException:
             self._runner = Runner(self)  # an instance that was not prepared must not be asked about its work
+            self._let_go(instance)
             raise
         self.bolt = instance
         if self.state is not None:
@@ -165,7 +166,8 @@ class BoltTask(FailsTuples):
 
     def stop(self) -> None:
         """Call ``cleanup``. Errors are reported, and stop nothing."""
-        self._call_last(self._run, self.bolt.cleanup)
+        if not self.is_down:
+            self._call_last(self._run, self.bolt.cleanup)
         super().stop()
 
     # -- what waits ------------------------------------------------------------------------------------------
@@ -183,6 +185,8 @@ class BoltTask(FailsTuples):
     @property
     def ready(self) -> int:
         """How many of the waiting tuples the bolt could execute now."""
+        if self.is_down:
+            return 0
         waiting = self.queue.waiting
         return min(waiting, self._runner.room) if waiting and self._runner.works_outside else waiting
 
@@ -262,7 +266,7 @@ class BoltTask(FailsTuples):
             return 0
         done = 0
         started = begun = clock()
-        while done < len(batch) and self.fatal is None:
+        while done < len(batch) and self.fatal is None and not self.is_down:
             self._begun = begun
             # The piece is a copy, because `look` may shorten it, and the rest of the chunk must not be lost.
             self._piece = piece = batch[done : done + 1] if size.timed_alone else batch[done:]

@@ -44,7 +44,8 @@ class Task(TaskInBatches):
 
     These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
     `FailedException` only fails a bolt's tuple. Any other error restarts this task alone. But if more than
-    ``stormspark.task.max.restarts.in.row`` executions in a row raise such an error, the topology stops.
+    ``stormspark.task.max.restarts.in.row`` executions in a row raise such an error, the topology stops. A bolt's `prepare` that
+    raises after such an error counts as one more error in the row (`stormspark.worker.bolts.failing`).
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
@@ -130,7 +131,7 @@ class Task(TaskInBatches):
     def call_ended(self, instance: AsyncExecutor, call: str, error: Exception | None) -> None:
         """Learn that a call of an instance on the event loop has ended: ``prepare``, ``open``, ``activate`` or ``deactivate``.
 
-        An error stops the topology.
+        An error stops the topology, unless the task starts again (`start_failed`).
         """
         if instance is not self.instance:
             return
@@ -141,12 +142,16 @@ class Task(TaskInBatches):
             failure.__cause__ = error
             if self._host.opening:
                 self.start_error = failure
+            elif call == self._first_call:
+                self.start_failed(failure)
             else:
                 self.stop_topology(failure)
 
     def let_go(self) -> None:
         """Let the instance end its work outside of this process (`LivesOutside`), without ``close`` or ``cleanup``."""
-        instance = self.instance
+        self._let_go(self.instance)
+
+    def _let_go(self, instance: object) -> None:
         if isinstance(instance, LivesOutside):
             try:
                 instance.let_go()
@@ -346,26 +351,35 @@ class Task(TaskInBatches):
 
     def _restart(self, what: str, error: BaseException) -> bool:
         """Restart the task after ``error``, or stop the topology; return whether this task goes on."""
-        self._raised_in_row += 1
-        allowed = self._settings.max_restarts_in_row
-        if self._raised_in_row > allowed:
-            often = f"{self._raised_in_row} times in a row (stormspark.task.max.restarts.in.row is {allowed})"
-            self.stop_topology(self._component_error(f"raised {often}, last in {what}", error))
+        if self._too_many_in_row(what, error):
             return False
         self.counters.restarts += 1
         return self.begin_anew()
 
+    def _too_many_in_row(self, what: str, error: BaseException) -> bool:
+        """Count an error in a row of errors. If there are too many now, stop the topology and return true."""
+        self._raised_in_row += 1
+        allowed = self._settings.max_restarts_in_row
+        if self._raised_in_row <= allowed:
+            return False
+        often = f"{self._raised_in_row} times in a row (stormspark.task.max.restarts.in.row is {allowed})"
+        self.stop_topology(self._component_error(f"raised {often}, last in {what}", error))
+        return True
+
     def begin_anew(self) -> bool:
         """Make a new instance, which knows nothing of the previous one. Return true.
 
-        If the new instance can't start, stop the topology and return false.
+        If the new instance can't start and this stops the topology, return false.
         """
         try:
             self.start()
         except ComponentError as error:
-            self.stop_topology(error)
-            return False
-        return True
+            self.start_failed(error)
+        return self.fatal is None
+
+    def start_failed(self, error: ComponentError) -> None:
+        """Stop the topology, because a new instance can't start."""
+        self.stop_topology(error)
 
     def load(self) -> TaskLoad:
         """Return how much work the task did in this round, and how much waits for it."""

@@ -124,15 +124,14 @@ class ThreadedTask(Task):
     def _has_begun(self, failure: ComponentError | None) -> None:
         self.is_starting = False
         self.begun_at, self.begins_since = self._clock(), None
+        self.start_error = failure
         if failure is None:
             if not self.is_stopping:  # else the last calls may have been made already
                 self.is_held = False
                 self._call_first()
                 self.executor.wake()
-        else:
-            self.start_error = failure
-            if not self.executors.opening:
-                self.stop_topology(failure)
+        elif not self.executors.opening:
+            self.start_failed(failure)
 
     def _call_first(self) -> None:
         """Do what the worker's thread has to do once an instance has started."""
@@ -321,7 +320,7 @@ class ThreadedTask(Task):
 
     def _go_on(self) -> None:
         """Let turns begin again after an error, unless the error has started a new instance or stopped the topology."""
-        if not self.is_starting and self.fatal is None:
+        if not (self.is_starting or self.start_error) and self.fatal is None:
             self.is_held = False
             self.executor.wake()
 

@@ -144,12 +144,15 @@ def test_the_tasks_of_a_worker_are_prepared_side_by_side() -> None:
     rigs[0].cluster.abandon()
 
 
-def test_a_prepare_that_raises_after_a_restart_stops_the_topology() -> None:
-    """W22."""
-    rig = _rig(two(Acts(prepares="raises", executes="raises once", first=False), ROWS))
+def test_a_prepare_that_raises_after_a_restart_counts_as_one_more_error_in_the_row() -> None:
+    """W22: the task starts again after a pause, or the topology stops if there are too many."""
+    builder = two(Acts(prepares="raises", executes="raises once", first=False), ROWS)
+    rig = _rig(builder, stormspark_task_max_restarts_in_row=3)
     (task,) = rig.tasks("b")
     _until(rig, lambda: task.fatal)
-    assert "raised in prepare" in task.fatal.text and "raised by the test" in task.fatal.text
+    assert task.counters.restarts == 3
+    assert "raised 4 times in a row" in task.fatal.text and "last in prepare" in task.fatal.text
+    assert "raised by the test" in task.fatal.text
     rig.cluster.abandon()
 
 

@@ -1,0 +1,185 @@
+"""A bolt raises, and then its ``prepare`` raises, as what it needs is still away: the task starts again after pauses (W22)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from stormspark import BasicBolt, Bolt, TopologyBuilder
+from stormspark.errors import ComponentError
+from tests.unit.worker.components import Collect, Script
+from tests.unit.worker.executors.runs import Numbers, Told, running, until
+from tests.unit.worker.rig import Rig
+
+
+class Database:
+    """What the bolts need; all instances share it."""
+
+    away = False
+    #: How often a bolt was prepared, and the tuples that were executed.
+    prepared: ClassVar[list[bool]] = []
+    executed: ClassVar[list[int]] = []
+    cleaned = 0
+
+    @classmethod
+    def begin(cls) -> None:
+        cls.away, cls.cleaned = False, 0
+        cls.prepared.clear()
+        cls.executed.clear()
+
+    @classmethod
+    def connect(cls) -> None:
+        cls.prepared.append(not cls.away)
+        if cls.away:
+            msg = "the database is away"
+            raise ConnectionError(msg)
+
+    @classmethod
+    def use(cls, tup: Any) -> None:
+        if cls.away:
+            msg = "the connection is lost"
+            raise ConnectionError(msg)
+        cls.executed.append(tup[0])
+
+
+@pytest.fixture(autouse=True)
+def database() -> None:
+    Database.begin()
+
+
+class Basic(BasicBolt):
+    def prepare(self, conf: Any, context: Any) -> None:
+        context.set_timer(1000.0, lambda: None)
+        Database.connect()
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        Database.use(tup)
+
+    def cleanup(self) -> None:
+        Database.cleaned += 1
+
+
+class Plain(Bolt):
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        self.collector = collector
+        Database.connect()
+
+    def execute(self, tup: Any) -> None:
+        Database.use(tup)
+        self.collector.ack(tup)
+
+    def cleanup(self) -> None:
+        Database.cleaned += 1
+
+
+def _rows(count: int) -> list[tuple[Any, ...]]:
+    return [(n,) for n in range(count)]
+
+
+def _builder(bolt: Any, count: int) -> TopologyBuilder:
+    builder = TopologyBuilder()
+    builder.set_spout("a", Script(_rows(count)))
+    builder.set_bolt("b", bolt).shuffle_grouping("a")
+    builder.set_bolt("c", Collect()).shuffle_grouping("a")
+    return builder
+
+
+@pytest.mark.parametrize("bolt", [Basic(), Plain()], ids=["basic", "plain"])
+def test_a_bolt_whose_database_is_away_starts_again_and_its_tuples_wait(bolt: Any) -> None:
+    """Each start that fails is one more error in the row, and the pauses double; other tasks go on."""
+    rig = Rig(_builder(bolt, 20), 1)
+    Database.away = True
+    rig.batches(2)
+    (task,) = rig.tasks("b")
+    assert Database.prepared == [True, False] and task.fatal is None
+    assert task.waiting == 19
+    assert len(rig.users("c")[0].seen) == 20, "the other bolt goes on"
+    rig.batches(2)
+    assert len(Database.prepared) == 2, "the first pause is not over"
+    for pause in (0.1, 0.2, 0.4):
+        before = len(Database.prepared)
+        rig.advance(pause * 0.9)
+        assert len(Database.prepared) == before
+        rig.advance(pause * 0.2)
+        assert len(Database.prepared) == before + 1
+    Database.away = False
+    rig.advance(0.9, batches=3)
+    assert Database.prepared == [True, False, False, False, False, True]
+    assert Database.executed == list(range(1, 20))
+    heard = rig.users("a")[0].heard
+    assert sorted(message for what, message, *_ in heard if what == "ack") == list(range(1, 20))
+    assert [message for what, message, *_ in heard if what == "fail"] == [0]
+    assert task.counters.restarts == 5
+    rig.cluster.close()
+    assert Database.cleaned == 1
+
+
+def test_too_many_starts_that_fail_stop_the_topology_with_the_reason() -> None:
+    rig = Rig(_builder(Basic(), 3), 1, stormspark_task_max_restarts_in_row=3)
+    Database.away = True
+    rig.batches(2)
+    (task,) = rig.tasks("b")
+    for _ in range(10):
+        rig.advance(1.0)
+    assert Database.prepared == [True, False, False, False]
+    assert task.fatal is not None
+    assert "raised 4 times in a row" in task.fatal.text and "last in prepare" in task.fatal.text
+    assert "the database is away" in task.fatal.text
+
+
+def test_a_start_that_goes_well_does_not_end_the_row_but_a_tuple_that_goes_well_does() -> None:
+    rig = Rig(_builder(Basic(), 3), 1, stormspark_task_max_restarts_in_row=3)
+    Database.away = True
+    rig.batches(2)
+    (task,) = rig.tasks("b")
+    Database.away = False
+    rig.advance(1.0, batches=2)
+    assert Database.executed == [1, 2] and task._raised_in_row == 0
+
+
+def test_the_first_prepare_that_raises_stops_the_topology() -> None:
+    Database.away = True
+    with pytest.raises(ComponentError, match="the database is away"):
+        Rig(_builder(Basic(), 3), 1)
+
+
+def test_a_topology_that_stops_while_a_bolt_is_down_calls_no_cleanup_of_it() -> None:
+    rig = Rig(_builder(Plain(), 3), 1)
+    Database.away = True
+    rig.batches(2)
+    rig.cluster.close()
+    assert Database.cleaned == 0
+
+
+def test_in_a_transaction_a_prepare_that_raises_stops_the_topology() -> None:
+    """The batch is taken back anyway."""
+    rig = Rig(_builder(Basic(), 3), 1, stormspark_exactly_once=True)
+    Database.away = True
+    rig.batches(1)
+    (task,) = rig.tasks("b")
+    assert task.fatal is not None and "the database is away" in task.fatal.text
+
+
+@pytest.mark.parametrize("bolt", [Basic(), Plain()], ids=["basic", "plain"])
+def test_a_bolt_on_its_own_thread_starts_again_too(bolt: Any) -> None:
+    told = Told("told")
+    builder = TopologyBuilder()
+    builder.set_spout("a", Numbers(list(range(20)), told))
+    builder.set_bolt("b", bolt).shuffle_grouping("a")
+    topology = builder.create_topology("down")
+
+    with running(topology) as started:
+        until(lambda: len(told.all) == 20)
+        Database.away = True
+        spout = next(
+            task for task in started.workers.workers[0].tasks.values() if task.component.id == "a"
+        ).instance
+        spout.left = [100, 101, 102]
+        until(lambda: Database.prepared.count(False) >= 2)
+        Database.away = False
+        until(lambda: len(told.all) == 23)
+        assert sorted(message for what, message, *_ in told.all if what == "ack") == sorted(
+            [*map(str, range(20)), "101", "102"]
+        )
+        assert started.error is None
