@@ -114,7 +114,6 @@ class Worker:
     def _open(self, active: bool) -> None:
         call = self.call
         call.thread, call.opening = get_ident(), True
-        self._executors.opening = True
         call.enter_other("a worker hook")
         self.services.start(self.tasks.values())
         call.enter_other("the state table")
@@ -132,7 +131,6 @@ class Worker:
             self._executors.wait_for_starts(self._executors.spouts)
             self.services.wait_for_starts(self.wiring.spouts)
             self.set_active(True)
-        self._executors.opening = False
         call.enter(None)
         call.opening = False
 

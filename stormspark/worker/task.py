@@ -64,7 +64,7 @@ class Task(TaskInBatches):
         self._starting = False
         #: Whether the instance of an async component is starting on the event loop.
         self.starts_on_loop = False
-        #: The error with which the first start on the event loop has failed.
+        #: The error with which the last start on the event loop, or on the executor's own thread, has failed.
         self.start_error: ComponentError | None = None
         #: The time when the start of the new instance began; None if no instance is starting. `begun_at` is the time when the
         #: last start ended.

@@ -22,15 +22,12 @@ from stormspark.api import TaskHook, TopologyContext
 from stormspark.metrics import Metric
 from stormspark.spi import LivesOutside
 from stormspark.worker.asynchronous.event_loop import EventLoop, contained
-from stormspark.worker.executors.thread import CallNotReturnedError
+from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
 
 if TYPE_CHECKING:
     from stormspark.worker.task import Task
 
-__all__ = ["STOP_SECS", "AsyncExecutor"]
-
-#: The last calls of an instance have this many seconds, as those on executors' own threads have.
-STOP_SECS = 10.0
+__all__ = ["AsyncExecutor"]
 
 _Call = Callable[[], Coroutine[Any, Any, object]]
 

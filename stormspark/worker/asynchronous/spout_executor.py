@@ -20,7 +20,8 @@ from typing import Any
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
-from stormspark.worker.asynchronous.life import STOP_SECS, AsyncExecutor
+from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.executors.thread import STOP_SECS
 
 __all__ = ["AsyncSpoutExecutor"]
 

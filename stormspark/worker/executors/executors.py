@@ -17,7 +17,7 @@ from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.executors.notes import Notes
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
 from stormspark.worker.executors.switching import switch_interval
-from stormspark.worker.executors.thread import ExecutorThread
+from stormspark.worker.executors.thread import STOP_SECS, ExecutorThread
 from stormspark.worker.host.messages import Busy
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ _GATHER_SECS = 0.0005
 #: For how long a superstep waits for the next note. A call that has noted nothing for this long is not waited for. The time is
 #: short, because a worker that waits for calls holds up the other workers.
 _PATIENCE_SECS = 0.005
-#: A stop waits at most this many seconds for the calls that are under way.
-_STOP_SECS = 10.0
 
 
 class Executors:
@@ -59,9 +57,6 @@ class Executors:
         self._stops_since = self._waits_until = inf
         #: Whether a batch was aborted because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
-        #: Whether the worker is being opened. Meanwhile an error in ``open`` or ``prepare`` is raised. Later, such an error stops
-        #: the running topology.
-        self.opening = False
         self._departures: Departures
 
     def add(self, tasks: Iterable[Task], departures: Departures) -> None:
@@ -265,7 +260,7 @@ class Executors:
         """
         if self._stops_since == inf:
             self._stops_since = now = time.monotonic()
-            self._waits_until = now + (_STOP_SECS if seconds is None else seconds)
+            self._waits_until = now + (STOP_SECS if seconds is None else seconds)
 
     def is_late(self) -> bool:
         """Return whether the topology stops and its last batch may not wait for calls any longer."""
@@ -289,7 +284,7 @@ class Executors:
         return bool(tasks)
 
     def finish(self) -> None:
-        """Wait until the calls that are under way have returned, and then the last calls of all tasks: at most `_STOP_SECS` in
+        """Wait until the calls that are under way have returned, and then the last calls of all tasks: at most `STOP_SECS` in
         all. No turn begins any more.
 
         All executors make their last calls side by side, so one that does not return keeps no other from them. An executor whose
@@ -301,7 +296,7 @@ class Executors:
             task.is_stopping = True
         for spout in self.spouts:
             spout.unwind()
-        deadline = time.monotonic() + _STOP_SECS
+        deadline = time.monotonic() + STOP_SECS
         left = [task for task in self.tasks if task.executor.has_started and not task.executor.gave_up]
         waiting = left
         while left and time.monotonic() < deadline:

@@ -53,8 +53,6 @@ class ThreadedTask(Task):
         self._notes_here = self.notes
         self._choosing = Lock()
         self.is_starting = False
-        #: The error with which the last start has failed.
-        self.start_error: ComponentError | None = None
         #: Whether no turn may begin: until an instance has started, after it has raised an error, and after `end_thread_work`.
         self.is_held = True
         #: Whether no turn may begin, because the worker stops. The instance only gets its last calls now, such as ``close``.
@@ -130,7 +128,7 @@ class ThreadedTask(Task):
                 self.is_held = False
                 self._call_first()
                 self.executor.wake()
-        elif not self.executors.opening:
+        elif not self._host.opening:
             self.start_failed(failure)
 
     def _call_first(self) -> None:

@@ -13,7 +13,10 @@ from typing import Any, Protocol, TypeVar
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.host.forks import end_in_children
 
-__all__ = ["CallNotReturnedError", "ExecutorThread", "Taker", "ThreadRefusedError"]
+__all__ = ["STOP_SECS", "CallNotReturnedError", "ExecutorThread", "Taker", "ThreadRefusedError"]
+
+#: A stop waits at most this many seconds for the calls that are under way, and for the last calls of all tasks.
+STOP_SECS = 10.0
 
 _T = TypeVar("_T")
 

@@ -380,7 +380,7 @@ def test_an_async_call_that_never_returns_holds_up_the_stop_of_an_exactly_once_t
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """C44: the batch is taken back."""
-    monkeypatch.setattr(executors, "_STOP_SECS", 0.3)
+    monkeypatch.setattr(executors, "STOP_SECS", 0.3)
     builder = two(Acts(executes="waits"), ROWS[:1])
     with running(builder.create_topology("once"), **{"stormspark.exactly.once": True}) as topology:
         until(lambda: _told("execute"))

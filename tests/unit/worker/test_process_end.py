@@ -16,7 +16,7 @@ from stormspark.testing import FixedTupleSpout
 from stormspark.worker.asynchronous import life
 from stormspark.worker.executors import executors
 
-life.STOP_SECS = executors._STOP_SECS = 0.5
+life.STOP_SECS = executors.STOP_SECS = 0.5
 began = threading.Semaphore(0)
 
 def stay():

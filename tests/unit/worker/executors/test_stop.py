@@ -58,7 +58,7 @@ def _wait_for_stop() -> None:
 def test_a_call_that_never_returns_keeps_no_other_executor_from_its_cleanup(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(executors, "_STOP_SECS", 2.0)
+    monkeypatch.setattr(executors, "STOP_SECS", 2.0)
     told = Told("cleanups at the stop")
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers([1], Told("verdicts at the stop")))
@@ -127,7 +127,7 @@ def test_a_last_call_that_never_returns_holds_up_a_stop_for_some_seconds_only(
     stuck: str, task: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """B1, C1: and the stop waits once, and not once for each executor."""
-    monkeypatch.setattr(executors, "_STOP_SECS", 1.0)
+    monkeypatch.setattr(executors, "STOP_SECS", 1.0)
     told = Told(f"cleanups beside {stuck}")
     builder = TopologyBuilder()
     builder.set_spout("a", StuckSpout(stuck), 5)

@@ -91,7 +91,7 @@ def test_a_call_that_never_returns_holds_up_the_stop_of_an_exactly_once_topology
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """C44: the batch that could not end is taken back, and the warning names the executor."""
-    monkeypatch.setattr(executors, "_STOP_SECS", 0.3)
+    monkeypatch.setattr(executors, "STOP_SECS", 0.3)
     told = Told("a stop in a transaction")
     with running(_topology(told), **_EXACTLY_ONCE) as topology:
         until(lambda: ("begins",) in told.all)
@@ -160,7 +160,7 @@ def test_a_call_that_never_returns_at_the_end_of_a_batch_holds_up_a_stop_for_som
     where: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """G6: the bolt itself waits at the end of its batch, or a bolt behind it waits for what comes then."""
-    monkeypatch.setattr(executors, "_STOP_SECS", 0.3)
+    monkeypatch.setattr(executors, "STOP_SECS", 0.3)
     told = Told(f"a stop at the end of a batch, {where}")
     builder = TransactionalTopologyBuilder("once", "numbers", batch_bolts.Once())
     count = WaitsAtTheEnd(told) if where == "finish_batch" else batch_bolts.Count()
