@@ -12,6 +12,7 @@ from typing import Any
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import BoltFailInfo, Tuple
+from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import ComponentError, FailedException, ReportedFailedException
 from stormspark.worker.bolts.runner import Runner
@@ -22,7 +23,6 @@ __all__ = ["FailsTuples"]
 
 #: The pause after the first error in a row. Each further error doubles it, up to ``stormspark.restart.max.delay.secs``.
 _FIRST_PAUSE_SECS = 0.05
-_MOST_DOUBLINGS = 60
 
 
 class FailsTuples(Task):
@@ -94,9 +94,10 @@ class FailsTuples(Task):
         self._runner = Runner(self)  # type: ignore[arg-type]
         self._host.clear_timers(self)  # ticks
         self.is_down = True
-        pause = _FIRST_PAUSE_SECS * 2.0 ** min(self._raised_in_row - 1, _MOST_DOUBLINGS)
         most = max(_FIRST_PAUSE_SECS, self._settings.restart_max_delay_secs)
-        self._host.set_timer(self, min(pause, most), self._start_again)
+        pause = ExponentialBackoff(_FIRST_PAUSE_SECS, _FIRST_PAUSE_SECS, most).delay(self._raised_in_row)
+        assert pause is not None, "the number of tries is limited elsewhere"
+        self._host.set_timer(self, pause, self._start_again)
 
     def _start_again(self) -> None:
         self.is_down = False
