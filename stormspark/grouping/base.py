@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from stormspark.grouping.repartitioning import Repartitioning
-from stormspark.waiting_code import known_to_wait, look_through
+from stormspark.waiting_code import waiting
 
 __all__ = ["Grouping", "GroupingContext", "LoadFollower"]
 
@@ -94,7 +94,7 @@ class Grouping(ABC):
         """Why the code that chooses may wait, and what it uses that is known to wait (`stormspark.waiting_code`); "" if it only
         computes.
         """
-        return look_through(self).reason or "", known_to_wait(self) or ""
+        return waiting(self)
 
     @property
     def follows_load(self) -> bool:

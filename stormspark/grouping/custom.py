@@ -13,7 +13,7 @@ from stormspark.errors import ComponentError, EmitError, InvalidTopologyError, S
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.repartitioning import ByChooser
 from stormspark.grouping.streams import GlobalStreamId
-from stormspark.waiting_code import WaitsValueError, known_to_wait, look_through
+from stormspark.waiting_code import WaitsValueError, waiting
 
 __all__ = ["CustomChooser", "CustomGrouping", "CustomStreamGrouping"]
 
@@ -90,11 +90,10 @@ class CustomGrouping(Grouping):
         object.__setattr__(self, "pickled", pickled)
         object.__setattr__(self, "load_aware", callable(getattr(grouping, "refresh_load", None)))
         try:
-            waiting = look_through(grouping).reason or "", known_to_wait(grouping) or ""
+            object.__setattr__(self, "_waiting", waiting(grouping))
         except WaitsValueError as error:
             msg = f"the custom grouping {name}: {error}"
             raise InvalidTopologyError(msg) from error
-        object.__setattr__(self, "_waiting", waiting)
 
     @property
     def waiting(self) -> tuple[str, str]:

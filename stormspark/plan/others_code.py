@@ -10,7 +10,7 @@ from typing import NamedTuple
 from stormspark.api.hook_classes import hook_class
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import Grouping
-from stormspark.waiting_code import WaitsValueError, known_to_wait, look_through
+from stormspark.waiting_code import WaitsValueError, waiting
 
 __all__ = ["Found", "of_groupings", "of_hooks"]
 
@@ -43,7 +43,7 @@ def of_hooks(names: Iterable[str]) -> Iterator[Found]:
             yield _found(place, f"can't be imported here ({type(error).__name__})", "")
             continue
         try:
-            yield _found(place, look_through(cls).reason or "", known_to_wait(cls) or "")
+            yield _found(place, *waiting(cls))
         except WaitsValueError as error:
             msg = f"topology.auto.task.hooks names {name!r}: {error}"
             raise InvalidTopologyError(msg) from error

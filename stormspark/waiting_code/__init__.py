@@ -9,6 +9,7 @@ from stormspark.waiting_code.search import (
     declares_that_it_computes,
     known_to_wait,
     look_through,
+    waiting,
     why_it_may_wait,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "declares_that_it_computes",
     "known_to_wait",
     "look_through",
+    "waiting",
     "why_it_may_wait",
 ]

@@ -32,6 +32,7 @@ from stormspark.waiting_code.known_code import (
     WAITING_NAMES,
     Verdict,
     holds_no_code,
+    is_stormspark,
     module_verdict,
     runs_any_code,
     verdict,
@@ -49,7 +50,14 @@ from stormspark.waiting_code.real_attributes import (
 )
 from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use, module_dict, uses
 
-__all__ = ["Findings", "declares_that_it_computes", "known_to_wait", "look_through", "why_it_may_wait"]
+__all__ = [
+    "Findings",
+    "declares_that_it_computes",
+    "known_to_wait",
+    "look_through",
+    "waiting",
+    "why_it_may_wait",
+]
 
 #: One search looks through at most this many functions, and at most this many values of all kinds. A component with more counts
 #: as one that may wait.
@@ -108,6 +116,14 @@ def known_to_wait(component: object) -> str | None:
     with suppress(Exception):
         return _Search(component, only_known=True).reason()
     return None
+
+
+def waiting(code: object) -> tuple[str, str]:
+    """Return why code may wait, and what it uses that is known to wait. A string is empty if there is nothing to say.
+
+    Raises `WaitsValueError` as `look_through` does.
+    """
+    return look_through(code).reason or "", known_to_wait(code) or ""
 
 
 def declares_that_it_computes(component: object) -> bool:
@@ -358,7 +374,7 @@ class _Search:
             raise _MayWaitError(msg)
         self.believes |= waits is False
         # What stormspark says of its own classes is always believed, because its users can't change it.
-        return waits is False and (not self._only_known or module_of(cls).startswith("stormspark."))
+        return waits is False and (not self._only_known or is_stormspark(module_of(cls)))
 
 
 def _is_known(cls: type, place: _Place) -> bool:
