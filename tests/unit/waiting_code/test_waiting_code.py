@@ -46,6 +46,7 @@ from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
 from stormspark.flux import samples
 from stormspark.streamlet.bolts import FilterBolt, MapBolt, Operation, ReduceByKeyBolt, SplitBolt
 from stormspark.waiting_code import why_it_may_wait
+from tests.imports import imports_undone
 
 Make = Callable[..., Any]
 
@@ -54,7 +55,6 @@ Make = Callable[..., Any]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """A user's project: writes modules, imports the last one, and makes an instance of its class `Mine`."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    imported_before = set(sys.modules)
 
     def make(bolts: str, *arguments: Any, **helpers: str) -> Any:
         for name, text in {**helpers, "my_bolts": bolts}.items():
@@ -62,10 +62,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
         importlib.invalidate_caches()
         return importlib.import_module("my_bolts").Mine(*arguments)
 
-    yield make
-    for name in set(sys.modules) - imported_before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+    with imports_undone(monkeypatch, under=tmp_path):
+        yield make
 
 
 def bolt(body: str, before: str = "") -> str:
@@ -540,15 +538,9 @@ def test_streamparse_components_are_followed_through_their_adapter() -> None:
 
 
 def test_the_streamparse_components_of_the_benchmark_only_compute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    imported_before = set(sys.modules)
-    try:
+    with imports_undone(monkeypatch):
         for declaration in load(streamparse.TOPOLOGY, environment="one").components.values():
             assert why_it_may_wait(cloudpickle.loads(declaration.pickled)) is None
-    finally:  # the names of the project's modules are those of other projects, too
-        for name in set(sys.modules) - imported_before:
-            if not name.startswith("stormspark"):
-                del sys.modules[name]
 
 
 def test_heronpy_components_are_followed_through_their_delegates() -> None:

@@ -17,6 +17,7 @@ from stormspark.compat.streamparse import load
 from stormspark.compat.streamparse.project_config import Environment, find_config
 from stormspark.errors import InvalidTopologyError, TopologyNotFoundError
 from stormspark.testing import complete_topology
+from tests.imports import imports_undone
 
 SPOUT = """
     from streamparse import Spout, Bolt, Topology, Grouping
@@ -48,13 +49,8 @@ TOPOLOGY = """
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Loading a project puts folders on the module path and imports what is in them: undo that."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if not name.startswith("stormspark"):
-            del sys.modules[name]
+    with imports_undone(monkeypatch):
+        yield
 
 
 @pytest.fixture
