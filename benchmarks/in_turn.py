@@ -11,13 +11,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from random import Random
 from typing import Any, NamedTuple
 
 from stormspark.backpressure import Limits
 from stormspark.local import InProcessWorkers
+from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.host.garbage import GarbageBetweenBatches
 
-__all__ = ["Case", "Prepared", "Turn", "in_this_process", "in_turn"]
+__all__ = ["Case", "Prepared", "Turn", "in_this_process", "in_turn", "opened"]
+
+
+def opened(plan: PhysicalPlan) -> InProcessWorkers:
+    """Make the workers of a plan in this process, and open them. What they draw at random is the same each time."""
+    cluster = InProcessWorkers(plan, time.monotonic, Random(5))
+    cluster.open()
+    return cluster
 
 
 class Prepared(NamedTuple):

@@ -9,16 +9,14 @@ clock in it. Counted is what fan and end have executed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from benchmarks.in_turn import Prepared
+from benchmarks.in_turn import Prepared, opened
 from benchmarks.unchanged import Hold, Many
 from stormspark import BasicBolt, Bolt, Fields, Spout, TopologyBuilder
 from stormspark.api import Topology
-from stormspark.local import InProcessWorkers
 from stormspark.plan import plan_topology
 
 __all__ = ["anchors", "fan", "held"]
@@ -127,8 +125,7 @@ class End(BasicBolt):
 def _prepared(topology: Topology, workers: int, sources: int, per_root: float, size: int) -> Prepared:
     """Open it, with as many roots a batch as `Batch` says, where each is ``per_root`` tuples."""
     conf = {"topology.workers": workers, **_SETTINGS}
-    cluster = InProcessWorkers(plan_topology(topology, conf), time.monotonic, Random(5))
-    cluster.open()
+    cluster = opened(plan_topology(topology, conf))
     a_worker = Batch.tuples / per_root
     if workers > 1:
         a_worker = min(a_worker, Batch.payload_bytes / (size * per_root))

@@ -14,13 +14,12 @@ import argparse
 import gc
 import json
 import time
-from random import Random
 from typing import Any
 
 from benchmarks import streamparse, word_count
+from benchmarks.in_turn import opened
 from benchmarks.topologies import CASES, build
 from stormspark.compat.streamparse import load
-from stormspark.local import InProcessWorkers
 from stormspark.plan import PhysicalPlan, plan_topology
 
 _ROUNDS = 7
@@ -38,8 +37,7 @@ def planned(case: str, front_end: str, workers: int) -> PhysicalPlan:
 
 def measure(plan: PhysicalPlan, seconds: float) -> list[float]:
     """Nanoseconds of CPU a word in each round."""
-    cluster = InProcessWorkers(plan, time.monotonic, Random(5))
-    cluster.open(True)
+    cluster = opened(plan)
     counts = [
         task for worker in cluster.workers for task in worker.tasks.values() if task.component.id == "count"
     ]

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.in_turn import Case, Prepared, in_this_process, in_turn
+from benchmarks.in_turn import Case, Prepared, in_this_process, in_turn, opened
 from benchmarks.topologies import Count, Items, Split
 from stormspark import Bolt, Fields, Spout, TopologyBuilder
 from stormspark.api.state import KeyValueState, StatefulBolt
@@ -120,10 +120,7 @@ def with_trees(size: int) -> Prepared:
     builder.set_spout("many", Many(size))
     builder.set_bolt("hold", Hold()).shuffle_grouping("many")
     conf = {"topology.message.timeout.secs": 3600, "stormspark.batch.target.ms": 100}
-    cluster = InProcessWorkers(
-        plan_topology(builder.create_topology("trees"), conf), time.monotonic, Random(5)
-    )
-    cluster.open()
+    cluster = opened(plan_topology(builder.create_topology("trees"), conf))
     while cluster.workers[0].statistics().open < size:
         cluster.run_batch()
     return Prepared(cluster, ("count",))

@@ -26,16 +26,14 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from random import Random
 from typing import Any, NamedTuple
 
 from benchmarks.asynchronous import Numbers
-from benchmarks.in_turn import Case, Prepared, in_turn
+from benchmarks.in_turn import Case, Prepared, in_turn, opened
 from benchmarks.storm_peer import run_storm
 from benchmarks.word_count import measure_on, spread
 from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.api import Topology
-from stormspark.local import InProcessWorkers
 from stormspark.plan import plan_topology
 
 __all__ = ["CASES", "run", "storm"]
@@ -187,9 +185,7 @@ def _prepare(polls: bool, workers: int) -> Prepared:
     """Make the topology of `_polling`, with its workers in this process."""
     conf = {"topology.workers": workers, "stormspark.batch.target.ms": 500}
     plan = plan_topology(_polling(polls, workers), conf)
-    cluster = InProcessWorkers(plan, time.monotonic, Random(5))
-    cluster.open()
-    return Prepared(cluster, ("count",))
+    return Prepared(opened(plan), ("count",))
 
 
 def _polling_in_turn(workers: int, seconds: float) -> dict[str, Any]:
