@@ -1,9 +1,8 @@
 """Imports users' files, calls functions in them, and finds the line that raised an error.
 
 A file is imported under its own name. Its folder comes first on the module path. So the file can import the modules beside it, as
-with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a
-worker process imports the file in the same way. The folder is also added to ``PYTHONPATH``, which the processes of a local Spark
-inherit.
+with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a worker process imports the file in the
+same way. The folder is also added to ``PYTHONPATH``, which the processes of a local Spark inherit.
 """
 
 from __future__ import annotations

@@ -95,9 +95,8 @@ def _add(builder: TopologyBuilder, spec: ComponentSpec, place: _Place) -> None:
     name, par = str(spec.name), _parallelism(spec, place.environment)
     try:
         component = _component(spec, place)
-        with declared_at(
-            spec.declared_at
-        ):  # else errors name the line of the command line that builds the topology
+        # Without this, errors would name the line of the command line that builds the topology.
+        with declared_at(spec.declared_at):
             if spec.kind == "spout":
                 builder.set_spout(name, component, par).add_configurations(spec.config)
                 return
