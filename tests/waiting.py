@@ -17,8 +17,8 @@ from stormspark.metrics import Quiet
 
 _T = TypeVar("_T")
 #: No test waits this long for what comes. On a machine that loses most of its time to others, for minutes, it may take a minute
-#: until a driver is up, and what a test shows is not how fast the machine is.
-PATIENCE_SECS = 900.0
+#: until a driver is up, and what a test shows is not how fast the machine is. But a run with some failures has to end, too.
+PATIENCE_SECS = float(os.environ.get("PATIENCE_SECS", "300"))
 #: The variable in the environment of all processes that tests start. It names the process that runs the tests, by its temporary
 #: folder: another one may run the same tests beside it, in the same run or in another one.
 STARTED_BY = "STORMSPARK_TESTS_STARTED_BY"

@@ -124,6 +124,8 @@ class Turns:
                 break
             if full or self._wiring.fatal is not None:
                 break
+            # A quick thread may have emitted and ended its turn since it was asked.
+            emitted |= any(spout.has_emitted and spout.may_emit for spout in beside)
             idle = not emitted and not any(spout.has_verdicts for spout in spouts)
             waits = self._outside.bolts and (idle or self._outside.wants_answers)
             if waits and self._outside.wait(until):

@@ -25,6 +25,7 @@ _FOUND_AT = {
     "errors of post_save are told only": 966,
     "parts are dropped at the deadline": 200,
     "kept rows that fail leave the table": 256,
+    "committers act after a fail": 897,
 }
 #: What none of these seeds finds, and a search does that draws cuts and fails alone: in batch 0 a fail of `total` is cut off from
 #: its way home, after others have changed who executes what.

@@ -274,11 +274,16 @@ class ThreadedSpoutTask(ActivatedOnThread):
         return emitted > 0
 
     @property
+    def has_emitted(self) -> bool:
+        """Whether tuples were emitted since the last call of `ask`."""
+        return self._emitted > 0
+
+    @property
     def wants_asking(self) -> bool:
         """Whether `ask` or `deliver` may have an effect. `ask` has none while an open turn has emitted nothing and may emit."""
         return (
             not self._turn_is_open
-            or self._emitted > 0
+            or self.has_emitted
             or self._noted >= self._granted
             or bool(self.verdicts.ready)
         )

@@ -12,6 +12,9 @@ from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.spout_task import SpoutTask
 from tests.unit.worker.components import Script
 
+#: Of the test that runs.
+OPENED: list[Rig] = []
+
 
 class Rig:
     """A topology's workers and their components, without an engine."""
@@ -24,6 +27,7 @@ class Rig:
         plan = plan_topology(builder.create_topology("rig"), settings)
         self.clock = self.new_clock()
         self.cluster = InProcessWorkers(plan, self.clock, Random(5))
+        OPENED.append(self)
         self.cluster.open(active)
         self.workers = self.cluster.workers
         self.errors: list[str] = []  # all that were told

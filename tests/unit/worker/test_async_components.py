@@ -405,9 +405,8 @@ def test_a_call_whose_time_is_over_before_it_begins_leaves_its_place() -> None:
     assert executor.room == 0
     loop.call_soon_threadsafe(time.sleep, 0.5)
     loop.call_soon_threadsafe(executor._end_late_calls)
-    scene.until(lambda: len(scene.spout.heard) == 2)
-    scene.rig.batches(2)
-    assert executor.room == 1
+    # The place becomes free in the call's first step, and that may come after the fail.
+    scene.until(lambda: len(scene.spout.heard) == 2 and executor.room == 1)
     scene.close()
 
 
