@@ -69,8 +69,9 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
-# Two at a time: most tests wait for Spark most of the time. A file's tests stay together, in order.
-TEST_PROCESSES ?= 2
+# Three at a time: many wait for Spark, for a timer or for a process that was killed, and two leave a third of the processors idle
+# then. A file's tests stay together, in order.
+TEST_PROCESSES ?= 3
 SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests start some hundred JVMs, which find Spark's classes parsed in here.
 CLASSES := build/classes/connectors.jsa
@@ -80,8 +81,10 @@ $(CLASSES): requirements.lock tests/quick_jvm.py | java $(INSTALLED)
 
 # The order of sets is drawn too.
 test test-fast test-compiled: export PYTHONHASHSEED = 1
-# Hypothesis looks at fewer examples in what developers run after an edit.
-test-fast test-for: export HYPOTHESIS_PROFILE ?= quick
+# Hypothesis looks at fewer examples in what developers run after an edit, and in what was tested before it was compiled.
+test-fast test-for test-compiled: export HYPOTHESIS_PROFILE ?= quick
+# Outages last for minutes there.
+soak soak-faults: export PATIENCE_SECS ?= 900
 
 .PHONY: classes
 classes: $(CLASSES) ## what `make test` makes first
@@ -90,8 +93,6 @@ classes: $(CLASSES) ## what `make test` makes first
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
 	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
 
-# Three at a time: some wait for a timer or a process, and the processor has nothing else to do then.
-test-fast: TEST_PROCESSES = 3
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not spark and not slow'
@@ -112,9 +113,9 @@ test-compiled: compiled ## the tests of the tuple path and of the semantics agai
 	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
 
 .PHONY: wheels
-wheels: $(INSTALLED) ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
+wheels: compiled ## both wheels, the compiled one and the one that works everywhere: built, installed on their own, run
 	@rm -rf build/wheels
-	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/compiled .
+	@cd $(COMPILED) && $(CURDIR)/$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w $(CURDIR)/build/wheels/compiled .
 	@STORMSPARK_PURE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels/Python .
 	@for kind in compiled Python; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/wheels/$$kind/installed build/wheels/$$kind/*.whl; \
