@@ -349,8 +349,16 @@ class SpoutTask(TakesRows):
         if self.life.is_active and (not self.component.source or self.source.rows.waiting):
             self.allowance.hungry = True
 
+    def pause_at_max_pending(self, now: float) -> None:
+        """Count the time from now on as a pause at max spout pending, if that is why the spout is not called. The worker is about
+        to wait, and the pause ends when the spout is called again, or with `end_asking`.
+        """
+        if self.waits_for_verdicts:
+            self.allowance.pause(now)
+
     def end_asking(self, now: float) -> None:
         """Remember why the spout is not called again in this round, unless it merely has no more tuples or no more time."""
+        self.allowance.go_on(now)
         if not self.life.is_active:
             self.allowance.stop(StopReason.INACTIVE, now)
         elif self.allowance.left <= 0:

@@ -106,6 +106,8 @@ class Turns:
                         if full is None:
                             full = self._backlog.is_full()
                         if not full:
+                            if spout.allowance.is_stopped:
+                                spout.allowance.go_on(self._clock())
                             turn_ends = until if alone else min(until, self._clock() + _SLICE_SECONDS)
                             emitted |= spout.ask(_BURST, turn_ends)
             if full:
@@ -128,6 +130,9 @@ class Turns:
             emitted |= any(spout.has_emitted and spout.may_emit for spout in beside)
             idle = not emitted and not any(spout.has_verdicts for spout in spouts)
             waits = self._outside.bolts and (idle or self._outside.wants_answers)
+            if idle or waits:
+                for spout in spouts:
+                    spout.pause_at_max_pending(now)  # the waits below may be long
             if waits and self._outside.wait(until):
                 continue
             if idle and not self._waits_for_executors(spouts, until):

@@ -69,6 +69,19 @@ class RoundAllowance:
             self.held = True
         self._stopped = reason, now
 
+    def pause(self, now: float) -> None:
+        """Remember that max spout pending holds the spout back while the worker waits, but for this moment only.
+
+        The spout may be called again within this round, so `held` and `hungry` do not change.
+        """
+        if self._stopped is None:
+            self._stopped = StopReason.MAX_PENDING, now
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the spout is not called now, for any of the reasons."""
+        return self._stopped is not None
+
     @property
     def waits_for_acks(self) -> bool:
         """Whether max spout pending is why the spout is not called now."""
