@@ -83,6 +83,8 @@ class ComponentDeclaration:
     says_that_it_computes: bool = False
     #: Whether the component's tasks run on the worker's thread in any case.
     on_workers_thread: bool = False
+    #: How many calls of an `AsyncBolt` may be under way at once in each task; 0 for every other component.
+    capacity: int = 0
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The line in which the user subscribed to each of the ``inputs``, as FILE:LINE. A front-end may leave lines out.
@@ -147,6 +149,7 @@ class Declarer(ComponentConfiguration):
             waits_all_the_same=waiting.contradiction or "",
             says_that_it_computes=declares_that_it_computes(component),
             on_workers_thread=on_workers_thread,
+            capacity=component.capacity if isinstance(component, AsyncBolt) else 0,
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )

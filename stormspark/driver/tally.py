@@ -1,8 +1,8 @@
 """The tally of a topology: the driver's sum over the reports of all incarnations of all workers. Both engines use it.
 
 Counters in a report are totals since the worker's process began. So only the latest report of each (worker, incarnation) is
-needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only the pending trees
-and queued tuples of a dead incarnation are left out, because they no longer exist.
+needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only the pending
+trees, queued tuples and calls of a dead incarnation are left out, because they no longer exist.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tally:
             for report in reports:
                 if self._living.get(report.worker, report.incarnation) != report.incarnation:
                     for task, counted in self._counters[report.worker].items():
-                        ended = replace(counted, pending=0, queued=0, queued_bytes=0)
+                        ended = replace(counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0)
                         self._past.setdefault(task, TaskCounters()).merge(ended)
                 self._counters[report.worker] = report.counters
                 self._living[report.worker] = report.incarnation
@@ -99,6 +99,7 @@ class Tally:
                         self._last_error.get(name),
                         {metric: dict(points) for metric, points in self._metrics.get(name, {}).items()},
                         self._last_failure.get(name),
+                        plan.calls_at_once,
                     )
                     for name, plan in self._plan.components.items()
                 },

@@ -45,6 +45,9 @@ class TaskCounters:
     skipped_max_spout_ms: float = 0.0
     skipped_inactive_ms: float = 0.0
     queued_bytes: int = 0  # a gauge: the estimated size of the tuples that wait for this task
+    #: A gauge: how many calls of a bolt were under way at once since the previous report, on average. It is 0 for calls that
+    #: hold up the worker.
+    calls_under_way: float = 0.0
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
 
@@ -86,6 +89,7 @@ class ComponentStatistics:
     skipped_max_spout_ms: float
     skipped_inactive_ms: float
     queued_bytes: int
+    calls_under_way: float
     last_error: str | None
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     histogram: Histogram
@@ -93,6 +97,8 @@ class ComponentStatistics:
     metrics: Mapping[str, Mapping[int, DataPoint]] = field(default_factory=dict)
     #: For a spout, the last logged description of a failed tree or of timeouts. Not every failure is logged (W4).
     last_failure: str | None = None
+    #: How many calls of a bolt may be under way at once, in all of its tasks together; 0 if its calls hold up the worker.
+    calls_at_once: int = 0
 
     @property
     def latency(self) -> LatencySummary:
@@ -187,6 +193,7 @@ def summarise(
     last_error: str | None,
     metrics: Mapping[str, Mapping[int, DataPoint]] | None = None,
     last_failure: str | None = None,
+    calls_at_once: int = 0,
 ) -> ComponentStatistics:
     """Add up the counters of a component's tasks and freeze them."""
     total = TaskCounters()
@@ -198,6 +205,7 @@ def summarise(
         tasks=tasks,
         last_error=last_error,
         last_failure=last_failure,
+        calls_at_once=calls_at_once,
         histogram=total.latency,
         metrics=metrics or {},
         **counts,

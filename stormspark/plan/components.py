@@ -68,6 +68,7 @@ def _component(
         kind_of_source=component.kind_of_source,
         kind_of_batch=component.kind_of_batch,
         vectorised=component.vectorised,
+        capacity=component.capacity,
         threads_reason=threads_reason,
         holds_up=()
         if threads_reason or settings.executor_threads == "never"

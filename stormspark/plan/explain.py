@@ -13,7 +13,8 @@ def explain_text(plan: PhysicalPlan) -> str:
     """Return the components, edges, workers and supersteps of a plan as text.
 
     Components are listed with their tasks and streams, edges with their groupings, and workers with their tasks. If each
-    executor of a component has a thread of its own, ``threads:`` says why (A16).
+    executor of a component has a thread of its own, ``threads:`` says why (A16). For an async bolt, ``async:`` says how many
+    calls may be under way at once.
     """
     lines = [
         f"topology {plan.topology}: {counted(len(plan.components), 'component')}, {counted(len(plan.tasks), 'task')}, "
@@ -31,6 +32,8 @@ def explain_text(plan: PhysicalPlan) -> str:
     for component in plan.components.values():
         read = ", read by Spark" if component.source else ""
         lines.append(f"  {component.kind:<5} {component.id}: {_tasks(component)}{read}")
+        if component.capacity:
+            lines.append(f"        async: {_at_once(component)}")
         if component.threads_reason:
             lines.append(f"        threads: {component.threads_reason}")
         for stream in component.streams.values():
@@ -70,6 +73,11 @@ def _edge(edge: EdgePlan) -> str:
     stream = "" if edge.stream == "default" else f":{edge.stream}"
     crosses = "crosses workers" if edge.crosses else "stays in its worker"
     return f"{edge.source}{stream} -> {edge.target}: {edge.grouping.describe()}, {crosses}"
+
+
+def _at_once(component: ComponentPlan) -> str:
+    each = f" in each task, {component.calls_at_once} in all" if len(component.tasks) > 1 else ""
+    return f"up to {counted(component.capacity, 'call')} at once{each}"
 
 
 def _tasks(component: ComponentPlan) -> str:

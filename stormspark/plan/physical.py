@@ -86,6 +86,8 @@ class ComponentPlan:
     kind_of_batch: str = ""
     #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
+    #: How many calls of an async bolt may be under way at once in each task; 0 for every other component.
+    capacity: int = 0
     #: Why each executor of the component has a thread of its own: the component's code may wait, or the configuration says so.
     #: Empty if the component's tasks run on the worker's thread.
     threads_reason: str = ""
@@ -102,6 +104,17 @@ class ComponentPlan:
     def place(self) -> str:
         """The beginning of a message: the user's line and the component."""
         return f"{self.declared_at}: {self.kind} {self.id!r}"
+
+    @property
+    def calls_at_once(self) -> int:
+        """How many calls of a bolt may be under way at once, in all of its tasks together; 0 if its calls hold up the worker, and
+        for a spout.
+        """
+        if self.kind != "bolt":
+            return 0
+        return (
+            self.capacity * len(self.tasks) if self.capacity else self.parallelism * bool(self.threads_reason)
+        )
 
     @property
     def source(self) -> bool:

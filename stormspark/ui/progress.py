@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import NamedTuple
 
 from stormspark.backpressure import OPEN_TREES
 from stormspark.metrics import TopologyStatistics
-from stormspark.ui.throttling import max_pending, paused_share, throttled_by, why_throttled
+from stormspark.ui.throttling import (
+    calls_under_way,
+    is_full,
+    max_pending,
+    paused_share,
+    throttled_by,
+    why_throttled,
+)
 
 __all__ = ["Progress", "Speedometer"]
 
@@ -46,6 +54,9 @@ class Progress:
     #: The spout that max spout pending held back longest in the last few seconds, with the share of that time and the spout's
     #: limit; None if no spout was held back for a noticeable time.
     paused: str | None = None
+    #: The bolt that had nearly as many calls under way in the last few seconds as it may have at once, and how many; None if
+    #: there is no such bolt, or if `throttled` names it.
+    full: str | None = None
 
     def __str__(self) -> str:
         """Return the progress line.
@@ -55,15 +66,18 @@ class Progress:
         >>> throttled = "count (queue 98 MB of 100)"
         >>> print(Progress("words", 12.3, 14, None, 1000, 0, 0, 0, 0, 0, throttled))
         words 12 s  1,000 tuples/s  throttled by count (queue 98 MB of 100)  acked 0 (0/s)  failed 0  pending 0  batch 14
+        >>> print(Progress("words", 12.3, 14, None, 1000, 0, 0, 0, 0, 0, full="ask: 100 of 100 calls under way"))
+        words 12 s  1,000 tuples/s  ask: 100 of 100 calls under way  acked 0 (0/s)  failed 0  pending 0  batch 14
         """
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
         # The reason for a low rate stands beside the rate. A narrow terminal cuts off the end of the line.
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         paused = f"  paused {self.paused}" if self.paused else ""
+        full = f"  {self.full}" if self.full else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
-            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}{paused}  "
+            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}{paused}{full}  "
             f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}{shed}  "
             f"pending {self.pending:,}{queued}  batch {batch}"
         )
@@ -79,6 +93,8 @@ class _Sample(NamedTuple):
     work: Mapping[str, tuple[int, float]]
     #: For each spout: the milliseconds for which max spout pending has held the spout's tasks back.
     held_ms: Mapping[str, float]
+    #: For each bolt that may have several calls under way at once: how many were under way, on average.
+    calls: Mapping[str, float]
 
 
 class Speedometer:
@@ -116,12 +132,19 @@ class Speedometer:
                 for name, component in statistics.components.items()
                 if component.kind == "spout"
             },
+            calls={
+                name: component.calls_under_way
+                for name, component in statistics.components.items()
+                if component.calls_at_once
+            },
         )
         self._samples.append(new)
         # Keep the last sample from before the window, so that the rates span the whole window.
         while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
             self._samples.popleft()
         old = self._samples[0]
+        full = self._full(statistics)
+        bolt, throttled = _throttled(statistics, old, new, full)
         elapsed = new.at - old.at
         ended = new.batches - old.batches
         return Progress(
@@ -135,25 +158,41 @@ class Speedometer:
             failed=statistics.total("failed", "spout"),
             pending=statistics.total("pending"),
             queued=statistics.total("queued"),
-            throttled=_throttled(statistics, old, new),
+            throttled=throttled,
             shed=statistics.total("shed"),
             paused=_paused(statistics, old, new),
+            full=next((f"{name}: {calls}" for name, calls in full.items() if name != bolt), None),
         )
 
+    def _full(self, statistics: TopologyStatistics) -> Mapping[str, str]:
+        """Return the bolts that have been full for the last few seconds, the fullest first, each with its calls as text."""
+        shares: dict[str, tuple[float, str]] = {}
+        for name, component in statistics.components.items():
+            if at_once := component.calls_at_once:
+                calls = fmean(sample.calls.get(name, 0.0) for sample in self._samples)
+                if is_full(calls, at_once):
+                    shares[name] = calls / at_once, calls_under_way(calls, at_once)
+        return {name: calls for name, (_, calls) in sorted(shares.items(), key=lambda one: -one[1][0])}
 
-def _throttled(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:
-    """Return the bolt or the limit that slows spouts down, and why. The time per tuple is a mean over the last few seconds."""
+
+def _throttled(
+    statistics: TopologyStatistics, old: _Sample, new: _Sample, full: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    """Return the bolt that slows spouts down, or None, and the bolt or the limit that does, with the reason, as text.
+
+    The time per tuple is a mean over the last few seconds. ``full`` says how many calls of full bolts are under way.
+    """
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
-        return OPEN_TREES
+        return None, OPEN_TREES
     if bolt is None or pressure is None:
-        return None
+        return None, None
     (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
     if executed == executed_before:  # the first snapshot, or a very slow tuple: use the mean of the run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
     cost = (seconds - seconds_before) / done * 1000 if done else None
-    return f"{bolt} ({why_throttled(pressure.bolts[bolt], cost)})"
+    return bolt, f"{bolt} ({why_throttled(pressure.bolts[bolt], cost, full.get(bolt))})"
 
 
 def _paused(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:

@@ -8,12 +8,24 @@ from stormspark.backpressure import BoltPressure
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import level, three_digits
 
-__all__ = ["max_pending", "paused_share", "throttled_by", "throttling_lines", "why_throttled"]
+__all__ = [
+    "calls_under_way",
+    "is_full",
+    "max_pending",
+    "paused_share",
+    "throttled_by",
+    "throttling_lines",
+    "why_throttled",
+]
 
 #: Waiting work of less than this many seconds is not mentioned.
 _LEAST_WORK = 0.05
 #: A share of a run's time is not mentioned if it is smaller than this.
 _LEAST_SHARE = 0.005
+#: A bolt is full if at least this share of the calls that it may have under way at once is under way, on average.
+_FULL = 0.9
+#: The same for a whole run, which also has a start and an end.
+_FULL_IN_RUN = 0.8
 
 
 def throttled_by(statistics: TopologyStatistics) -> str | None:
@@ -33,8 +45,10 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
     return bolt.queued_bytes / bolt.high_mark_bytes, bolt.queued / bolt.high_mark
 
 
-def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
+def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None, calls: str | None = None) -> str:
     """Return why a bolt slows spouts down: its queue, if that is above its high mark; else its time per tuple and waiting work.
+
+    ``calls`` says that the bolt is full (`calls_under_way`); None if it is not, or if its calls hold up the worker.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 98 MB of 100
@@ -44,6 +58,8 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
     1.00 ms per tuple, 2.1 s of work waits
     >>> print(why_throttled(BoltPressure(0, 0, 1_000_000, 104_857_600, 0.0, False), 0.012))
     0.012 ms per tuple
+    >>> print(why_throttled(BoltPressure(0, 0, 1_000_000, 104_857_600, 0.0, False), 20.0, "100 of 100 calls under way"))
+    20.0 ms per tuple, 100 of 100 calls under way
     """
     if bolt.above:
         of_bytes, of_tuples = _shares(bolt)
@@ -51,6 +67,7 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
             return f"queue {level(bolt.queued_bytes, bolt.high_mark_bytes)}"
         return f"queue {bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
     cost = [] if ms_per_tuple is None else [f"{three_digits(ms_per_tuple)} ms per tuple"]
+    cost += [calls] if calls else []
     work = [f"{bolt.backlog_seconds:.1f} s of work waits"] if bolt.backlog_seconds >= _LEAST_WORK else []
     return ", ".join(cost + work) or "busy"
 
@@ -58,8 +75,8 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None) -> str:
 def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
     """Yield a line for each spout that was slowed down, and for each bolt that slowed spouts down or is above its high mark.
 
-    Further lines are about pauses at max spout pending, about tuples that did not fit into queues, and about how often limits
-    have changed.
+    Further lines are about pauses at max spout pending, about bolts that had as many calls under way as they may have, about
+    tuples that did not fit into queues, and about how often limits have changed.
     """
     seconds, pressure = statistics.seconds, statistics.pressure
     blamed: set[str] = set()
@@ -86,14 +103,33 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
 
 
 def _other_brakes(name: str, component: ComponentStatistics, statistics: TopologyStatistics) -> Iterator[str]:
-    """Yield a line if a spout was paused at max spout pending, and one if tuples did not fit into a bolt's queue."""
+    """Yield a line if a spout was paused at max spout pending, if a bolt was full, and if tuples did not fit into its queue."""
     share = paused_share(component.skipped_max_spout_ms, component.tasks, statistics.seconds)
     if share >= _LEAST_SHARE:
         limit = max_pending(name, statistics)
         more = f" ({limit})" if limit else ""
         yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending{more}"
+    calls = component.histogram.seconds / statistics.seconds if statistics.seconds else 0.0
+    if component.calls_at_once and calls >= component.calls_at_once * _FULL_IN_RUN:
+        yield f"{name}: {calls_under_way(calls, component.calls_at_once)} on average"
     if component.shed:
         yield f"{name}: {component.shed:,} tuples did not fit into its queue and were dropped or failed"
+
+
+def is_full(calls: float, at_once: int) -> bool:
+    """Return whether a bolt that may have ``at_once`` calls under way at once has nearly as many, so that its executors or its
+    capacity limit it.
+    """
+    return at_once > 0 and calls >= at_once * _FULL
+
+
+def calls_under_way(calls: float, at_once: int) -> str:
+    """Return how many calls of a bolt are under way, as text.
+
+    >>> calls_under_way(19.7, 20)
+    '20 of 20 calls under way'
+    """
+    return f"{min(round(calls), at_once):,} of {at_once:,} calls under way"
 
 
 def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:

@@ -23,6 +23,7 @@ from stormspark.api import (
 )
 from stormspark.api.tuple_state import SETTLED
 from stormspark.backpressure import BoltLoad
+from stormspark.metrics import TaskCounters
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
@@ -65,6 +66,11 @@ class BoltTask(FailsTuples):
         #: The deliveries that the running loop executes; `look` may shorten the list.
         self._piece: list[Delivery] = []
         self._reported = (0, 0.0, 0)
+        #: Of an async bolt, the seconds in which the worker's thread worked for the bolt, or waited for it because it was full.
+        #: The latency of such a bolt is the time of its calls, of which many are under way at once.
+        self.worked_secs = 0.0
+        #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
+        self._in_calls_before: tuple[float, float] | None = None
         #: Drops or fails tuples above the high water marks; None if the strategy is to slow down spouts instead.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
@@ -90,7 +96,9 @@ class BoltTask(FailsTuples):
         if isinstance(instance, WindowedBolt):
             instance = WindowedBoltExecutor(instance, self._window_state())
         elif isinstance(instance, AsyncBolt):
-            instance = AsyncBoltExecutor(instance, self._host.event_loop, self.call_ended)
+            instance = AsyncBoltExecutor(
+                instance, self._host.event_loop, self.call_ended, self.counters.latency
+            )
         if self.state is not None:
             self.state.before(instance)
         runner = self._runner = self._new_runner(instance)
@@ -208,6 +216,8 @@ class BoltTask(FailsTuples):
     def load(self) -> BoltLoad:
         """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
         executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
+        if self.component.capacity:
+            seconds = self.worked_secs
         before, self._reported = self._reported, (executed, seconds, shed)
         waiting = self.waiting + self.outside
         size = self.queue.size_of_one() if waiting else 0
@@ -252,8 +262,30 @@ class BoltTask(FailsTuples):
 
     def waited(self, seconds: float) -> None:
         """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""
-        if self._runner.is_busy:
+        if not self._runner.is_busy:
+            return
+        if self.component.capacity:
+            self.worked_secs += seconds
+        else:
             self.counters.latency.seconds += seconds
+
+    def in_calls(self) -> tuple[float, float] | None:
+        """Return the time, and how many seconds all calls together have taken so far, those that are under way included.
+
+        Returns None if the calls hold up the worker.
+        """
+        instance = self.instance
+        return instance.in_calls() if isinstance(instance, AsyncBoltExecutor) else None
+
+    def read_counters(self) -> TaskCounters:
+        """See `Task.read_counters`. Each call is the end of a period, for which `TaskCounters.calls_under_way` is computed."""
+        before, now = self._in_calls_before, self.in_calls()
+        self._in_calls_before = now
+        if now is None or before is None or now[0] <= before[0]:
+            self.counters.calls_under_way = 0.0
+        else:  # a restart ends calls, so there may be fewer seconds than before
+            self.counters.calls_under_way = max(now[1] - before[1], 0.0) / (now[0] - before[0])
+        return super().read_counters()
 
     # -- execution -------------------------------------------------------------------------------------------
 
@@ -274,7 +306,10 @@ class BoltTask(FailsTuples):
             now = clock()
             took = (now - begun) / step
             begun = now
-            counters.latency.add(took, step)
+            if self.component.capacity:
+                self.worked_secs += took * step
+            else:
+                counters.latency.add(took, step)
             counters.executed += step
             if queue.ticks:  # ticks are not counted, because the counters are for users' tuples only (J15)
                 ticks = queue.count_ticks(batch, done, done + step)

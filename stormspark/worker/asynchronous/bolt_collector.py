@@ -22,11 +22,25 @@ __all__ = ["AsyncCollector", "Call", "Note", "current_call"]
 class Call:
     """One call of ``execute``, for one tuple."""
 
-    __slots__ = ("deadline", "error", "has_begun", "is_over", "is_settled", "notes", "running", "tup")
+    __slots__ = (
+        "begun",
+        "deadline",
+        "error",
+        "has_begun",
+        "is_over",
+        "is_settled",
+        "notes",
+        "running",
+        "took",
+        "tup",
+    )
 
-    def __init__(self, tup: Tuple, deadline: float) -> None:
+    def __init__(self, tup: Tuple, begun: float, deadline: float) -> None:
         self.tup = tup
-        self.deadline = deadline
+        #: The time when the worker's thread passed the tuple to the loop, and the deadline, both on the loop's clock.
+        self.begun, self.deadline = begun, deadline
+        #: How many seconds the call has taken, once it has ended.
+        self.took = 0.0
         self.running: asyncio.Task[None]
         self.has_begun = self.is_over = False
         #: Whether the call has acked or failed its tuple itself.

@@ -24,6 +24,7 @@ from typing import Any
 from stormspark.api import AsyncBolt, Bolt, OutputCollector, TopologyContext, Tuple
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import FailedException, ReportedFailedException
+from stormspark.metrics import Histogram
 from stormspark.spi import WorksOutside
 from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
@@ -37,7 +38,10 @@ _MOST_NOTES = 4096
 
 
 class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
-    """A bolt that passes its tuples to the user's ``bolt``. For the other arguments, see `AsyncExecutor`."""
+    """A bolt that passes its tuples to the user's ``bolt``.
+
+    ``latency`` gets the time of each call, from its start to its end. For the other arguments, see `AsyncExecutor`.
+    """
 
     works_in = "execute"
 
@@ -46,9 +50,11 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         bolt: AsyncBolt,
         loop: Callable[[], EventLoop],
         ended: Callable[[AsyncExecutor, str, Exception | None], None],
+        latency: Histogram,
     ) -> None:
         super().__init__(loop, ended)
         self.bolt = bolt
+        self._latency = latency
         self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
         # A comment says whether the worker's thread, the loop, or any thread may use an attribute.
         #: Worker's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
@@ -56,6 +62,10 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         self._occupied = self._outside = 0
         #: Worker's thread: the tuples that the next `send` passes to the loop.
         self._new: list[Tuple] = []
+        #: Worker's thread. `_begun`: the sum of the times when the calls that occupy a place began. `_took`: the times of calls
+        #: that have ended, for `_latency`.
+        self._begun = 0.0
+        self._took: list[float] = []
         #: The notes that the worker's thread has to carry out. Any thread adds notes, and the worker's thread takes them.
         self._notes: deque[Note] = deque()
         self._signalled = False
@@ -128,7 +138,9 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         """Begin the calls of the tuples that `execute` got since the last `send`."""
         if self._new:
             new, self._new = self._new, []
-            self._loop.call(self._begin_calls, new)
+            now = self._loop.now()
+            self._begun += now * len(new)
+            self._loop.call(self._begin_calls, new, now)
 
     def take_in(self) -> int:
         """Carry out the notes of the coroutines, and return how many tuples were settled.
@@ -145,6 +157,14 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
                 pass  # another thread is about to write the signal, and a later call reads it
         if self._is_starting:
             return 0  # the task may not know of its hooks yet
+        try:
+            return self._take_in()
+        finally:
+            if self._took:
+                self._latency.add_all(self._took)
+                self._took.clear()
+
+    def _take_in(self) -> int:
         before, notes = self._outside, self._notes
         for _ in range(min(len(notes), _MOST_NOTES)):
             note = notes.popleft()
@@ -168,6 +188,8 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
     def _returned(self, call: Call) -> None:
         """Ack or fail the tuple of a call that has returned, unless the call has settled the tuple itself."""
         self._occupied -= 1
+        self._begun -= call.begun
+        self._took.append(call.took)
         error, tup = call.error, call.tup
         if error is _TIMED_OUT:  # the tuple has failed already
             return
@@ -192,6 +214,14 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         if tup.state != SETTLED:
             self._collector.fail(tup, f"execute took longer than {self._timeout:g} s (timeout_secs)")
 
+    def in_calls(self) -> tuple[float, float]:
+        """Return the time, and how many seconds all calls together have taken so far: those of all instances that have ended,
+        and those of this instance that are under way.
+        """
+        now = self._loop.now()
+        begun = self._occupied - len(self._new)
+        return now, self._latency.seconds + max(begun * now - self._begun, 0.0)
+
     def begin_to_stop(self) -> None:
         """Cancel all calls, and begin to clean up the user's bolt on the event loop."""
         self._life.begin_last("cleanup", self._clean_up)
@@ -213,18 +243,19 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         self._notes.clear()
         self._new.clear()
         self._occupied = self._outside = 0
+        self._begun = 0.0
         os.close(self._read)
         self._read = -1  # the loop closes the other end, because the loop may be writing to it
 
     # -- on the loop ---------------------------------------------------------------------------------------------
 
-    def _begin_calls(self, tuples: list[Tuple]) -> None:
+    def _begin_calls(self, tuples: list[Tuple], begun: float) -> None:
         if self._closed:
             return
         deadline = 0.0 if self._timeout is None else self._loop.now() + self._timeout
         begin, calls = self._loop.begin, self._calls
         for tup in tuples:
-            call = Call(tup, deadline)
+            call = Call(tup, begun, deadline)
             calls[call] = None
             if self._ordered:
                 self._order.append(call)
@@ -245,6 +276,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         del self._calls[call]
         if self._closed:
             return
+        call.took = self._loop.now() - call.begun
         if call.error is _TIMED_OUT:
             self._pass_on(call)  # so that only the call's place becomes free
             return

@@ -263,6 +263,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         """See `BoltTask.held`. The tuples that are under way count as well."""
         return [*super().held(), *self.under_way.items()]
 
+    def in_calls(self) -> tuple[float, float]:
+        """See `BoltTask.in_calls`."""
+        now = self._clock()
+        return now, self.counters.latency.seconds + sum(now - begun for begun in [*self.under_way.values()])
+
     def load(self) -> BoltLoad:
         """See `BoltTask.load`. The time is divided by the number of executors that run side by side."""
         load = super().load()

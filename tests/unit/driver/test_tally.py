@@ -15,7 +15,7 @@ from stormspark.worker.step import ErrorReport, WorkerReport
 
 PLAN: Any = SimpleNamespace(
     topology="t",
-    components={"s": SimpleNamespace(kind="spout", tasks=(1, 2))},
+    components={"s": SimpleNamespace(kind="spout", tasks=(1, 2), calls_at_once=0)},
     tasks={1: SimpleNamespace(component="s"), 2: SimpleNamespace(component="s")},
 )
 
@@ -28,12 +28,13 @@ def report(worker, incarnation, batch, errors=(), **counts):
 def test_the_latest_totals_of_each_life_are_added_up():
     tally = Tally(PLAN, "spark")
     tally.add_batch([report(0, 0, 0, emitted=10, pending=4), report(1, 0, 0, emitted=5, pending=1)], 0.1)
-    again = [report(0, 0, 1, emitted=30, pending=7), report(1, 0, 1, emitted=6)]
+    again = [report(0, 0, 1, emitted=30, pending=7, calls_under_way=1.5), report(1, 0, 1, emitted=6)]
     tally.add_batch(again, 0.3)
     tally.add_batch([report(0, 1, 2, emitted=2, pending=2), report(1, 0, 2, emitted=9)], 0.2)
     now = tally.statistics()
     assert now.components["s"].emitted == 30 + 2 + 9, "a dead incarnation's last totals are kept"
     assert now.components["s"].pending == 2, "its gauges are not"
+    assert now.components["s"].calls_under_way == 0
     assert (now.batches, now.batch_ms.mean) == (3, 200.0)
 
 

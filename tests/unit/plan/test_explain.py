@@ -2,7 +2,15 @@
 
 import time
 
-from stormspark import BasicBolt, BasicOutputCollector, Fields, OutputFieldsDeclarer, TopologyBuilder, Tuple
+from stormspark import (
+    AsyncBolt,
+    BasicBolt,
+    BasicOutputCollector,
+    Fields,
+    OutputFieldsDeclarer,
+    TopologyBuilder,
+    Tuple,
+)
 from stormspark.connectors import DataFrameSpout
 from stormspark.plan import explain_mermaid, explain_text, plan_topology
 from stormspark.testing import TestGlobalCount, TestWordCounter, TestWordSpout
@@ -86,3 +94,24 @@ def test_a_component_with_threads_is_shown_with_the_reason() -> None:
     always = explain_text(plan_topology(topology, {"stormspark.executor.threads": "always"}))
     assert always.count("        threads: stormspark.executor.threads is 'always'") == 2
     assert "threads:" not in explain_text(plan_topology(topology, {"stormspark.executor.threads": "never"}))
+
+
+class Price(AsyncBolt):
+    capacity = 1000
+
+    async def execute(self, tup: Tuple) -> None:
+        pass
+
+
+def test_an_async_bolt_is_shown_with_the_calls_that_may_be_under_way_at_once() -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("price", Price()).shuffle_grouping("words")
+    builder.set_bolt("prices", Price(), 2).shuffle_grouping("words")
+    plan = plan_topology(builder.create_topology("demo"))
+    lines = explain_text(plan).splitlines()
+    assert [line.strip() for line in lines if "async" in line] == [
+        "async: up to 1000 calls at once",
+        "async: up to 1000 calls at once in each task, 2000 in all",
+    ]
+    assert [one.calls_at_once for one in plan.components.values()] == [0, 1000, 2000]

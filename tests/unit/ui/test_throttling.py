@@ -30,13 +30,16 @@ def at(
     bolts: dict[str, BoltPressure],
     executed: int = 0,
     busy: float = 0.0,
+    at_once: int = 0,
     **counts: Any,
 ) -> TopologyStatistics:
     """A topology whose bolts have executed so much, in so many seconds of work; ``counts`` are of each of its components."""
     work = Histogram(count=executed, seconds=busy)
     components = {name: summarise("spout", 2, [TaskCounters(**counts)], None) for name in spouts}
     components |= {
-        name: summarise("bolt", 2, [TaskCounters(executed=executed, latency=work, **counts)], None)
+        name: summarise(
+            "bolt", 2, [TaskCounters(executed=executed, latency=work, **counts)], None, calls_at_once=at_once
+        )
         for name in bolts
     }
     pressure = Pressure(spouts, bolts, 17, [LimitChange(1.0, "words", 100, "count")])
@@ -160,3 +163,37 @@ def test_the_progress_line_says_how_much_the_limit_holds_a_spout_now() -> None:
     speedometer.read(at(28.0, spouts, {}, skipped_max_spout_ms=3_000.0))
     now = speedometer.read(at(34.0, spouts, {}, skipped_max_spout_ms=3_000.0))
     assert now.paused is None
+
+
+def test_the_line_names_a_bolt_with_as_many_calls_under_way_as_it_may_have() -> None:
+    """J16: no more tuples would be executed with a higher max spout pending. It is the mean of the last few seconds."""
+    speedometer, spouts, bolts = Speedometer(), {"words": limited(34_000)}, {"ask": bolt()}
+    speedometer.read(at(1.0, spouts, bolts, at_once=100, calls_under_way=0.0))
+    now = speedometer.read(at(8.0, spouts, bolts, at_once=100, calls_under_way=99.6))
+    assert now.full is None, "half of the time"
+    now = speedometer.read(at(14.0, spouts, bolts, at_once=100, calls_under_way=99.6))
+    assert now.full == "ask: 100 of 100 calls under way"
+    assert "tuples/s  ask: 100 of 100 calls under way  acked" in str(now)
+    now = speedometer.read(at(28.0, spouts, bolts, at_once=100, calls_under_way=0.0))
+    now = speedometer.read(at(34.0, spouts, bolts, at_once=100, calls_under_way=80.0))
+    assert now.full is None
+
+
+def test_a_full_bolt_that_throttles_is_named_once() -> None:
+    now = Speedometer().read(
+        at(9.0, {"words": held("ask")}, {"ask": bolt()}, 100, 5.0, at_once=20, calls_under_way=20.2)
+    )
+    assert now.throttled == "ask (50.0 ms per tuple, 20 of 20 calls under way)" and now.full is None
+
+
+def test_the_calls_of_a_bolt_on_the_workers_thread_are_not_counted() -> None:
+    look = at(9.0, {"words": held(None)}, {"count": bolt()}, 100, 9.0)
+    assert Speedometer().read(look).full is None and list(throttling_lines(look)) == []
+
+
+def test_below_the_table_stands_which_bolts_were_full_all_the_time() -> None:
+    spouts, bolts = {"words": held(None)}, {"ask": bolt()}
+    assert list(throttling_lines(at(10.0, spouts, bolts, 4000, 196.0, at_once=20))) == [
+        "ask: 20 of 20 calls under way on average"
+    ]
+    assert list(throttling_lines(at(10.0, spouts, bolts, 3000, 150.0, at_once=20))) == []

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -348,14 +349,51 @@ def test_only_calls_of_a_full_bolt_take_its_time() -> None:
     scene = Scene(Calls(capacity=4), ROWS[:4])
     scene.under_way(0, 1, 2, 3)
     (task,) = scene.rig.tasks("b")
-    took = task.counters.latency.seconds
+    took = task.worked_secs
     scene.rig.batches(3)
-    assert task.counters.latency.seconds > took
+    assert task.worked_secs > took
     scene.bolt.end(0)
     scene.until(lambda: acks_of(scene.spout) == [0])
-    took = task.counters.latency.seconds
+    took = task.worked_secs
     scene.rig.batches(3)
-    assert task.counters.latency.seconds == took
+    assert task.worked_secs == took
+    scene.close()
+
+
+def test_the_latency_of_a_call_is_the_time_from_its_start_to_its_end() -> None:
+    """J15: and not the time that the worker's thread spends on it. A call that fails counts, too."""
+    scene = Scene(Calls(), ROWS[:3])
+    scene.under_way(0, 1, 2)
+    (task,) = scene.rig.tasks("b")
+    began = time.monotonic()
+    scene.until(lambda: time.monotonic() > began + 0.05)
+    assert task.counters.executed == 3 and not task.counters.latency.count
+    scene.bolt.end(0)
+    scene.bolt.end(1, FailedException("no"))
+    scene.until(lambda: task.counters.latency.count == 2)
+    assert 0.1 < task.counters.latency.seconds < 2 * (time.monotonic() - began) + 1
+    assert task.worked_secs < 0.05, "the calls hold up nobody"
+    scene.close()
+
+
+def test_calls_under_way_are_counted_while_they_last_and_no_longer() -> None:
+    """J16: the mean since the previous report; a restart ends them all."""
+    scene = Scene(Calls(capacity=4))
+    scene.under_way(0, 1, 2, 3)
+    (task,) = scene.rig.tasks("b")
+    scene.rig.batches(2)
+    assert task.read_counters().calls_under_way == pytest.approx(4.0)
+    scene.bolt.end(0, KeyError("no"))
+    scene.under_way(4, 5, 6, 7)
+    assert task.counters.restarts == 1
+    scene.rig.batches(2)
+    assert task.read_counters().calls_under_way == pytest.approx(4.0)
+    for number in range(4, 20):
+        scene.until(partial(scene.bolt.waiting.__contains__, number))
+        scene.bolt.end(number)
+    scene.until(lambda: task.counters.acked == 16)
+    scene.rig.batches(2)
+    assert task.read_counters().calls_under_way == 0.0
     scene.close()
 
 

@@ -11,6 +11,7 @@ import pytest
 from stormspark import AsyncBolt, BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import plan_topology
+from stormspark.ui import Speedometer
 from stormspark.ui.throttling import throttling_lines
 from stormspark.worker.core import Worker
 from tests.unit.worker.executors.runs import running, until
@@ -48,6 +49,12 @@ class AsksAtOnce(AsyncBolt):
         await asyncio.sleep(_CALL_SECS)
 
 
+class AsksTwo(AsksAtOnce):
+    """Has two calls under way at once."""
+
+    capacity = 2
+
+
 def _statistics(bolt: Any, executors: int, threads: str) -> TopologyStatistics:
     builder = TopologyBuilder()
     builder.set_spout("numbers", Endless())
@@ -58,7 +65,9 @@ def _statistics(bolt: Any, executors: int, threads: str) -> TopologyStatistics:
         return local.statistics()
 
 
-@pytest.mark.parametrize("threads", ["always", "auto"], ids=["spout on a thread", "spout on the worker's thread"])
+@pytest.mark.parametrize(
+    "threads", ["always", "auto"], ids=["spout on a thread", "spout on the worker's thread"]
+)
 @pytest.mark.parametrize(
     ("bolt", "executors"), [(Asks(), 4), (AsksAtOnce(), 1)], ids=["bolt on threads", "async bolt"]
 )
@@ -70,6 +79,21 @@ def test_the_summary_says_that_max_pending_holds_a_spout_although_rounds_go_on(
     assert statistics.seconds / 4 < held <= statistics.seconds
     lines = list(throttling_lines(statistics))
     assert any("at topology.max.spout.pending (2 per task" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("bolt", "executors"), [(Asks(), 2), (AsksTwo(), 1)], ids=["bolt on threads", "async bolt"]
+)
+def test_the_line_names_a_bolt_that_has_as_many_calls_under_way_as_it_may_have(
+    bolt: Any, executors: int
+) -> None:
+    """J16: a higher max spout pending would not help."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Endless())
+    builder.set_bolt("asks", bolt, executors).shuffle_grouping("numbers")
+    speedometer = Speedometer(window=0.5)
+    with running(builder.create_topology("asks"), **{"topology.max.spout.pending": 50}) as local:
+        until(lambda: "  asks: 2 of 2 calls under way  " in str(speedometer.read(local.statistics())))
 
 
 def test_a_pause_ends_when_the_spout_is_called_again() -> None:
