@@ -323,8 +323,20 @@ class Task(TaskInBatches):
         If batches are transactions, the batch is aborted.
         """
         self.abort(f"{where} raised {type(error).__name__}: {error}")
-        self.report_error(error)
+        self.report_restart(error)
         self._restart(where, error)
+
+    def report_restart(self, error: BaseException, pause: float = 0.0) -> None:
+        """Report an error after which the task starts again in ``pause`` seconds, and say how often it has done so in a row.
+
+        Call this on the worker's thread, before the error is counted. If there are too many errors in a row, the task does not
+        start again, and the error that stops the topology says so.
+        """
+        number, allowed = self._raised_in_row + 1, self._settings.max_restarts_in_row
+        when = f"in {pause:g} s" if pause else "at once"
+        remark = f"starts again {when} (restart {number} of at most {allowed} in a row):"
+        self.counters.errors += 1
+        self.reports.add_error(error, remark if number <= allowed else "")
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
         """Fail the trees of a failed delivery, and close its edge.

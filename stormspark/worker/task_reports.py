@@ -31,18 +31,24 @@ class TaskReports:
         #: For each kind of failure of trees, the times at which failures were reported.
         self._failures_at: dict[str, deque[float]] = {}
 
-    def add_error(self, error: BaseException | str) -> None:
-        """Log an error and report it to the driver, unless too many errors were reported lately."""
+    def add_error(self, error: BaseException | str, remark: str = "") -> None:
+        """Log an error and report it to the driver, unless too many errors were reported lately.
+
+        The ``remark`` says what follows from the error. It ends with a colon.
+        """
         now, reported_at = self._clock(), self._errors_at
         if not self._may_report(reported_at, now):
             return
         text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
         if self._is_full(reported_at, now):
-            # The remark comes before the error, because summaries show the last line, and that has to be the error itself.
-            text = (
+            last = (
                 f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
-                f"topology.max.error.report.per.interval)\n{text}"
+                f"topology.max.error.report.per.interval)"
             )
+            remark = f"{last} {remark}" if remark else last
+        if remark:
+            # In a line before the error, because summaries show the last line, and that has to be the error itself.
+            text = f"{remark}\n{text}"
         self.errors.append(self.report_of(text))
         self.logger.error("%s: %s", self._name, text)
 

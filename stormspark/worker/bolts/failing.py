@@ -64,7 +64,7 @@ class FailsTuples(Task):
                 self.report_error(error)
             self._raised_in_row = 0
             return
-        self.report_error(error)
+        self.report_restart(error)
         # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees do
         # not fail now. But if the error came from work outside, the bolt was at work on the held tuples, so they fail.
         theirs = not self.in_transactions or (tup is None and self._runner.works_outside)
@@ -87,16 +87,16 @@ class FailsTuples(Task):
         if self.in_transactions or self.state is not None:
             super().start_failed(error)
             return
-        self.report_error(error)
+        most = max(_FIRST_PAUSE_SECS, self._settings.restart_max_delay_secs)
+        pause = ExponentialBackoff(_FIRST_PAUSE_SECS, _FIRST_PAUSE_SECS, most).delay(self._raised_in_row + 1)
+        assert pause is not None, "the number of tries is limited elsewhere"
+        self.report_restart(error, pause)
         if self._too_many_in_row(self._first_call, error.__cause__ or error):
             return
         self._end_previous()  # it may have started threads, and set timers
         self._runner = Runner(self)  # type: ignore[arg-type]
         self._host.clear_timers(self)  # ticks
         self.is_down = True
-        most = max(_FIRST_PAUSE_SECS, self._settings.restart_max_delay_secs)
-        pause = ExponentialBackoff(_FIRST_PAUSE_SECS, _FIRST_PAUSE_SECS, most).delay(self._raised_in_row)
-        assert pause is not None, "the number of tries is limited elsewhere"
         self._host.set_timer(self, pause, self._start_again)
 
     def _start_again(self) -> None:

@@ -128,6 +128,40 @@ def test_too_many_starts_that_fail_stop_the_topology_with_the_reason() -> None:
     assert "the database is away" in task.fatal.text
 
 
+def test_each_error_says_which_restart_in_a_row_follows_and_when() -> None:
+    """The error that stops the topology is followed by none. The error itself stays the last line."""
+    rig = Rig(_builder(Basic(), 3), 1, stormspark_task_max_restarts_in_row=3)
+    Database.away = True
+    rig.batches(2)
+    for _ in range(10):
+        rig.advance(1.0)
+    (task,) = rig.tasks("b")
+    assert task.fatal is not None
+    lines = [text.splitlines() for text in rig.errors]
+    first = "Traceback (most recent call last):"
+    assert [one[0] for one in lines] == [
+        "starts again at once (restart 1 of at most 3 in a row):",
+        "starts again in 0.1 s (restart 2 of at most 3 in a row):",
+        "starts again in 0.2 s (restart 3 of at most 3 in a row):",
+        first,
+    ]
+    assert lines[0][-1] == "ConnectionError: the connection is lost"
+    assert "the database is away" in lines[1][-1]
+
+
+def test_a_spout_says_it_too() -> None:
+    class Raises(Script):
+        def next_tuple(self) -> None:
+            msg = "no file"
+            raise OSError(msg)
+
+    builder = TopologyBuilder()
+    builder.set_spout("a", Raises([]))
+    rig = Rig(builder, 1)
+    rig.batches(1)
+    assert rig.errors[0].startswith("starts again at once (restart 1 of at most 10 in a row):\nTraceback")
+
+
 def test_a_start_that_goes_well_does_not_end_the_row_but_a_tuple_that_goes_well_does() -> None:
     rig = Rig(_builder(Basic(), 3), 1, stormspark_task_max_restarts_in_row=3)
     Database.away = True
