@@ -1,7 +1,8 @@
 """Finds out whether the code of a component only computes, or may wait: for time, a network, a file, a lock, a process.
 
 The search reads bytecode and values. It calls none of the user's code: no function, no property, no ``__getattr__``. It follows
-everything that the component's methods name, and everything in the component's attributes. Whatever it does not understand counts
+everything that the component's methods name, and everything in the component's attributes. Of a method that a subclass overrides
+it reads only what other code calls, by ``super`` or by the name of the base class. Whatever it does not understand counts
 as code that may wait. So if the search finds no reason, the code only computes. There is one exception: if an object arrives in a
 tuple or in the configuration, the search knows only the names of the attributes that are used. A few such names count as waiting,
 and all others do not.
@@ -37,6 +38,7 @@ from stormspark.waiting_code.known_code import (
     runs_any_code,
     verdict,
 )
+from stormspark.waiting_code.overridden import LEADS_TO_BASES, Overridden
 from stormspark.waiting_code.real_attributes import (
     attributes_of,
     bases,
@@ -44,11 +46,21 @@ from stormspark.waiting_code.real_attributes import (
     is_module,
     module_name,
     module_of,
+    mro,
     name_of,
     namespace,
     text,
 )
-from stormspark.waiting_code.uses import NOT_DEFINED, UNKNOWN, NotImported, Use, module_dict, uses
+from stormspark.waiting_code.uses import (
+    ANY_PARENT,
+    NOT_DEFINED,
+    UNKNOWN,
+    NotImported,
+    ParentOf,
+    Use,
+    module_dict,
+    uses,
+)
 
 __all__ = [
     "Findings",
@@ -199,6 +211,7 @@ class _Search:
         self._to_do: deque[tuple[object, _Place]] = deque()
         #: All values found so far, by id. A value is kept here, so that no other value gets its id.
         self._found: dict[int, object] = {}
+        self._overridden: Overridden[_Place] = Overridden()
         self._functions = 0
         self._add(component, _Place())
 
@@ -283,6 +296,8 @@ class _Search:
     def _use(self, use: Use, place: _Place) -> None:
         """Follow a value that a function uses, or the attribute of a module."""
         value, attributes = use.root, use.attributes
+        if value is super or use.name in LEADS_TO_BASES or not LEADS_TO_BASES.isdisjoint(attributes):
+            self._use_parent(ANY_PARENT, "")
         while attributes and is_module(value):
             module, name = module_name(value), attributes[0]
             member = module_dict(value).get(name, NOT_DEFINED)
@@ -307,7 +322,17 @@ class _Search:
                 place.stop(f".{attribute}")
             if attribute in LEADS_ANYWHERE or (called and attribute in WAITING_CALLS):
                 self._unknown(place, f".{attribute}")
+        if value is ANY_PARENT or type(value) is ParentOf:
+            self._use_parent(value, attributes[0] if attributes else "")
+            return
+        if attributes and issubclass(type(value), type):
+            value = self._overridden.named(value, attributes[0])
         self._add(value, place)
+
+    def _use_parent(self, parent: object, name: str) -> None:
+        """Follow what the code takes of ``super()``: the overridden members of this name."""
+        for member, where in self._overridden.reached(parent, name):
+            self._add(member, where)
 
     def _whole_module(self, module: ModuleType, place: _Place) -> None:
         """Look at a whole module, because the code uses it as a value, and any of its names may be used."""
@@ -321,22 +346,45 @@ class _Search:
     # -- classes and instances -------------------------------------------------------------------------------
 
     def _class(self, cls: type, place: _Place) -> None:
-        """Follow all methods and other attributes of a user's class, its bases and its metaclass."""
-        if self._says_that_it_computes(cls) or _is_known(cls, place):
+        """Follow the members of a user's class and of its bases, as Python finds them, and its metaclass.
+
+        Of each name, Python finds the first definition in the order of the classes. `Overridden` keeps the others.
+        """
+        users: set[int] = set()
+        self._find_users(cls, place, users)
+        if not users:
             return
-        for name, member in namespace(cls).items():
-            if id(type(member)) in _IN_C and member.__objclass__ is cls:
-                self._unknown(place, f"{module_of(cls)}.{name_of(cls)}, which is compiled")
-            is_asked_once = self._only_known and not place.name and name in _NOT_PER_TUPLE
-            if name not in _NOT_CODE and not is_asked_once:
-                self._add(member, place.attribute(name))
-        for base in bases(cls):
-            self._add(base, place)
+        self._overridden.reads(cls)
+        classes = mro(cls)
+        found_at: dict[str, int] = {}
+        for at, one in enumerate(classes):
+            if id(one) not in users:
+                continue
+            for name, member in namespace(one).items():
+                if id(type(member)) in _IN_C and member.__objclass__ is one:
+                    self._unknown(place, f"{module_of(one)}.{name_of(one)}, which is compiled")
+                is_asked_once = self._only_known and not place.name and name in _NOT_PER_TUPLE
+                if name in _NOT_CODE or is_asked_once:
+                    continue
+                overriding = classes[found_at[name] : at] if name in found_at else ()
+                found_at[name] = at
+                where = place.attribute(name)
+                if not overriding or self._overridden.add(name, member, where, overriding):
+                    self._add(member, where)
         self._add(type(cls), place)
+
+    def _find_users(self, cls: type, place: _Place, users: set[int]) -> None:
+        """Add the ids of a class and of its bases to ``users``, but not those of known classes, nor of bases of these alone."""
+        if id(cls) not in users and not self._says_that_it_computes(cls) and not _is_known(cls, place):
+            users.add(id(cls))
+            for base in bases(cls):
+                self._find_users(base, place, users)
 
     def _instance(self, value: Any, place: _Place) -> None:
         """Follow the class of an object, and all that the object holds."""
         cls = type(value)
+        if cls is super:
+            self._use_parent(ANY_PARENT, "")
         if name_of(cls) == "cython_function_or_method" and module_of(cls).startswith("_cython"):
             self._check(text(value.__module__), value.__name__, place)
             return

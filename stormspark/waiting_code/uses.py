@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import resolve_name
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["NOT_DEFINED", "UNKNOWN", "NotImported", "Use", "module_dict", "uses"]
+__all__ = ["ANY_PARENT", "NOT_DEFINED", "UNKNOWN", "NotImported", "ParentOf", "Use", "module_dict", "uses"]
 
 
 class _Mark:
@@ -20,12 +20,21 @@ class _Mark:
 UNKNOWN: Final = _Mark()
 #: Stands for the value of a name to which nothing is assigned so far.
 NOT_DEFINED: Final = _Mark()
+#: Stands for ``super`` if the code does anything else with it than to call it and to take an attribute of the result.
+ANY_PARENT: Final = _Mark()
 
 
 class NotImported(NamedTuple):
     """Stands for a module that the code imports, and that this process has not imported so far."""
 
     module: str
+
+
+class ParentOf(NamedTuple):
+    """Stands for the result of ``super()`` in a method of a class, or of ``super(cls, ...)``."""
+
+    #: The class; `UNKNOWN` if the code does not show it.
+    cls: object
 
 
 class Use(NamedTuple):
@@ -42,6 +51,8 @@ class Use(NamedTuple):
 
 #: The meaning of a local name: a value, the value's name, and attributes of the value.
 _Meaning = tuple[object, str, tuple[str, ...]]
+#: An instruction, its name, and its argument.
+_Step = tuple[dis.Instruction, str, Any]
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"}
 _GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
@@ -56,6 +67,8 @@ _PAIRS = {
     "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
     "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
 }
+#: The instructions around a call of ``super`` that have no meaning here.
+_AROUND_CALLS = {"PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOP"}
 _CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
 #: The instructions with which ``import a.b as c`` moves the imported module on the stack.
 _MOVES = {"SWAP", "POP_TOP", "COPY", "EXTENDED_ARG"}
@@ -98,7 +111,11 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
     loaded: _Meaning | None = None
     called = False
     line: int | None = code.co_firstlineno
-    for instruction, op, name in _instructions(code):
+    steps = list(_instructions(code))
+    go_on_at = 0
+    for at, (instruction, op, name) in enumerate(steps):
+        if at < go_on_at:
+            continue
         if op in _ATTRIBUTES:
             root, root_name, attributes = loaded or (UNKNOWN, "", ())
             loaded = root, root_name, (*attributes, name)
@@ -126,9 +143,12 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
             if type(importing[0]) is NotImported:
                 yield Use(*importing, (), False, line)
         elif op in _GLOBALS:
-            loaded = local[name] if name in local else (_global(name, names), name, ())
-        elif op in _LOCALS and name in local:
-            loaded = local[name]
+            loaded = _meaning(op, name, local, names)
+            if loaded is not None and loaded[0] is super:
+                parent, go_on_at = _parent(steps, at + 1, local, names)
+                loaded = parent, "", ()
+        elif op in _LOCALS:
+            loaded = _meaning(op, name, local, names)
         elif op in {"STORE_NAME", "STORE_GLOBAL"}:
             local[name] = UNKNOWN, name, ()
     if loaded is not None:
@@ -138,7 +158,38 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
             yield from _uses(constant, names, local)
 
 
-def _instructions(code: CodeType) -> Iterator[tuple[dis.Instruction, str, Any]]:
+def _meaning(op: str, name: str, local: Mapping[str, _Meaning], names: Mapping[str, Any]) -> _Meaning | None:
+    """Return the meaning of a name that an instruction loads. None if it is a local variable, whose value nobody knows."""
+    if name in local:
+        return local[name]
+    return (_global(name, names), name, ()) if op in _GLOBALS else None
+
+
+def _parent(
+    steps: Sequence[_Step], at: int, local: Mapping[str, _Meaning], names: Mapping[str, Any]
+) -> tuple[object, int]:
+    """Return what stands for the result of ``super``, which the instruction before ``at`` has loaded, and where to go on.
+
+    This is a `ParentOf` if an attribute of ``super()`` or of ``super(cls, self)`` follows. Then the code goes on at this
+    attribute. Otherwise it is `ANY_PARENT`, and the code goes on at ``at``.
+    """
+    given: list[_Step] = []
+    called = False
+    for here in range(at, len(steps)):
+        op = steps[here][1]
+        if op in _ATTRIBUTES and (called or op == "LOAD_SUPER_ATTR") and len(given) in {0, 2}:
+            meaning = _meaning(*given[0][1:], local, names) if given else local.get("__class__")
+            return ParentOf(UNKNOWN if meaning is None or meaning[2] else meaning[0]), here
+        if (op in _GLOBALS or op in _LOCALS) and not called:
+            given.append(steps[here])
+        elif op == "CALL" and not called:
+            called = True
+        elif op not in _AROUND_CALLS:
+            break
+    return ANY_PARENT, at
+
+
+def _instructions(code: CodeType) -> Iterator[_Step]:
     """Yield each instruction with its name and its argument. Yield an instruction of `_PAIRS` twice, once for each half."""
     for instruction in dis.get_instructions(code):
         pair = _PAIRS.get(instruction.opname)
