@@ -81,7 +81,7 @@ class Reporter:
             errors=tuple(error for task in tasks for error in task.reports.take_errors()),
             failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
             fatal=self._wiring.fatal,
-            backlog=backlog + self._executors.spouts_to_come,
+            backlog=backlog + self._executors.spouts_to_come + self._spouts_down,
             idle=self.was_idle,
             at_rest=self.was_idle and not self._outside.bolts and not self._executors.tasks and no_tree_open,
             data_points=tuple(point for task in tasks for point in task.metrics.take()),
@@ -104,6 +104,11 @@ class Reporter:
         waiting = self._turns.waiting + self._executors.noted_by_spouts
         lives = sum(spout.calls_of_life for spout in self._spouts)
         return waiting + rows + calls + lives + self._ledger.statistics().outgoing
+
+    @property
+    def _spouts_down(self) -> int:
+        """How many spouts will be asked for tuples once they have started again. While there is one, the topology is not idle."""
+        return sum(spout.is_down and spout.life.is_active for spout in self._spouts)
 
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come.

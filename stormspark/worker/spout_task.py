@@ -64,8 +64,8 @@ class SpoutTask(TakesRows):
 
     @property
     def instance(self) -> Spout | None:
-        """The spout; None before it is opened (B2)."""
-        return self.spout if self.life.is_open else None
+        """The spout; None before it is opened (B2), and while the task is down."""
+        return self.spout if self.life.is_open and not self.is_down else None
 
     def _end_previous(self) -> None:
         """See `Task._end_previous`. Open trees of an earlier instance are forgotten, too (B10)."""
@@ -126,6 +126,8 @@ class SpoutTask(TakesRows):
         self._activate_or_deactivate(active)
 
     def _activate_or_deactivate(self, active: bool) -> None:
+        if self.is_down:
+            return  # the next instance learns it when it is opened
         try:
             self._tell_activity(active)
         except ERRORS_OF_CODE as error:
@@ -150,8 +152,9 @@ class SpoutTask(TakesRows):
         if not self.life.is_open:
             return
         self.calls.end()
-        self._call_last(self.set_active, False)
-        self._call_last(self._run, self.spout.close)
+        if not self.is_down:
+            self._call_last(self.set_active, False)
+            self._call_last(self._run, self.spout.close)
         super().stop()
 
     @property
@@ -246,7 +249,7 @@ class SpoutTask(TakesRows):
         In a transaction an inactive spout may be called, too, if it still has to emit tuples before the batch can end. Max
         spout pending is checked before each ``next_tuple``, but not during the call (B4).
         """
-        if self.fatal is not None:
+        if self.fatal is not None or self.is_down:
             return False
         if self._must_repeat:
             return True

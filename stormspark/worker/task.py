@@ -44,8 +44,8 @@ class Task(TaskInBatches):
 
     These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
     `FailedException` only fails a bolt's tuple. Any other error restarts this task alone. But if more than
-    ``stormspark.task.max.restarts.in.row`` executions in a row raise such an error, the topology stops. A bolt's `prepare` that
-    raises after such an error counts as one more error in the row (`stormspark.worker.bolts.failing`).
+    ``stormspark.task.max.restarts.in.row`` executions in a row raise such an error, the topology stops. An `open` or `prepare`
+    that raises after such an error counts as one more error in the row (`stormspark.worker.starting_again`).
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:

@@ -1,43 +1,29 @@
 """The part of a bolt's task that handles errors of the bolt (W22). It fails the tuple at fault. Unless the error is a
 `FailedException`, it also settles all tuples that the bolt holds, and restarts the task.
 
-If ``prepare`` raises then, perhaps because a database is still away, the task is *down*: it has no instance, its tuples wait in
-its queue, and it starts again after a pause. All other tasks go on.
+If ``prepare`` raises then, the task starts again after a pause (`stormspark.worker.starting_again`).
 """
 
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 from stormspark.acker import Outcome, Verdict
 from stormspark.api import BoltFailInfo, Tuple
-from stormspark.api.retry import ExponentialBackoff
 from stormspark.api.tuple_state import SETTLED
-from stormspark.errors import ComponentError, FailedException, ReportedFailedException
+from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.worker.bolts.runner import Runner
-from stormspark.worker.task import Task
+from stormspark.worker.starting_again import StartsAgain
 from stormspark.worker.tuples.edges import fail_roots
 
 __all__ = ["FailsTuples"]
 
-#: The pause after the first error in a row. Each further error doubles it, up to ``stormspark.restart.max.delay.secs``.
-_FIRST_PAUSE_SECS = 0.05
 
-
-class FailsTuples(Task):
+class FailsTuples(StartsAgain):
     """The part of a `stormspark.worker.bolt_task.BoltTask` that handles errors of the bolt."""
 
     #: The runner of the current instance, which knows the tuples that the bolt holds.
     _runner: Runner
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        #: Whether batches are transactions. If so, an error aborts the batch, and the rollback takes back the tuples that the
-        #: bolt holds (C44).
-        self.in_transactions = False
-        #: Whether the task has no instance, because the last start failed and the next one has not begun.
-        self.is_down = False
 
     def raised(self, where: str, error: BaseException) -> None:
         """Handle an error outside of ``execute``, such as in a timer's callback."""
@@ -79,30 +65,9 @@ class FailsTuples(Task):
         self._runner.forget_all()
         self._restart(where, error)
 
-    def start_failed(self, error: ComponentError) -> None:
-        """Start the bolt again after a pause, unless there were too many errors in a row (W22).
-
-        A task with state, or in a transaction, stops the topology at once.
-        """
-        if self.in_transactions or self.state is not None:
-            super().start_failed(error)
-            return
-        most = max(_FIRST_PAUSE_SECS, self._settings.restart_max_delay_secs)
-        pause = ExponentialBackoff(_FIRST_PAUSE_SECS, _FIRST_PAUSE_SECS, most).delay(self._raised_in_row + 1)
-        assert pause is not None, "the number of tries is limited elsewhere"
-        self.report_restart(error, pause)
-        if self._too_many_in_row(self._first_call, error.__cause__ or error):
-            return
-        self._end_previous()  # it may have started threads, and set timers
+    def _is_down_now(self) -> None:
+        super()._is_down_now()
         self._runner = Runner(self)  # type: ignore[arg-type]
-        self._host.clear_timers(self)  # ticks
-        self.is_down = True
-        self._host.set_timer(self, pause, self._start_again)
-
-    def _start_again(self) -> None:
-        self.is_down = False
-        self.counters.restarts += 1
-        self.begin_anew()
 
     def held(self) -> list[tuple[Tuple, float]]:
         """Return the executed tuples that are neither acked nor failed yet, each with the time when its chunk began."""

@@ -340,7 +340,11 @@ class ThreadedSpoutTask(ActivatedOnThread):
         Once a call has gone on for `_PATIENCE_SECS` without an emit, no tuples are expected.
         """
         stirred = self._stirred
-        return stirred is not None and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
+        return (
+            stirred is not None
+            and not self.is_down
+            and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
+        )
 
     def _has_stirred(self) -> None:
         self._stirred = self._clock()

@@ -31,8 +31,8 @@ class ThreadedTask(Task):
     """A task whose user code runs on its executor's thread. All other parts of the task belong to the worker's thread.
 
     The executor's thread makes all calls of an instance, from the first to the last (A16). `start` returns at once, and the
-    worker goes on while the instance starts. `is_starting` is true meanwhile. An error in ``open`` or ``prepare`` stops the
-    topology.
+    worker goes on while the instance starts. `is_starting` is true meanwhile. An error in the first ``open`` or ``prepare`` stops
+    the topology.
     """
 
     executor: ExecutorThread

@@ -18,17 +18,18 @@ from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.rows import Row
 from stormspark.worker.sources.spout_source import SpoutSource
 from stormspark.worker.spouts.life import SpoutLife
-from stormspark.worker.task import Task
+from stormspark.worker.starting_again import StartsAgain
 
 __all__ = ["TakesRows"]
 
 
-class TakesRows(Task):
+class TakesRows(StartsAgain):
     """The part of a `stormspark.worker.spout_task.SpoutTask` that deals with rows."""
 
     def __init__(self, *args: Any, acking: bool, waits_for_commit: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._acking, self.waits_for_commit = acking, waits_for_commit
+        self.in_transactions = waits_for_commit
         self.spout: Spout
         self.life = SpoutLife()
         self.source = SpoutSource(self.component, self.index, self._instance)
@@ -84,7 +85,8 @@ class TakesRows(Task):
     @property
     def _row_spout(self) -> RowSpout | None:
         """The `RowSpout` around the source; None if the spout is not open, or has no source."""
-        return self.spout if self.life.is_open and isinstance(self.spout, RowSpout) else None
+        is_open = self.life.is_open and not self.is_down
+        return self.spout if is_open and isinstance(self.spout, RowSpout) else None
 
     def _gave_up(self, reason: str) -> None:
         self.counters.dead_letters += 1

@@ -180,7 +180,7 @@ def hierarchies(draw: st.DrawFn) -> str:
             )
             asleep = (cls, method) == sleeper
             called: list[str] = ["time.sleep(1)"] if asleep else draw(st.lists(calls, max_size=2))
-            if called or draw(st.booleans()):
+            if draw(st.booleans()) or called:
                 lines.append(f"    def {method}(self):\n        begins()")
             lines += [
                 f"        try: {call}\n        except (AttributeError, TypeError): pass" for call in called
