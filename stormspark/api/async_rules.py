@@ -9,8 +9,9 @@ from stormspark.api.arrow_components import ArrowBolt
 from stormspark.api.async_components import AsyncBolt, AsyncSpout
 from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.components import BasicBolt, Bolt, Component, Spout
+from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.api.source import SourceSpout
-from stormspark.api.state import kind_of_state
+from stormspark.api.state import KeepsState, StatefulComponent, kind_of_state
 from stormspark.api.windows import WindowedBolt
 
 __all__ = ["problem_with_coroutines"]
@@ -19,9 +20,13 @@ _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
 #: Methods of components that are not async. Users might write them as coroutines by mistake. A component may have other
 #: coroutines for its own use.
-_OF_OTHERS = ("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT)
+_OF_OTHERS = (
+    *("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT),
+    *("init_state", "pre_prepare", "pre_commit", "pre_rollback", "pre_save", "post_save", "pre_restore"),
+)
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
+_KINDS_WITH_STATE: tuple[type, ...] = (KeepsState, StatefulComponent)
 
 
 def problem_with_coroutines(component: Component) -> str | None:
@@ -44,13 +49,10 @@ def problem_with_coroutines(component: Component) -> str | None:
             or _number(component, "prefetch")
             or _mixture(component, "AsyncSpout")
         )
-    kinds = [kind for kind in _OTHER_KINDS if isinstance(component, kind)]
+    kinds = [kind for kind in (*_OTHER_KINDS, *_KINDS_WITH_STATE) if isinstance(component, kind)]
     called = [name for name in _OF_OTHERS if any(hasattr(kind, name) for kind in kinds)]
-    wrong = [name for name in called if _is_coroutine(component, name)]
-    if not wrong:
-        return None
-    base = "AsyncSpout" if isinstance(component, Spout) else "AsyncBolt"
-    return f"{wrong[0]} is a coroutine, which nobody would await: derive {type(component).__qualname__} from {base}"
+    base = "AsyncSpout" if isinstance(component, Spout | SourceSpout) else "AsyncBolt"
+    return problem_with_coroutine(component, called, f"derive {type(component).__qualname__} from {base}")
 
 
 def _is_coroutine(component: Component, name: str) -> bool:

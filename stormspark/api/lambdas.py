@@ -12,6 +12,7 @@ from typing import Any
 from stormspark.api.collector import BasicOutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Spout
 from stormspark.api.context import TopologyContext
+from stormspark.api.coroutines import kind_of_coroutine
 from stormspark.api.fields import Fields
 from stormspark.api.streams import OutputFieldsDeclarer
 from stormspark.api.tuples import Tuple
@@ -114,15 +115,12 @@ def bolt_of(function: Callable[..., Any], fields: Fields | Iterable[str]) -> Lam
 
 def _check(function: Callable[..., Any], arguments: tuple[str, ...], rule: str) -> None:
     name = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
-    called = getattr(function, "__call__", function) if not inspect.isroutine(function) else function  # noqa: B004
-    for kind, is_kind in (
-        ("a generator function", inspect.isgeneratorfunction),
-        ("a coroutine function", inspect.iscoroutinefunction),
-        ("an asynchronous generator function", inspect.isasyncgenfunction),
-    ):
-        if is_kind(function) or is_kind(called):
-            msg = f"{name} is {kind}, so a call would not run it; write it without yield and async"
-            raise InvalidTopologyError(msg)
+    called = (function, getattr(type(function), "__call__", None))  # noqa: B004
+    generates = any(map(inspect.isgeneratorfunction, called))
+    kind = "a generator function" if generates else kind_of_coroutine(function)
+    if kind is not None:
+        msg = f"{name} is {kind}, so a call would not run it; write it without yield and async"
+        raise InvalidTopologyError(msg)
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:

@@ -11,6 +11,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import Grouping, ShuffleGrouping
 from stormspark.streamlet.bolts import Operation, TupleBolt
 from stormspark.streamlet.config import Config, delivery_semantics, for_components_alone, topology_conf
+from stormspark.streamlet.coroutines import refuse_coroutine, refuse_coroutines_of
 from stormspark.streamlet.operators import Generator
 from stormspark.streamlet.sources import GeneratorSpout, StatefulGeneratorSpout, SupplierSpout
 from stormspark.streamlet.stage import Input, Lowering, Made, Stage, in_order
@@ -53,11 +54,15 @@ class Builder:
         Raises `InvalidTopologyError` for any other source.
         """
         where = user_line()
+        if element is not None:
+            refuse_coroutine(element, "new_source")
         if isinstance(source, Generator):
+            refuse_coroutines_of(source, ("setup", "get"))
             stage = Stage("generator", where, _generator(source, Operation("generator", where)))
         elif isinstance(source, Spout | SourceSpout):
             return self._of_spout(source, element or _first_value, stream, where)
         elif callable(source) and not isinstance(source, type):
+            refuse_coroutine(source, "new_source")
             stage = Stage("supplier", where, _supplier(source, Operation("supplier", where)))
         else:
             msg = (

@@ -25,6 +25,7 @@ from stormspark.streamlet.bolts import (
     StatefulTransformBolt,
     TransformBolt,
 )
+from stormspark.streamlet.coroutines import refuse_coroutine, refuse_coroutines_of
 from stormspark.streamlet.keys import ByFunction, ByKey
 from stormspark.streamlet.operators import TransformOperator
 from stormspark.streamlet.stage import Input, Lowering, Made, Stage
@@ -112,6 +113,7 @@ class Streamlet:
         if not isinstance(transform_operator, TransformOperator):
             msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)} (G24)"
             raise InvalidTopologyError(msg)
+        refuse_coroutines_of(transform_operator, ("setup", "transform"))
 
         def make(operation: Operation, lowering: Lowering) -> Made:
             kind = StatefulTransformBolt if lowering.stateful else TransformBolt
@@ -396,6 +398,7 @@ def _check(function: object, name: str, arguments: int) -> None:
     if not callable(function):
         msg = f"{user_line()}: {name} takes a function, got {described(function)} (G24)"
         raise InvalidTopologyError(msg)
+    refuse_coroutine(function, name)
     try:
         inspect.signature(function).bind(*range(arguments))
     except TypeError as error:

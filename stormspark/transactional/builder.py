@@ -14,6 +14,7 @@ from stormspark.api import (
     Topology,
     TopologyBuilder,
 )
+from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.api.declarers import described
 from stormspark.api.state import StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.config import merged
@@ -156,6 +157,12 @@ class TransactionalTopologyBuilder:
                 f"{user_line()}: batch bolt {component_id!r} is a TwoPhaseStatefulComponent, but post_save would come when the "
                 f"instance of its batch is gone (G6): make it a StatefulComponent, or a BasicBolt"
             )
+            raise InvalidTopologyError(msg)
+        problem = problem_with_coroutine(
+            bolt, ("prepare", "execute", "finish_batch"), "await in it by asyncio.run(...)"
+        )
+        if problem is not None:
+            msg = f"{user_line()}: batch bolt {component_id!r}: {problem} (G6)"
             raise InvalidTopologyError(msg)
         kind = StatefulBatchBoltExecutor if isinstance(bolt, StatefulComponent) else BatchBoltExecutor
         return self._builder.set_bolt(component_id, kind(bolt, committer=committer), parallelism)

@@ -15,6 +15,7 @@ from stormspark.api import (
     SpoutDeclarer,
     Topology,
 )
+from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
 from stormspark.compat.heronpy.configuration import engine_conf, reliability_mode, typed, with_defaults
 from stormspark.compat.heronpy.constants import (
@@ -30,6 +31,12 @@ from stormspark.compat.heronpy.tasks import HeronBolt, HeronSpout, StatefulHeron
 from stormspark.config import for_component
 
 __all__ = ["lowered", "native_spec"]
+
+#: The methods of users' classes that are called.
+_CALLED = (
+    *("initialize", "process", "process_tick", "processWindow", "init_state", "pre_save"),
+    *("next_tuple", "ack", "fail", "activate", "deactivate", "close"),
+)
 
 
 def lowered(name: str, specs: Sequence[HeronComponentSpec], own: Mapping[str, Any]) -> Topology:
@@ -94,6 +101,10 @@ def _component(
         return component
     if component is None:
         component = load_class(spec.python_class_path, f"{spec.place}: the class")
+    base = "AsyncSpout" if spec.is_spout else "AsyncBolt"
+    problem = problem_with_coroutine(component, _CALLED, f"use a stormspark.{base} in its place")
+    if problem is not None:
+        spec.refuse(problem)
     streams = spec.streams()
     blueprint = Blueprint(
         id=str(spec.name),

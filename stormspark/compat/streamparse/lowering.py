@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.compat.streamparse.bolt import Bolt
 from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
@@ -39,6 +40,11 @@ _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
     "none": NoneGrouping,
     "direct": DirectGrouping,
     "local_or_shuffle": LocalOrShuffleGrouping,
+}
+#: The methods of users' classes that are called, by kind of component.
+_CALLED = {
+    "bolt": ("initialize", "process", "process_tick", "process_batch", "process_batches", "group_key"),
+    "spout": ("initialize", "next_tuple", "ack", "fail", "activate", "deactivate"),
 }
 
 
@@ -118,6 +124,7 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
     """Return the component that runs a spec."""
     cls = spec.component_cls
     if _in_python(spec):
+        _refuse_coroutines(spec)
         return (BoltAdapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs)
     if not isinstance(cls, type):
         return cls  # a component of stormspark
@@ -126,6 +133,14 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
     if isinstance(spec, JavaComponentSpec):
         return java_component(spec)
     raise spec.fail(SpecTypeError, f"{cls!r} is neither a spout nor a bolt (A36)")
+
+
+def _refuse_coroutines(spec: ComponentSpec) -> None:
+    base = f"Async{spec.kind.capitalize()}"
+    instead = f"put a stormspark.{base} into the topology by native({spec.class_name}(), ...)"
+    problem = problem_with_coroutine(spec.component_cls, _CALLED[spec.kind], instead)
+    if problem is not None:
+        raise spec.fail(InvalidTopologyError, f"{problem} (C14, B20)")
 
 
 def _parallelism(spec: ComponentSpec, environment: str | None) -> int:

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stormspark.api import BasicBolt, Bolt, OutputFieldsDeclarer, SourceSpout, Spout, WindowedBolt
+from stormspark.api import (
+    AsyncBolt,
+    AsyncSpout,
+    BasicBolt,
+    Bolt,
+    OutputFieldsDeclarer,
+    SourceSpout,
+    Spout,
+    WindowedBolt,
+)
 from stormspark.compat.streamparse.specs import ComponentSpec, NativeBoltSpec, NativeSpoutSpec
 from stormspark.compat.streamparse.streams import Stream
 
@@ -21,7 +30,7 @@ __all__ = ["native"]
 
 
 def native(
-    component: Spout | SourceSpout | Bolt | BasicBolt | WindowedBolt,
+    component: Spout | SourceSpout | AsyncSpout | Bolt | BasicBolt | WindowedBolt | AsyncBolt,
     name: str | None = None,
     inputs: Any = None,
     par: int | dict[str, int] = 1,
@@ -38,5 +47,5 @@ def native(
     declarer = OutputFieldsDeclarer(name or type(component).__qualname__)
     component.declare_output_fields(declarer)
     outputs = [Stream(list(one.fields), one.id, one.direct) for one in declarer.streams.values()]
-    kind = NativeSpoutSpec if isinstance(component, Spout | SourceSpout) else NativeBoltSpec
+    kind = NativeSpoutSpec if isinstance(component, Spout | SourceSpout | AsyncSpout) else NativeBoltSpec
     return kind(component, name=name, inputs=inputs, par=par, config=config, outputs=outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,31 @@ class Nothing(TransformOperator):
 
     def transform(self, tup):
         pass
+
+
+class Later(Nothing):
+    async def transform(self, tup):  # type: ignore[override]
+        pass
+
+
+class LaterOnes(Generator):
+    def setup(self, context):
+        pass
+
+    async def get(self):
+        pass
+
+
+async def later(element):
+    return element
+
+
+async def later_ones(element):
+    yield element
+
+
+async def later_sum(one, other):
+    return one + other
 
 
 def add(one, other):
@@ -210,6 +236,19 @@ class Unfinished(Generator):
     ("wrong", "told"),
     [
         (lambda s: s.map(3), "map takes a function, got 3"),
+        (
+            lambda s: s.map(later),
+            "later is a coroutine function, which nobody would await: write it without async",
+        ),
+        (lambda s: s.filter(partial(later)), "filter takes a function that returns its result"),
+        (lambda s: s.flat_map(later_ones), "later_ones is an asynchronous generator function"),
+        (lambda s: s.consume(Later().transform), "transform is a coroutine function"),
+        (lambda s: s.reduce_by_window(TEN, later_sum), "later_sum is a coroutine function"),
+        (lambda s: s.key_by(later), "later is a coroutine function"),
+        (lambda s: s.transform(Later()), "transform of class Later .* is a coroutine function"),
+        (lambda s: Builder().new_source(partial(later, 1)), "partial is a coroutine function"),
+        (lambda s: Builder().new_source(LaterOnes()), "get of class LaterOnes .* is a coroutine function"),
+        (lambda s: Builder().new_source(TestWordSpout(), later), "later is a coroutine function"),
         (
             lambda s: s.filter(lambda: True),
             "filter calls its function with one argument, but <lambda> can't be called",

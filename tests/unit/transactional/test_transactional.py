@@ -224,6 +224,15 @@ def test_the_builder_takes_what_it_can_run() -> None:
         builder.set_bolt("plain", Plain())  # type: ignore[arg-type]
     with pytest.raises(InvalidTopologyError, match="'pass' must be a BatchBolt"):
         builder.set_committer_bolt("pass", Pass())  # type: ignore[arg-type]
+
+    class Later(Sum):
+        async def finish_batch(self) -> None:  # type: ignore[override]
+            pass
+
+    with pytest.raises(
+        InvalidTopologyError, match=r"'later': finish_batch of class .*Later .*is a coroutine function"
+    ):
+        builder.set_bolt("later", Later())
     with pytest.raises(InvalidTopologyError, match="did you forget the brackets"):
         builder.set_bolt("sum", Sum)  # type: ignore[arg-type]
     with pytest.raises(InvalidTopologyError, match="field 'tx'"):

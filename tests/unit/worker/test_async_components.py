@@ -15,7 +15,7 @@ import pytest
 
 from stormspark import AsyncBolt, AsyncSpout, BasicBolt, Bolt, FailedException, Fields, Spout, TopologyBuilder
 from stormspark.api import OutputFieldsDeclarer
-from stormspark.api.state import StatefulBolt
+from stormspark.api.state import StatefulBolt, StatefulComponent
 from stormspark.errors import ComponentError, EmitError, InvalidTopologyError
 from stormspark.local import SimulatedClock
 from tests.unit.worker.components import acks_of, fails_of
@@ -758,6 +758,25 @@ class ForgottenSpout(Spout):
         pass
 
 
+class ForgottenGenerator(BasicBolt):
+    async def execute(self, tup: Any, collector: Any) -> Any:
+        yield 1
+
+
+YIELDS = ForgottenGenerator.execute.__code__.co_firstlineno
+
+
+class ForgottenState(StatefulComponent, BasicBolt):
+    def execute(self, tup: Any, collector: Any) -> None:
+        pass
+
+    def init_state(self, state: Any) -> None:
+        pass
+
+    async def pre_save(self, checkpoint_id: int) -> None:  # type: ignore[override]
+        pass
+
+
 class Both(Calls, Bolt):  # type: ignore[misc]
     pass
 
@@ -771,8 +790,10 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
     ("component", "says"),
     [
         (NoCoroutine(), "execute must be a coroutine: write `async def execute`"),
-        (Forgotten(), "execute is a coroutine, which nobody would await: derive Forgotten from AsyncBolt"),
-        (ForgottenSpout(), "next_tuple is a coroutine, which nobody would await: derive ForgottenSpout from AsyncSpout"),
+        (Forgotten(), "is a coroutine function, which nobody would await: write a plain `def execute`, or derive Forgotten"),
+        (ForgottenSpout(), "or derive ForgottenSpout from AsyncSpout"),
+        (ForgottenGenerator(), f"of class ForgottenGenerator ({__file__}:{YIELDS}) is an asynchronous generator function"),
+        (ForgottenState(), "pre_save of class ForgottenState"),
         (Both(), "it is both an AsyncBolt and a Bolt"),
         (Stateful(), "it is both an AsyncBolt and a Bolt"),
         (Calls(capacity=0), "capacity must be a whole number above 0, got 0"),

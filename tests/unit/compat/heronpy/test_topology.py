@@ -34,6 +34,30 @@ def streams(topology: Any, component: str) -> dict[str, tuple[str, ...]]:
     return {id: tuple(one.fields) for id, one in topology.components[component].streams.items()}
 
 
+class Waits(Bolt):
+    async def process(self, tup: Any) -> None: ...  # type: ignore[override]
+
+
+class AsksLater(Words):
+    async def initialize(self, config: Any, context: Any) -> None: ...  # type: ignore[override]
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (Waits, r"process of class Waits \(.*test_topology.py:\d+\) is a coroutine function.*use a stormspark.AsyncBolt"),
+        (AsksLater, "initialize of class AsksLater .* is a coroutine function.*use a stormspark.AsyncSpout"),
+    ],
+)  # fmt: skip
+def test_methods_that_nobody_would_await_are_refused(cls: Any, told: str) -> None:
+    class Mine(Topology):
+        words = Words.spec()
+        one = cls.spec() if issubclass(cls, Spout) else cls.spec(inputs={words: Grouping.SHUFFLE})
+
+    with pytest.raises(InvalidTopologyError, match=rf"test_topology.py:\d+: .*'one'.*: {told}"):
+        Mine.lowered()
+
+
 def test_a_class_is_a_topology() -> None:
     """A40, A41: attributes that are specs are components, by their own names or the attributes'."""
 

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from stormspark import AsyncBolt, AsyncSpout, Fields
 from stormspark.compat.streamparse.groupings import Grouping
 from stormspark.compat.streamparse.lowering import lower
+from stormspark.compat.streamparse.native import native
 from stormspark.compat.streamparse.specs import ComponentSpec
 from stormspark.compat.streamparse.storm import (
+    BatchingBolt,
     Bolt,
     Component,
     JavaBolt,
@@ -54,6 +57,60 @@ class Sink(Bolt):
 def inputs(topology: Any, bolt: str) -> dict[tuple[str, str], Any]:
     declared = lower(topology, "test").components[bolt].inputs
     return {(key.component, key.stream): grouping for key, grouping in declared.items()}
+
+
+class Waits(Bolt):
+    async def process(self, tup: Any) -> None: ...  # type: ignore[override]
+
+
+class Yields(BatchingBolt):
+    async def process_batch(self, key: Any, tups: Any) -> Any:
+        yield 1
+
+
+class WaitsToo(Waits):
+    """Inherits a coroutine."""
+
+
+class AsksLater(Words):
+    async def next_tuple(self) -> None: ...  # type: ignore[override]
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (Waits, r"process of class Waits \(.*test_dsl.py:\d+\) is a coroutine function"),
+        (WaitsToo, r"process of class WaitsToo .*write a plain `def process`, or put a stormspark.AsyncBolt into the topology"),
+        (Yields, "process_batch of class Yields .*is an asynchronous generator function"),
+        (AsksLater, "next_tuple of class AsksLater .* is a coroutine function.*AsyncSpout"),
+    ],
+)  # fmt: skip
+def test_methods_that_nobody_would_await_are_refused(cls: Any, told: str) -> None:
+    class Mine(Topology):
+        words = Words.spec()
+        one = cls.spec() if issubclass(cls, Spout) else cls.spec(inputs={words: Grouping.SHUFFLE})
+
+    with pytest.raises(InvalidTopologyError, match=rf"test_dsl.py:\d+: one: {told}"):
+        lower(Mine, "mine")
+
+
+class Later(AsyncSpout):
+    async def next_tuple(self) -> None: ...
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("word"))
+
+
+class Answers(AsyncBolt):
+    async def execute(self, tup: Any) -> None: ...
+
+
+def test_async_components_of_stormspark_take_their_place() -> None:
+    class Mine(Topology):
+        words = native(Later())
+        sink = native(Answers(), inputs=[words])
+
+    assert set(lower(Mine, "mine").components) == {"words", "sink"}
 
 
 def test_attributes_are_components() -> None:
