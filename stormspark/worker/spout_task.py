@@ -59,6 +59,9 @@ class SpoutTask(TakesRows):
         self._delivery = VerdictDelivery(self, self._stories, self._clock)
         self.calls = SuspendableCalls(self._clock, self._stories, self._max_pending)
         self.allowance = RoundAllowance(self.counters)
+        #: `_told_active`: whether the instance was told ``activate`` last, and not ``deactivate``. `_tells_later`: whether it has
+        #: to hear of a change once its suspended call has returned.
+        self._told_active = self._tells_later = False
 
     # -- 1. life ---------------------------------------------------------------------------------------------
 
@@ -84,6 +87,7 @@ class SpoutTask(TakesRows):
         self._stories.begin(self._collector)
         self.spout = self._spout_for(instance)
         self.calls.begin(self.spout, self._collector)
+        self._told_active = self._tells_later = False
         if self.state is not None:
             self.state.before(self.spout)
         collector = self._collector_for_user()
@@ -128,17 +132,33 @@ class SpoutTask(TakesRows):
     def _activate_or_deactivate(self, active: bool) -> None:
         if self.is_down:
             return  # the next instance learns it when it is opened
+        if self.calls.suspended:
+            self._tells_later = True
+            return
         try:
             self._tell_activity(active)
         except ERRORS_OF_CODE as error:
             failure = self._component_error("raised in activate or deactivate", error)
             raise failure from error
 
+    def _tell_late(self) -> None:
+        """Call ``activate`` or ``deactivate``, if this was put off until now and is still a change."""
+        self._tells_later = False
+        if self._told_active is not self.life.is_active:
+            self._activate_or_deactivate(self.life.is_active)
+
     def _tell_activity(self, active: bool) -> None:
+        self._told_active = active
         if active:
             self.spout.activate()
         else:
             self.spout.deactivate()
+
+    def _tell_late_or_stop(self) -> None:
+        try:
+            self._tell_late()
+        except ComponentError as error:
+            self.stop_topology(error)
 
     def activate_or_stop(self, active: bool) -> None:
         """Call `set_active`. An error in it stops the topology."""
@@ -152,6 +172,8 @@ class SpoutTask(TakesRows):
         if not self.life.is_open:
             return
         self.calls.end()
+        if self._tells_later:
+            self._call_last(self._tell_late)
         if not self.is_down:
             self._call_last(self.set_active, False)
             self._call_last(self._run, self.spout.close)
@@ -246,16 +268,19 @@ class SpoutTask(TakesRows):
     def may_emit(self) -> bool:
         """Whether the spout may be called, because it is active and below its limits.
 
-        In a transaction an inactive spout may be called, too, if it still has to emit tuples before the batch can end. Max
-        spout pending is checked before each ``next_tuple``, but not during the call (B4).
+        A suspended call may go on even if the spout was deactivated meanwhile, as in Storm (B13). In a transaction an inactive
+        spout may be called, too, if it still has to emit tuples before the batch can end. Max spout pending is checked before
+        each ``next_tuple``, but not during the call (B4).
         """
         if self.fatal is not None or self.is_down:
             return False
         if self._must_repeat:
             return True
-        if self.allowance.left <= 0 or not (self.life.is_active or self._owes_tuples):
+        if self.allowance.left <= 0:
             return False
-        return self._may_go_on() if self.calls.suspended else self.account.pending < self._max_pending
+        if self.calls.suspended:
+            return self._may_go_on()
+        return (self.life.is_active or self._owes_tuples) and self.account.pending < self._max_pending
 
     @property
     def waits_for_verdicts(self) -> bool:
@@ -313,8 +338,11 @@ class SpoutTask(TakesRows):
         if isinstance(result, BaseException):
             self.raised("next_tuple", result)
             return self.fatal is None
-        if not self.calls.suspended and self._has_run():
-            self._raised_in_row = 0
+        if not self.calls.suspended:
+            if self._has_run():
+                self._raised_in_row = 0
+            if self._tells_later:
+                self._tell_late_or_stop()
         allowance.hungry = result
         return result
 
@@ -362,7 +390,7 @@ class SpoutTask(TakesRows):
     def end_asking(self, now: float) -> None:
         """Remember why the spout is not called again in this round, unless it merely has no more tuples or no more time."""
         self.allowance.go_on(now)
-        if not self.life.is_active:
+        if not (self.life.is_active or self.calls.suspended):
             self.allowance.stop(StopReason.INACTIVE, now)
         elif self.allowance.left <= 0:
             self.allowance.stop(StopReason.LIMIT, now)

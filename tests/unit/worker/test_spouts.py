@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -114,20 +115,52 @@ def test_an_endless_next_tuple_that_waits_for_acks_is_reported_and_stopped() -> 
     assert len(collect.seen) == task.counters.emitted
 
 
-def test_a_suspended_spout_that_is_deactivated_emits_nothing_more() -> None:
-    """B13: deactivate stops emits, also those of a call that has not returned."""
-    rig = Rig(
-        flood(None, reliable=False),
-        1,
-        **marks(5000),
-    )
+def test_a_suspended_call_goes_on_after_deactivate_which_the_spout_hears_when_it_has_returned() -> None:
+    """B3, B13: as in Storm. Otherwise its acks would wait until the spout is active again."""
+    rig = Rig(flood(6000, reliable=True), 1, **marks(20_000))
     (task,), (spout,) = rig.tasks("a"), rig.users("a")
     task.ask(1, 1.0)
     assert task.calls.suspended and spout.emitted
     rig.cluster.set_active(False)
-    before = spout.emitted
-    rig.batches(3)
-    assert spout.emitted == before
+    assert spout.heard == [], "nothing comes inside the call"
+    rig.batches(4)
+    assert not task.calls.suspended and spout.emitted == 6000
+    assert spout.heard[0] == ("deactivate", False) and len(spout.heard) == 1 + 6000
+    rig.cluster.set_active(True)
+    rig.batches(1)
+    rig.cluster.close()
+    assert [what for what, _ in spout.heard[-2:]] == ["deactivate", "close"]
+
+
+def test_a_spout_that_is_deactivated_and_activated_during_a_suspended_call_hears_of_neither() -> None:
+    rig = Rig(flood(6000, reliable=False), 1, **marks(20_000))
+    (task,), (spout,) = rig.tasks("a"), rig.users("a")
+    task.ask(1, 1.0)
+    rig.cluster.set_active(False)
+    rig.cluster.set_active(True)
+    rig.batches(4)
+    assert spout.emitted == 6000 and spout.heard == []
+
+
+def test_a_topology_that_stops_during_a_suspended_call_of_a_deactivated_spout_calls_deactivate_and_close() -> (
+    None
+):
+    rig = Rig(flood(6000, reliable=False), 1, **marks(20_000))
+    (task,), (spout,) = rig.tasks("a"), rig.users("a")
+    task.ask(1, 1.0)
+    rig.cluster.set_active(False)
+    rig.cluster.close()
+    assert spout.heard == [("deactivate", False), ("close", False)]
+
+
+def test_an_error_in_a_deactivate_that_came_later_stops_the_topology() -> None:
+    rig = Rig(flood(6000, reliable=False), 1, **marks(20_000))
+    (task,), (spout,) = rig.tasks("a"), rig.users("a")
+    task.ask(1, 1.0)
+    rig.cluster.set_active(False)
+    spout.deactivate = Mock(side_effect=OSError("no"))
+    rig.batches(4)
+    assert task.fatal is not None and "raised in activate or deactivate: OSError: no" in task.fatal.text
 
 
 class Grouped(Spout):
