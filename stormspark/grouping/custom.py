@@ -23,7 +23,8 @@ class CustomStreamGrouping(ABC):
 
     Every sender task works with its own copy of the object that ``custom_grouping`` got. If the object also has a method
     ``refresh_load(loads)``, the worker calls it at the beginning of each superstep with the loads of the target
-    tasks: by task id, from 0 (nothing waits) to 1 (the queue is full). A missing task has load 0.
+    tasks: by task id, from 0 (nothing waits) to 1 (the queue is full). A missing task has load 0. If the executor that emits has
+    a thread of its own, the thread calls it with the newest loads before the next ``choose_tasks``.
 
     >>> class EvenAndOdd(CustomStreamGrouping):
     ...     def prepare(self, context, stream, target_tasks):
@@ -107,13 +108,16 @@ class CustomGrouping(Grouping):
 
     def chooser(self, context: GroupingContext) -> CustomChooser:
         """Return a function that calls a copy of the user's object, and checks its results."""
-        choose = self.unprepared_chooser(context)
+        choose = (_LoadAwareCustom if self.load_aware else CustomChooser)(self, context)
         choose.prepare()
         return choose
 
     def unprepared_chooser(self, context: GroupingContext) -> CustomChooser:
-        """Return a chooser whose `CustomChooser.prepare` the caller calls, on the thread that will choose."""
-        return (_LoadAwareCustom if self.load_aware else CustomChooser)(self, context)
+        """Return a chooser whose `CustomChooser.prepare` the caller calls, on the thread that will choose.
+
+        All methods of the user's object are called on that thread.
+        """
+        return (_LoadAwareOnThread if self.load_aware else CustomChooser)(self, context)
 
     def repartitioning(self, targets: tuple[int, ...], ints: str = "long") -> ByChooser:
         """Return a layout for which a copy of the user's object is called for each row."""
@@ -183,11 +187,36 @@ class _LoadAwareCustom(CustomChooser):
 
     def refresh_load(self, loads: Mapping[int, float]) -> None:
         """Pass the loads to the user's object; raise `ComponentError` if the object raises."""
-        user = self._user
-        if user is None:
-            return  # it is prepared later, on the thread of its sender
         try:
-            user.refresh_load(loads)
+            self._user.refresh_load(loads)
         except Exception as error:
             msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13)"
             raise ComponentError(msg) from error
+
+
+class _LoadAwareOnThread(CustomChooser):
+    """The chooser of a sender that has a thread of its own. The worker's thread only leaves the loads here, because the user's
+    object may wait, and may be choosing now.
+    """
+
+    def __init__(self, grouping: CustomGrouping, context: GroupingContext) -> None:
+        super().__init__(grouping, context)
+        #: `_newest`: the loads that the worker's thread left last. `_told`: the loads that the user's object got last.
+        self._newest: Mapping[int, float] | None = None
+        self._told: Mapping[int, float] | None = None
+
+    def refresh_load(self, loads: Mapping[int, float]) -> None:
+        """Leave the loads for the next call."""
+        self._newest = loads
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[int]:
+        """See `CustomChooser.__call__`. First pass on the newest loads; raise `EmitError` if the object raises."""
+        loads = self._newest
+        if loads is not self._told:
+            self._told = loads
+            try:
+                self._user.refresh_load(loads)
+            except Exception as error:
+                msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13); nothing was sent of {values!r}"
+                raise EmitError(msg) from error
+        return super().__call__(values)

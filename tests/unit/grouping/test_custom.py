@@ -194,3 +194,22 @@ def test_an_object_that_cannot_be_pickled_is_refused_at_once() -> None:
         SerializationError, match=r"custom grouping Answers can't be pickled: .*lock.* in prepare\(\)"
     ):
         CustomGrouping(Answers(threading.Lock()))
+
+
+def test_on_a_thread_the_newest_loads_come_before_the_next_choice() -> None:
+    """The worker's thread leaves the loads for it, also before the object is prepared (D13)."""
+    context = GroupingContext("split", "words", ("word", "n"), 2, TASKS, (5,), Random(1), consumer="count")
+    choose = CustomGrouping(Loaded([4])).unprepared_chooser(context)
+    assert isinstance(choose, LoadFollower)
+    choose.refresh_load({4: 0.5, 5: 1.0, 6: 1.0, 9: 1.0})
+    choose.prepare()
+    choose.refresh_load({4: 0.5, 5: 0.5, 6: 0.1, 9: 1.0})
+    assert choose._user.answer == [4], "nothing is called before the next choice"
+    assert choose(()) == [6]
+    choose._user.answer = [9]
+    assert choose(()) == [9], "the same loads come once"
+    choose.refresh_load({})
+    with pytest.raises(
+        EmitError, match=r"Loaded from component 'split'.* refresh_load raised ValueError.*nothing was sent"
+    ):
+        choose(())

@@ -314,3 +314,51 @@ def test_a_grouping_that_can_not_be_prepared_stops_the_topology() -> None:
         ComponentError, match=r"custom grouping CanNotPrepare .*prepare raised OSError: nobody answers"
     ):
         submit(topology_of(Emits(), CanNotPrepare(), {}))
+
+
+class AsksForLoads(First):
+    """Waits in each of its methods, and notes the thread that called it."""
+
+    threads: ClassVar[dict[str, set[int]]] = {}
+    raises = False
+
+    def _note(self, method: str) -> None:
+        time.sleep(0.001)
+        self.threads.setdefault(method, set()).add(threading.get_ident())
+
+    def prepare(self, context: Any, stream: Any, target_tasks: list[int]) -> None:
+        """Keep the tasks."""
+        self._note("prepare")
+        super().prepare(context, stream, target_tasks)
+
+    def choose_tasks(self, task: int, values: Any) -> list[int]:
+        """Choose the first."""
+        self._note("choose_tasks")
+        return super().choose_tasks(task, values)
+
+    def refresh_load(self, loads: Any) -> None:
+        """Look at the loads."""
+        self._note("refresh_load")
+        assert set(loads) == set(self.tasks)
+        if type(self).raises:
+            msg = "no loads"
+            raise OSError(msg)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_grouping_that_waits_hears_of_loads_on_the_thread_that_chooses(raises: bool) -> None:
+    """D13: it holds up nobody else there, and is not called while it chooses. If it raises, so does the emit."""
+    AsksForLoads.threads.clear()
+    AsksForLoads.raises = raises
+    builder = TopologyBuilder()
+    builder.set_spout("spout", Emits())
+    builder.set_bolt("bolt", Takes()).custom_grouping("spout", AsksForLoads())
+    running = submit(builder.create_topology("loads"))
+    try:
+        until(lambda: "refresh_load" in AsksForLoads.threads)
+        called = set().union(*AsksForLoads.threads.values())
+        assert len(called) == 1 and not called & {running._thread.ident, threading.get_ident()}  # type: ignore[union-attr]
+        if raises:
+            until(lambda: running.statistics().components["spout"].errors > 0)
+    finally:
+        running.stop()
