@@ -137,7 +137,7 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
 
 def _refuse_coroutines(spec: ComponentSpec) -> None:
     base = f"Async{spec.kind.capitalize()}"
-    instead = f"put a stormspark.{base} into the topology by native({spec.class_name}(), ...)"
+    instead = f"put a stormspark.{base} in its place, by native(...) of stormspark.compat.streamparse.native"
     problem = problem_with_coroutine(spec.component_cls, _CALLED[spec.kind], instead)
     if problem is not None:
         raise spec.fail(InvalidTopologyError, f"{problem} (C14, B20)")

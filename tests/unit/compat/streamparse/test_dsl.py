@@ -80,7 +80,7 @@ class AsksLater(Words):
     ("cls", "told"),
     [
         (Waits, r"process of class Waits \(.*test_dsl.py:\d+\) is a coroutine function"),
-        (WaitsToo, r"process of class WaitsToo .*write a plain `def process`, or put a stormspark.AsyncBolt into the topology"),
+        (WaitsToo, r"process of class WaitsToo .*write a plain `def process`, or put a stormspark.AsyncBolt in its place"),
         (Yields, "process_batch of class Yields .*is an asynchronous generator function"),
         (AsksLater, "next_tuple of class AsksLater .* is a coroutine function.*AsyncSpout"),
     ],
