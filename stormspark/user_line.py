@@ -1,17 +1,26 @@
-"""Finds the line of user code that an error names, while a topology is built."""
+"""Finds the line of user code that an error or a warning names: where a component is declared, where its code raised an error,
+and where its code is now.
+"""
 
 from __future__ import annotations
 
 import sys
-import traceback
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
+from traceback import walk_tb
+from types import CodeType, FrameType
+from typing import NamedTuple
 
-__all__ = ["declared_at", "raised_at", "user_line"]
+__all__ = ["CodePlace", "declared_at", "raised_at", "running_at", "user_line"]
 
 _PACKAGE = str(Path(__file__).parent) + "/"
+#: The folders of installed packages, and of Python's own modules. The first may be inside the second.
+_INSTALLED = tuple(f"{sysconfig.get_path(name)}/" for name in ("purelib", "platlib"))
+_PYTHONS = ("<frozen ", *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))
 
 
 _DECLARED_AT: ContextVar[str | None] = ContextVar("declared_at", default=None)
@@ -43,8 +52,62 @@ def user_line() -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return FILE:LINE of the innermost frame of ``error`` that is outside of this package, or None."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith(_PACKAGE):
-            return f"{frame.filename}:{frame.lineno}"
-    return None
+    """Return FILE:LINE of the innermost frame of ``error`` in a file of the user's own.
+
+    If no frame is in such a file, return the innermost frame in an installed package other than this one. If there is none
+    either, go on with the cause of the error. Return None if nothing is found.
+    """
+    line = _line_of([(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)])
+    return line if line is not None or error.__cause__ is None else raised_at(error.__cause__)
+
+
+class CodePlace(NamedTuple):
+    """The place in user code at which a thread is: the function that this package has called, and FILE:LINE."""
+
+    call: str
+    line: str
+
+
+def running_at(thread: int, below: str, *, only_own: bool = False) -> CodePlace | None:
+    """Return the place in user code at which the thread with the id ``thread`` is now. Return None if it runs no user code.
+
+    The search ends at a frame of the module ``below``. The caller of that module may be user code, too, but waits only for the
+    module. If ``only_own``, code of installed packages and of Python itself counts as no user code.
+
+    Other threads may call this, but what they get is a moment old.
+    """
+    frame = sys._current_frames().get(thread)
+    while frame is not None and _is_ours_or_pythons(frame.f_code.co_filename):  # such as an emit that waits
+        if frame.f_globals.get("__name__") == below:
+            return None
+        frame = frame.f_back
+    frames: list[FrameType] = []
+    while frame is not None and not _is_ours(frame.f_code.co_filename):
+        frames.insert(0, frame)
+        frame = frame.f_back
+    own = [one for one in frames if _is_own(one.f_code.co_filename)]
+    line = _line_of([(one.f_code, one.f_lineno) for one in (own if only_own else frames)])
+    return None if line is None else CodePlace((own or frames)[0].f_code.co_name, line)
+
+
+def _line_of(frames: list[tuple[CodeType, int | None]]) -> str | None:
+    """Return FILE:LINE of the last frame in a file of the user's own, or else of the last frame in an installed package."""
+    lines = [(code.co_filename, line) for code, line in frames if not _is_ours_or_pythons(code.co_filename)]
+    lines = [(file, line) for file, line in lines if _is_own(file)] or lines
+    return f"{lines[-1][0]}:{lines[-1][1]}" if lines else None
+
+
+@cache
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE)
+
+
+@cache
+def _is_ours_or_pythons(file: str) -> bool:
+    return _is_ours(file) or (file.startswith(_PYTHONS) and not file.startswith(_INSTALLED))
+
+
+@cache
+def _is_own(file: str) -> bool:
+    """Return whether the user has written the file: it belongs to no installed package and not to Python."""
+    return not (_is_ours_or_pythons(file) or file.startswith(_INSTALLED))

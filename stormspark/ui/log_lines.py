@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-__all__ = ["LogLines"]
+__all__ = ["LogLines", "before_traceback"]
+
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 class LogLines(logging.Handler):
@@ -55,15 +57,25 @@ class LogLines(logging.Handler):
 def one_line(record: logging.LogRecord) -> str:
     r"""Return a record's message in one line. Of several lines, only the first and the last stay.
 
-    So of a traceback only the error at its end stays.
+    So of a traceback only the error at its end stays, and what stands before the traceback.
 
-    >>> text = "split[0]: Traceback (most recent call last):\n  File ...\nValueError: no number"
+    >>> text = "split[0]: starts again:\nsplit.py:7: Traceback (most recent call last):\n  File ...\nValueError: no number"
     >>> one_line(logging.makeLogRecord({"msg": text}))
-    'split[0]: ValueError: no number'
+    'split[0]: starts again: split.py:7: ValueError: no number'
     """
     lines = record.getMessage().strip().splitlines() or [""]
     if len(lines) > 1:
-        lines = [lines[0].removesuffix("Traceback (most recent call last):").rstrip(), lines[-1].strip()]
+        first = [] if lines[0].endswith(_TRACEBACK) else [lines[0]]
+        lines = [*first, before_traceback(lines), lines[-1].strip()]
     error = record.exc_info[1] if record.exc_info else None
     reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
-    return " ".join(lines) + reason
+    return " ".join(filter(None, lines)) + reason
+
+
+def before_traceback(lines: Sequence[str]) -> str:
+    """Return what stands before a traceback in the line in which it begins, such as the line of code that raised the error.
+
+    >>> before_traceback(["split.py:7: Traceback (most recent call last):", "  File ...", "ValueError: no number"])
+    'split.py:7:'
+    """
+    return next((line.removesuffix(_TRACEBACK).rstrip() for line in lines if line.endswith(_TRACEBACK)), "")

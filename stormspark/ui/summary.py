@@ -13,6 +13,7 @@ from rich.text import Text
 
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import three_digits
+from stormspark.ui.log_lines import before_traceback
 from stormspark.ui.throttling import throttling_lines
 
 __all__ = ["print_summary", "summary_table"]
@@ -118,8 +119,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
         if component.last_error:
-            last_line = component.last_error.strip().splitlines()[-1]
-            yield f"{name}: {component.errors:,} errors, the last one: {last_line}"
+            yield f"{name}: {component.errors:,} errors, the last one: {_error_line(component.last_error)}"
         if component.last_failure:
             failed = f"{component.failed:,} failed, the last reported failure: " if component.failed else ""
             yield f"{name}: {failed}{component.last_failure.splitlines()[0]}"
@@ -127,3 +127,13 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]
             more = f", {len(points) - len(shown)} more tasks" if len(points) > len(shown) else ""
             yield f"{name}: {metric} {', '.join(shown)}{more}"
+
+
+def _error_line(text: str) -> str:
+    r"""Return the last line of an error's text, which is the error itself. Put the line of code before it, if the text names one.
+
+    >>> _error_line("split.py:7: Traceback (most recent call last):\n  File ...\nValueError: no number")
+    'split.py:7: ValueError: no number'
+    """
+    lines = text.strip().splitlines()
+    return f"{before_traceback(lines)} {lines[-1].strip()}".lstrip()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from stormspark.errors import ComponentError
 from stormspark.plan.physical import ComponentPlan
+from stormspark.user_line import raised_at
 from stormspark.worker.step import ErrorReport
 
 __all__ = ["TaskReports"]
@@ -39,7 +40,7 @@ class TaskReports:
         now, reported_at = self._clock(), self._errors_at
         if not self._may_report(reported_at, now):
             return
-        text = error if isinstance(error, str) else "".join(traceback.format_exception(error)).rstrip()
+        text = error if isinstance(error, str) else _at(error, "{}: ") + _traceback(error)
         if self._is_full(reported_at, now):
             last = (
                 f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
@@ -71,7 +72,7 @@ class TaskReports:
         text = "".join(traceback.format_exception(error))
         msg = (
             f"{component.kind} {component.id!r}, task {self._task} ({self._name}), declared at {component.declared_at}, "
-            f"{what}: {type(error).__name__}: {error}\n{text}"
+            f"{what}: {type(error).__name__}: {error}{_at(error, ' (at {})')}\n{text}"
         )
         return ComponentError(msg)
 
@@ -94,3 +95,13 @@ class TaskReports:
 
     def _is_full(self, reported_at: deque[float], now: float) -> bool:
         return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval
+
+
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def _at(error: BaseException, text: str) -> str:
+    """Return ``text`` with the line of user code that raised ``error``. If no such line is known, return nothing."""
+    line = raised_at(error)
+    return "" if line is None else text.format(line)

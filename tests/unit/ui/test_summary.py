@@ -41,6 +41,12 @@ def test_the_last_error_is_shown_by_its_last_line():
     assert "split: 3 errors, the last one: ValueError: no number" in text
 
 
+def test_the_last_error_is_shown_with_the_line_that_raised_it():
+    error = "split.py:7: Traceback (most recent call last):\n  File x\nValueError: no number\n"
+    text = printed(split=component(errors=3, last_error=error))
+    assert "split: 3 errors, the last one: split.py:7: ValueError: no number" in text
+
+
 @pytest.mark.parametrize("width", [70, 80, 100, 120, 200])
 def test_a_narrow_terminal_loses_columns_and_no_digits(width):
     text = printed(width, sentences=component("spout", emitted=123_456_789, acked=123_456_789))

@@ -145,7 +145,8 @@ def test_each_error_says_which_restart_in_a_row_follows_and_when() -> None:
     (task,) = rig.tasks("b")
     assert task.fatal is not None
     lines = [text.splitlines() for text in rig.errors]
-    first = "Traceback (most recent call last):"
+    first = lines[3][0]
+    assert first.startswith(f"{__file__}:") and first.endswith(": Traceback (most recent call last):")
     assert [one[0] for one in lines] == [
         "starts again at once (restart 1 of at most 3 in a row):",
         "starts again in 0.1 s (restart 2 of at most 3 in a row):",
@@ -166,7 +167,8 @@ def test_a_spout_says_it_too() -> None:
     builder.set_spout("a", Raises([]))
     rig = Rig(builder, 1)
     rig.batches(1)
-    assert rig.errors[0].startswith("starts again at once (restart 1 of at most 10 in a row):\nTraceback")
+    assert rig.errors[0].startswith("starts again at once (restart 1 of at most 10 in a row):\n")
+    assert rig.errors[0].splitlines()[1].endswith(": Traceback (most recent call last):")
 
 
 def test_a_start_that_goes_well_does_not_end_the_row_but_a_tuple_that_goes_well_does() -> None:
