@@ -283,7 +283,7 @@ class Settings:
     story_samples_per_sec: int = _setting("stormspark.story.samples.per.sec", 5, int, least=0)
     #: A worker keeps at most this many stories of failed trees per second. Further stories are only counted.
     story_failures_per_sec: int = _setting("stormspark.story.failures.per.sec", 100, int, least=0)
-    #: The driver logs a warning about a worker that has been in one call of user code for this long.
+    #: The driver, or the local engine, logs a warning about a call of user code that has lasted this long.
     stuck_warning_secs: float = _setting("stormspark.stuck.warning.secs", 10, int, float, least=0.1)
     #: A worker is stuck if one call of user code has lasted this long and holds up the worker's other tasks. It is killed and
     #: started again. 0: never.

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from stormspark.errors import TopologyAlreadyRunningError
 from stormspark.metrics import TopologyStatistics
+from stormspark.worker.busy import Busy
 from stormspark.worker.stories.story import Story
 
 __all__ = ["AliveTopologies", "RunningTopology"]
@@ -37,6 +38,13 @@ class RunningTopology(Protocol):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the topology has ended, for at most ``timeout`` seconds. Return whether it has ended."""
+
+    @property
+    def close_secs(self) -> float:
+        """How many seconds ``close`` and ``cleanup`` of a task may take when the topology stops, before they are given up."""
+
+    def calls_under_way(self) -> list[Busy]:
+        """Return the calls of user code that run now, as far as the engine knows, the most important first."""
 
     def stop(self) -> None:
         """End the topology at the next batch boundary: deactivate and close the spouts, clean up the bolts (B1, C1)."""

@@ -68,15 +68,12 @@ class CodePlace(NamedTuple):
     line: str
 
 
-def running_at(thread: int, below: str, *, only_own: bool = False) -> CodePlace | None:
-    """Return the place in user code at which the thread with the id ``thread`` is now. Return None if it runs no user code.
+def running_at(frame: FrameType | None, below: str, *, only_own: bool = False) -> CodePlace | None:
+    """Return the place in user code at which a thread is whose innermost frame is ``frame``. Return None if it runs no user code.
 
     The search ends at a frame of the module ``below``. The caller of that module may be user code, too, but waits only for the
-    module. If ``only_own``, code of installed packages and of Python itself counts as no user code.
-
-    Other threads may call this, but what they get is a moment old.
+    module. If ``only_own``, code of installed packages counts as no user code.
     """
-    frame = sys._current_frames().get(thread)
     while frame is not None and _is_ours_or_pythons(frame.f_code.co_filename):  # such as an emit that waits
         if frame.f_globals.get("__name__") == below:
             return None

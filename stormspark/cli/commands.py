@@ -209,7 +209,8 @@ def run(
     file that holds a topology, or a function that returns one; the default is build. For streamparse, NAME is the
     class of the topology. For heronpy, NAME is the class or the name of the topology.
 
-    Ctrl-C stops the topology at the end of its batch. A second Ctrl-C ends it at once.
+    Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
+    calls that this cuts off.
 
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 130 it was ended by
     the second Ctrl-C.

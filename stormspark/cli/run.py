@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -84,7 +85,8 @@ def cores_offered(engine: str, master: str | None, conf: Mapping[str, Any]) -> i
 
 
 def run_topology(run: Run) -> int:
-    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed, 130 if a second Ctrl-C killed it.
+    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed. If a second Ctrl-C has killed it, end
+    this process with the exit code 130.
 
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.
@@ -92,7 +94,8 @@ def run_topology(run: Run) -> int:
     notes = Console(stderr=True, highlight=False)
     table = notes if run.json_to == "-" else Console(highlight=False)
     notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
-    with _only_json_on_stdout(run):
+    line = ProgressLine(notes)
+    with _only_json_on_stdout(run), LogLines(line.say):
         try:
             running = ENGINES[run.engine](run)
         except ComponentError as error:
@@ -100,7 +103,7 @@ def run_topology(run: Run) -> int:
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
         # Ctrl-C stops the topology only from this point on. Earlier there is no topology, and Ctrl-C ends this program at once.
-        with Interrupts() as interrupts, ProgressLine(notes) as line, LogLines(line.say):
+        with Interrupts() as interrupts, line:
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
     statistics = running.statistics()
     print_summary(statistics, wide_enough(table))
@@ -110,8 +113,17 @@ def run_topology(run: Run) -> int:
         _write_json(statistics, run.json_to)
     if running.error is not None:
         notes.print(Text(_stopped(running.error, run.plan.topology)), style="red", soft_wrap=True)
-        return _FAILED
-    return _KILLED if ending is Ending.KILLED else _OK
+    if ending is Ending.KILLED:
+        leave_at_once(_KILLED)
+    return _OK if running.error is None else _FAILED
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End this process now. Python's own end would wait for threads of user code, and call their exit handlers."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _only_json_on_stdout(run: Run) -> AbstractContextManager[object]:

@@ -191,10 +191,15 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.set_active(active)
 
-    def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let batches wait for executors' calls for at most ``seconds``, because the topology stops. Any thread may call this."""
+    def limit_waiting(self) -> None:
+        """Let batches wait only some seconds for executors' calls, because the topology stops. Any thread may call this."""
         for worker in self.workers:
-            worker.limit_waiting(seconds)
+            worker.limit_waiting()
+
+    def cut_off(self) -> None:
+        """Wait for no call of an executor or a coroutine any longer, because the topology is killed. Any thread may call this."""
+        for worker in self.workers:
+            worker.cut_off()
 
     def abandon(self) -> None:
         """End every worker without ``close`` or ``cleanup``."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+from stormspark.driver.slow_calls import SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.errors import StormsparkError
@@ -17,6 +18,8 @@ from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.busy import Busy
+from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
 from stormspark.worker.step import fatal_error
 from stormspark.worker.stories.story import Story, merge_stories, stories_of
@@ -32,6 +35,7 @@ _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait s
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
+_MARGIN_SECS = 0.5  # executors and coroutines are given up after `STOP_SECS`, so the calls of the worker's thread are after that
 _starts = itertools.count(1)  # gives each topology of this process a number (A14)
 
 
@@ -78,9 +82,18 @@ class LocalTopology:
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self.workers = InProcessWorkers(plan, clock, random, storm_id)
+        self._garbage: GarbageBetweenBatches | None = None
+        #: Whether the tasks get their last calls now, such as ``cleanup``.
+        self._is_closing = False
+        self._finishing = threading.Lock()
+        if not isinstance(
+            clock, SimulatedClock
+        ):  # before the tasks are opened, because that may take long, too
+            threading.Thread(target=self._watch, name=f"watch {plan.topology}", daemon=True).start()
         try:
             self.workers.open(active)
         except BaseException:
+            self._ended.set()
             self.workers.abandon()
             self._sources.close()
             raise
@@ -88,7 +101,6 @@ class LocalTopology:
         if not isinstance(clock, SimulatedClock):
             self._thread = threading.Thread(target=self._run, name=f"topology {plan.topology}", daemon=True)
             self._thread.start()
-            threading.Thread(target=self._watch, name=f"watch {plan.topology}", daemon=True).start()
 
     @property
     def name(self) -> str:
@@ -130,19 +142,33 @@ class LocalTopology:
         """Stop the spouts from emitting. Acks and fails continue (B13)."""
         self._wanted_active = False
 
+    @property
+    def close_secs(self) -> float:
+        """How many seconds ``close`` and ``cleanup`` of a task may take when the topology stops, before they are given up."""
+        return STOP_SECS
+
+    def calls_under_way(self) -> list[Busy]:
+        """Return the calls of user code that run now, the most important first."""
+        return [busy for worker in self.workers.workers for busy in worker.calls()]
+
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
 
-        A call on the worker's thread may take as long as it needs. If a call still runs on an executor's own thread, this method
-        waits for it, ten seconds at most. If batches are transactions, and the last batch can't end without that call, the batch
-        is taken back.
+        In the last batch, a call on the worker's thread may take as long as it needs. If a call still runs on an executor's own
+        thread, this method waits for it, ten seconds at most. If batches are transactions, and the last batch can't end without
+        that call, the batch is taken back.
+
+        Then the tasks get their last calls. If one has not returned after ten seconds, a warning names it, and this method
+        returns without it. If that call is on the worker's thread, the tasks behind it get no last calls. On a simulated clock,
+        nobody else could give up such a call, so this method waits for it.
         """
         self._end(graceful=True)
 
     def kill(self) -> None:
         """End the topology without waiting, and without calling ``close`` or ``cleanup``.
 
-        A thread can't be killed, so the topology's thread ends after its batch, or with the process.
+        A thread can't be killed, so the topology's thread ends after the call that it is in, or with the process. It waits for
+        no call of another thread any more.
         """
         self._end(graceful=False)
 
@@ -198,7 +224,7 @@ class LocalTopology:
 
     def _run(self) -> None:
         # The user's own objects live in this process, too, and must stay collectable. So they are not frozen.
-        garbage = GarbageBetweenBatches(freeze=False)
+        garbage = self._garbage = GarbageBetweenBatches(freeze=False)
         try:
             try:
                 while not self._stopping.is_set():
@@ -218,17 +244,20 @@ class LocalTopology:
             self.error = StormsparkError(msg)
             self.error.__cause__ = error
         finally:
-            garbage.end()
             self._finish()
 
     def _watch(self) -> None:
-        """Call `Worker.look` of each worker regularly.
+        """Call `Worker.look` of each worker regularly, and warn about calls that take long.
 
-        Otherwise a worker could take a series of short calls for one call that never returns.
+        Without `Worker.look`, a worker could take a series of short calls for one call that never returns.
         """
+        secs = self.plan.settings.stuck_warning_secs
+        watched = [(worker, SlowCalls(worker.index, secs)) for worker in self.workers.workers]
         while not self._ended.wait(_LOOK_SECS):
-            for worker in self.workers.workers:
+            for worker, slow_calls in watched:
                 worker.look()
+                if not self._is_closing:  # else `_give_up` and the tasks themselves warn about the last calls
+                    slow_calls.look_at(worker.calls(secs))
 
     def _close(self) -> None:
         """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""
@@ -236,13 +265,19 @@ class LocalTopology:
         if reports := self.workers.complete():
             self._tally.add_batch(reports, time.monotonic() - begun)
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
+        self._is_closing = True
         self.workers.close()
 
     def _finish(self) -> None:
-        self.workers.abandon()  # this ends the tasks that were not closed gracefully
-        self._tally.stop()
-        self._sources.close()
-        self._ended.set()
+        with self._finishing:
+            if self._ended.is_set():
+                return  # `_give_up` was faster
+            self.workers.abandon()  # this ends the tasks that were not closed gracefully
+            if self._garbage is not None:
+                self._garbage.end()
+            self._tally.stop()
+            self._sources.close()
+            self._ended.set()
 
     def _batch(self) -> bool:
         """Run one batch. Return whether anything was emitted or executed."""
@@ -272,7 +307,10 @@ class LocalTopology:
     def _end(self, *, graceful: bool) -> None:
         self._graceful = graceful
         self._stopping.set()
-        self.workers.limit_waiting(None if graceful else 0.0)
+        if graceful:
+            self.workers.limit_waiting()
+        else:
+            self.workers.cut_off()
         if self._thread is not None:
             if graceful:
                 self._join(self._thread)
@@ -282,18 +320,45 @@ class LocalTopology:
             self._finish()
 
     def _join(self, thread: threading.Thread) -> None:
-        """Wait until the topology's thread has ended. Warn about user code that holds up its last batch."""
-        while thread.is_alive():
-            thread.join(_STUCK_SECS)
-            for worker in self.workers.workers if thread.is_alive() else ():
-                busy = worker.busy()
-                if busy is not None and not busy.alone and busy.seconds > _STUCK_SECS:
-                    _log.warning(
-                        "topology %s waits for the code of %s, which has not returned for %.0f s, before it stops (B1)",
-                        self.name,
-                        busy.task,
-                        busy.seconds,
-                    )
+        """Wait until the topology's thread has ended. Warn about user code that holds up its last batch, and give up a last call
+        that does not return.
+        """
+        warning_at = _STUCK_SECS
+        begun = time.monotonic()
+        while thread.is_alive() and not self._ended.is_set():
+            thread.join(_LOOK_SECS)
+            mine = (worker.call.busy() for worker in self.workers.workers)
+            if self._is_closing and any(
+                call.seconds > STOP_SECS + _MARGIN_SECS for call in filter(None, mine)
+            ):
+                self._give_up()
+            elif not self._is_closing and time.monotonic() - begun > warning_at:
+                warning_at *= 2
+                self._warn_of_last_batch()
+
+    def _warn_of_last_batch(self) -> None:
+        for busy in self.calls_under_way():
+            if not busy.alone and busy.seconds > _STUCK_SECS:
+                _log.warning(
+                    "topology %s waits for %s, which has not returned for %.0f s, before it stops (B1)",
+                    self.name,
+                    busy.code,
+                    busy.seconds,
+                )
+
+    def _give_up(self) -> None:
+        """End the topology although a last call on its thread has not returned. It does not get to the tasks behind that call."""
+        for busy in self.calls_under_way():
+            if busy.seconds > STOP_SECS and not busy.alone:
+                _log.warning(
+                    "%s has not returned for %.0f s, and topology %s stops without it; it is on the worker's thread, so the "
+                    "tasks behind it get no close or cleanup (B1, C1)",
+                    busy.code,
+                    busy.seconds,
+                    self.name,
+                )
+        self.workers.cut_off()
+        self._finish()
 
     def _raise_error(self) -> None:
         if self.error is not None:

@@ -29,8 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.checkpoint.shared_folder import SharedFolder
+from stormspark.driver.slow_calls import SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.addresses import Address
 from stormspark.worker.host.connection import SILENCE_SECS, Connection, has_hung_up
 from stormspark.worker.host.descriptors import make_room
@@ -40,7 +42,6 @@ from stormspark.worker.host.link import STRANGERS, Door, Endpoint
 from stormspark.worker.host.messages import (
     Adopt,
     Beat,
-    Busy,
     Fatal,
     Hello,
     Locate,
@@ -79,7 +80,9 @@ class _Link:
     process: ProcessId
     connection: Connection
     received_at: float
-    warned_at: float = 0.0
+    slow_calls: SlowCalls
+    #: The call that the worker was in at its last heartbeat.
+    busy: Busy | None = None
     executor: ProcessId | None = None
     #: Whether the worker's tasks are open, so that the worker takes requests.
     ready: bool = False
@@ -303,6 +306,12 @@ class Nimbus:
         """
         self._give(self._orders._replace(stops=True))
 
+    def calls(self) -> list[Busy]:
+        """Return the calls that the workers were in at their last heartbeats, the longest first."""
+        with self._changed:
+            calls = [link.busy for link in self._links.values() if link.busy is not None]
+        return sorted(calls, key=lambda busy: -busy.seconds)
+
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
         """Order all workers to close their spouts, clean up their bolts and end.
 
@@ -434,6 +443,7 @@ class Nimbus:
             hello.process,
             connection,
             time.monotonic(),
+            SlowCalls(hello.worker, self._stuck_secs),
             executor=hello.executor,
         )
         with link.sending:  # no orders to this worker until it has been welcomed
@@ -495,7 +505,8 @@ class Nimbus:
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):
-            link.ready, link.warned_at = True, self._stuck_secs
+            link.ready = True
+            link.slow_calls.look_at(())  # all calls of the start have returned
             with self._changed:
                 self._assignments.ready(link.worker, link.incarnation, message.endpoint)
                 self._changed.notify_all()
@@ -539,11 +550,8 @@ class Nimbus:
                 if link.process.host == socket.gethostname():
                     end_process(link.process)
                 return
-        if busy is None or busy.seconds < self._stuck_secs:
-            link.warned_at = self._stuck_secs
-        elif busy.seconds >= link.warned_at:
-            link.warned_at = 2 * busy.seconds
-            _log.warning("%s", _warning(link.worker, busy))
+        link.busy = busy
+        link.slow_calls.look_at(() if busy is None else (busy,))
 
     # -- changes ---------------------------------------------------------------------------------------------
 
@@ -617,26 +625,3 @@ def _error(pickled: bytes, text: str) -> BaseException:
         if isinstance(error, StormsparkError):
             return error
     return StormsparkError(text)
-
-
-def _warning(worker: int, busy: Busy) -> str:
-    """Return a warning that says whose code has not returned for a long time, and who waits for it."""
-    if busy.alone and not busy.of_spout:
-        return (
-            f"the code of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} waits "
-            f"for it, and tuples behind it time out once it has lasted longer than topology.message.timeout.secs (B1, E10)"
-        )
-    if busy.alone:
-        return (
-            f"next_tuple of {busy.task} has not returned for {busy.seconds:.0f} s; only its own executor in worker {worker} "
-            f"waits for it, and the spout hears of acks and fails when it returns (B1, B3)"
-        )
-    if busy.opens:
-        return (
-            f"worker {worker} is not ready yet, and the topology waits for it: it has been in {busy.task} for "
-            f"{busy.seconds:.0f} s, where a task opens or state is read; set stormspark.prepare.timeout.secs to limit that"
-        )
-    return (
-        f"worker {worker} has been in the code of {busy.task} for {busy.seconds:.0f} s, and the topology waits for it: "
-        f"next_tuple, execute and the like must return soon (B1); if this call never returns, kill the topology"
-    )

@@ -71,6 +71,7 @@ from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spark.whereabouts import Whereabouts
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.round_orders import EarlierAttempts
 from stormspark.worker.state.batch_state import StateAccess
@@ -358,6 +359,15 @@ class SparkTopology:
         """Return the number of tuples that bolts still held when the last committed batch had ended."""
         run = self._run
         return 0 if run is None else run.held
+
+    @property
+    def close_secs(self) -> float:
+        """How long ``close`` and ``cleanup`` may take when the topology stops, in seconds."""
+        return _CLOSE_SECS
+
+    def calls_under_way(self) -> list[Busy]:
+        """Return the calls of user code that the workers were in at their last heartbeats, the longest first."""
+        return self._nimbus.calls()
 
     def kill(self) -> None:
         """End the topology at once, and wait for that end.

@@ -1,14 +1,15 @@
 """Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C.
 
-`watch` has no clock of its own. It reads from the statistics how long the topology has run, and leaves the waiting to the
-topology. So the tests need no sleep.
+`watch` has no clock of its own while the topology runs. It reads from the statistics how long the topology has run, and leaves
+the waiting to the topology. So the tests need no sleep.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
@@ -16,6 +17,7 @@ from typing import Any, Protocol, Self
 from stormspark.engine import RunningTopology
 from stormspark.metrics import TopologyStatistics
 from stormspark.ui.progress import Progress, Speedometer
+from stormspark.worker.busy import Busy
 
 __all__ = ["Ending", "Idleness", "Interrupts", "watch"]
 
@@ -108,7 +110,8 @@ def watch(
     1. Show the topology's progress every ``poll`` seconds, until one of these happens: it ends by itself; it has run for
        ``seconds``; it has been idle for ``until_idle`` seconds; the first interrupt arrives.
     2. If the topology still runs, let it stop at the end of its batch, and go on showing its progress.
-    3. On a second interrupt, kill the topology.
+    3. On a second interrupt, kill the topology. Name the calls of user code that are cut off. Wait some seconds for the end, if
+       the engine needs that to tidy up. A third interrupt ends this wait.
     """
     speedometer = Speedometer()
 
@@ -122,7 +125,10 @@ def watch(
             return Ending.BY_ITSELF
         if interrupts.count:
             reason = Ending.INTERRUPTED
-            display.say("stopping at the end of the batch (press Ctrl-C again to stop at once)")
+            display.say(
+                f"stopping at the end of the batch; close and cleanup get {running.close_secs:g} s (press Ctrl-C again to end at "
+                f"once)"
+            )
             break
         if seconds is not None and statistics.seconds >= seconds:
             reason = Ending.TIME_UP
@@ -138,19 +144,37 @@ def watch(
         display.show(speedometer.read(running.statistics()))
         if interrupts.count > 1:
             # Step 3.
-            display.say("stopping at once")
-            running.kill()
-            running.wait(_KILLED_BY_NOW)
+            display.say(_cut_off(running.calls_under_way()))
+            _kill(running, interrupts)
             return Ending.KILLED
     return reason
 
 
-#: How many seconds to wait for a killed topology.
-_KILLED_BY_NOW = 10.0
+#: How many seconds to wait for ``kill``, and then for the end of the topology. A call that does not return has no end.
+_KILLED_BY_NOW, _ENDED_BY_NOW = 5.0, 0.3
+#: How many calls that are cut off are named.
+_NAMED = 5
+
+
+def _cut_off(calls: Sequence[Busy]) -> str:
+    """Say that the topology ends at once, and which calls are cut off."""
+    named = [f"{busy.code}, after {busy.seconds:.1f} s" for busy in calls[:_NAMED]]
+    more = [f"{len(calls) - _NAMED} more calls"] if len(calls) > _NAMED else []
+    cut = f"; this cuts off {'; '.join(named + more)}" if calls else ""
+    return f"ending at once, without close and cleanup{cut}"
+
+
+def _kill(running: RunningTopology, interrupts: Interrupts) -> None:
+    killing = _Stopping(running.kill)
+    deadline = time.monotonic() + _KILLED_BY_NOW
+    while not killing.returned(0.05):
+        if time.monotonic() > deadline or interrupts.count > 2:
+            return
+    running.wait(_ENDED_BY_NOW)
 
 
 class _Stopping:
-    """A call of ``stop`` in a thread of its own. If it raises, `returned` raises the exception."""
+    """A call of ``stop`` or ``kill`` in a thread of its own. If it raises, `returned` raises the exception."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop

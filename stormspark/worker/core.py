@@ -15,6 +15,7 @@ The parts of a worker are objects of their own (`stormspark.worker.parts`). `Wor
 from __future__ import annotations
 
 import pickle
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,8 +27,9 @@ from stormspark.acker import LedgerStatistics
 from stormspark.acker.records import Record
 from stormspark.api import SourceProgress
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.user_line import running_at
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.host.messages import Busy
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
 from stormspark.worker.sources.row_codec import readable
@@ -37,6 +39,9 @@ from stormspark.worker.step import Step
 from stormspark.worker.task import Task
 
 __all__ = ["Worker"]
+
+#: A call that has lasted for so many seconds is named before all shorter ones.
+_LONG_SECS = 1.0
 
 
 class Worker:
@@ -171,19 +176,30 @@ class Worker:
             task.begin_to_stop_on_loop()
         self._executors.finish()
         for task in tasks:
+            if self._executors.is_cut_off:
+                return
             self.call.enter(task)
             task.stop()
-        self.call.enter(None)
+        self.call.enter_other("a worker hook")
         self._executors.end()
         self.services.shut_down()
+        self.call.enter(None)
         self.stories.close()
 
-    def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let batches wait at most ``seconds`` for calls of executors, because the topology stops. Any thread may call this.
+    def limit_waiting(self) -> None:
+        """Let batches wait only some seconds for calls of executors, because the topology stops. Any thread may call this.
 
         See `Executors.limit_waiting`.
         """
-        self._executors.limit_waiting(seconds)
+        self._executors.limit_waiting()
+
+    def cut_off(self) -> None:
+        """Wait for no call of an executor or a coroutine any longer, because the topology is killed. Any thread may call this.
+
+        Once a `close` that is under way has noticed that, it returns without further calls. `abandon` has to follow.
+        """
+        self._executors.cut_off()
+        self.services.cut_off()
 
     @property
     def gave_up_batch(self) -> bool:
@@ -372,17 +388,41 @@ class Worker:
         """Return how far the tasks of source spouts have come; see `Reporter.source_progress`."""
         return self._reporter.source_progress(batch)
 
-    def busy(self) -> Busy | None:
-        """Return which call of user code runs in this worker, and for how long. Another thread calls this; see
-        `CurrentCall.busy`.
+    def calls(self, least: float = 0.0) -> list[Busy]:
+        """Return the calls of user code that have been under way for ``least`` seconds. Another thread calls this.
+
+        Calls that hold up more than their own executor come first, then calls of bolts, and then those that have lasted longest.
+        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
         """
-        return self.call.busy() or self._executors.busy()
+        found = self._executors.calls(least)
+        mine = self.call.busy()
+        if mine is not None and mine.seconds >= least:
+            theirs = next((one for one in found if one[1].task == mine.task), None)
+            if theirs is None:
+                found.append((self.call.thread, mine))
+            elif (
+                theirs[1].seconds <= mine.seconds
+            ):  # the worker's thread waits for the executor's: that is one call
+                found[found.index(theirs)] = theirs[0], mine
+        frames = sys._current_frames() if found else {}
+        calls = [busy._replace(place=running_at(frames.get(thread), __name__)) for thread, busy in found]
+        if (blocked := self.services.blocked_loop()) is not None:
+            calls.append(blocked)
+        return sorted(calls, key=lambda busy: (busy.alone and not busy.on_loop, busy.of_spout, -busy.seconds))
+
+    def busy(self) -> Busy | None:
+        """Return the most important of the `calls`, if there is one. Calls that have lasted for `_LONG_SECS` are more important
+        than others. Another thread calls this.
+        """
+        return next(iter(self.calls(_LONG_SECS) or self.calls()), None)
 
     def look(self) -> None:
-        """Check whether a task that has run for long is in one long call. Another thread calls this method several times per
-        second; see `CurrentCall.look`.
+        """Check whether a task that has run for long is in one long call, and whether a coroutine blocks the event loop.
+
+        Another thread calls this method several times per second; see `CurrentCall.look` and `EventLoop.look`.
         """
         self.call.look()
+        self.services.look_at_loop()
 
     def statistics(self) -> LedgerStatistics:
         """Return the sizes of this worker's ledger."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import get_ident
 
-from stormspark.worker.host.messages import Busy
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.task import Task
 

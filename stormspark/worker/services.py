@@ -12,6 +12,7 @@ from stormspark.api import Fields, TopologyContext
 from stormspark.grouping import without_wrapping
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.asynchronous.event_loop import EventLoop
+from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
 from stormspark.worker.pools import end_pool
@@ -72,6 +73,11 @@ class TaskServices:
         self._hooks.shutdown()
         self._end_pool()
 
+    def cut_off(self) -> None:
+        """Wait for no coroutine any longer. Any thread may call this."""
+        if (loop := self._event_loop) is not None:
+            loop.is_given_up = True
+
     def abandon(self) -> None:
         """End the event loop and the shared threads, and leave the worker hooks as they are."""
         self.end_event_loop()
@@ -128,6 +134,15 @@ class TaskServices:
         """Do what coroutines have noted for the worker's thread."""
         if self._event_loop is not None:
             self._event_loop.take_notes()
+
+    def look_at_loop(self) -> None:
+        """Look at where the event loop is; see `EventLoop.look`. Another thread calls this."""
+        if (loop := self._event_loop) is not None:
+            loop.look()
+
+    def blocked_loop(self) -> Busy | None:
+        """Return the call of a coroutine that blocks the event loop, if there is one. Another thread calls this."""
+        return None if (loop := self._event_loop) is None else loop.blocked()
 
     def loop_has_notes(self) -> bool:
         """Return whether coroutines have noted something for the worker's thread."""

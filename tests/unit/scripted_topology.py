@@ -14,6 +14,7 @@ from stormspark.metrics import (
     TopologyStatistics,
     summarise,
 )
+from stormspark.worker.busy import Busy
 from stormspark.worker.stories.story import Story
 
 
@@ -65,6 +66,8 @@ class ScriptedTopology:
 
     name = "scripted"
     log_folder: str | None = None
+    close_secs = 10.0
+    busy: Sequence[Busy] = ()
 
     def __init__(
         self,
@@ -105,6 +108,9 @@ class ScriptedTopology:
             assert callable(event)
             event()
         return self._ended()
+
+    def calls_under_way(self) -> list[Busy]:
+        return list(self.busy)
 
     def stop(self) -> None:
         self.calls.append("stop")

@@ -1,9 +1,11 @@
 """Which line of user code an error or a warning names."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import click
 
@@ -65,6 +67,10 @@ def test_an_error_without_frames_names_no_line():
     assert raised_at(StormsparkError("made, and not raised")) is None
 
 
+def frame_of(thread: int) -> FrameType | None:
+    return sys._current_frames().get(thread)
+
+
 def executor() -> ExecutorThread:
     # `id` is no user code, so a thread that waits for the executor is in no user code.
     return ExecutorThread("b:0", clock=lambda: 0.0, ring=lambda: None, serve=id, enter=lambda task: None)  # type: ignore[arg-type]
@@ -97,9 +103,9 @@ def waits(inside: threading.Event, go: threading.Event) -> None:
 
 def test_code_that_runs_is_named_with_its_call_and_its_line():
     with waiting(waits) as thread:
-        found = running_at(thread, "nothing")
+        found = running_at(frame_of(thread), "nothing")
         while found is None or not found.line.endswith(str(waits.__code__.co_firstlineno + 2)):
-            found = running_at(thread, "nothing")
+            found = running_at(frame_of(thread), "nothing")
     assert found.call == "run", "the function that the package has called"
     assert found.line == f"{HERE}:{waits.__code__.co_firstlineno + 2}"
 
@@ -113,12 +119,12 @@ def test_a_thread_in_the_package_alone_runs_no_user_code():
     assert ident is not None
     while not thread.is_idle:
         pass
-    assert running_at(ident, "nothing") is None
+    assert running_at(frame_of(ident), "nothing") is None
     thread.end()
 
 
 def test_a_thread_that_has_ended_runs_nothing():
-    assert running_at(-1, "nothing") is None
+    assert running_at(frame_of(-1), "nothing") is None
 
 
 def test_the_search_ends_at_the_module_below():
@@ -136,7 +142,7 @@ def test_the_search_ends_at_the_module_below():
     while not thread.has_started:
         pass
     try:
-        assert running_at(caller.ident, "stormspark.worker.executors.thread") is None
+        assert running_at(frame_of(caller.ident), "stormspark.worker.executors.thread") is None
     finally:
         go.set()
         caller.join()

@@ -261,7 +261,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
                 self._order.append(call)
             if self._timeout is not None:
                 self._deadlines.append(call)
-            call.running = begin(self._run(call))
+            call.running = begin(self._run(call), self.task)
         self._set_timer()
 
     async def _run(self, call: Call) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from stormspark.user_line import CodePlace, running_at
+from stormspark.worker.busy import Busy
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.pools import end_pool
 
@@ -21,6 +24,9 @@ __all__ = ["END_SECS", "EventLoop", "contained"]
 END_SECS = 2.0
 #: For how many seconds it waits if a stop has waited for a coroutine in vain already.
 _GIVEN_UP_SECS = 0.2
+#: User code blocks the loop if a function has waited this many seconds for its call, or if the loop has been at the same line of
+#: user code, at each look, for this many seconds.
+_LATE_SECS, _SAME_LINE_SECS = 1.0, 2.0
 
 
 class EventLoop:
@@ -32,10 +38,18 @@ class EventLoop:
         self._pool = ThreadPoolExecutor(thread_name_prefix=f"{name}-pool")
         self._loop.set_default_executor(self._pool)
         self._ends = False
-        #: Whether a stop has waited for a coroutine in vain.
+        #: Whether nobody waits for coroutines any longer: a stop has waited in vain, or the topology is killed.
         self.is_given_up = False
         #: Functions that the worker's thread has to call.
         self._notes: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        #: The names of the tasks whose coroutines run here.
+        self._names: set[str] = set()
+        #: The thread that looks: the task whose code the loop was in when it was last seen in user code, and the place.
+        #: `_same_since`: since when it was at that line at each look; None if it is not there any more.
+        self._seen: tuple[str, CodePlace] = ("", CodePlace("", ""))
+        self._same_since: float | None = None
+        #: When `look` asked the loop for a call; None once the loop has made the call.
+        self._asked_at: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         # The loop's thread calls no collector of a task, so tasks need not be prepared for calls from this thread.
         start_unwatched(self._thread)
@@ -81,7 +95,42 @@ class EventLoop:
     def place(self) -> str:
         """The line at which the loop's thread is now."""
         frame = sys._current_frames().get(self.thread)
+        place = running_at(frame, __name__)
+        if place is not None:
+            return place.line
         return "no line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+    def look(self) -> None:
+        """Look whether user code blocks the loop. Another thread calls this several times per second.
+
+        That code need not be one long call. It may also be a short call, such as ``time.sleep(0.02)``, that each coroutine
+        makes. Then the loop is late if it has many coroutines, and is always seen at the same line.
+        """
+        place = running_at(sys._current_frames().get(self.thread), __name__, only_own=True)
+        if place is None:
+            self._same_since = None
+            return
+        if self._same_since is None or self._seen[1] != place:
+            self._same_since = time.monotonic()
+        running = asyncio.current_task(self._loop)
+        name = "" if running is None else running.get_name()
+        self._seen = name if name in self._names else "a coroutine", place
+        if self._asked_at is None:
+            self._asked_at = time.monotonic()
+            self.call(self._answer)
+
+    def _answer(self) -> None:
+        self._asked_at = None
+
+    def blocked(self) -> Busy | None:
+        """Return the call that blocks the loop, if `look` has found one. The thread that looks calls this."""
+        now, asked_at, same_since = time.monotonic(), self._asked_at, self._same_since
+        late = 0.0 if asked_at is None else now - asked_at
+        same = 0.0 if same_since is None else now - same_since
+        if late < _LATE_SECS and same < _SAME_LINE_SECS:
+            return None
+        task, place = self._seen
+        return Busy(task, max(late, same), alone=True, on_loop=True, place=place)
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function on the loop soon. Any thread may call this. Do nothing if the loop has ended."""
@@ -95,9 +144,10 @@ class EventLoop:
         """Call a function at time ``when`` of the loop's clock (`now`). Only functions that run on the loop may call this."""
         self._loop.call_at(when, function)
 
-    def begin(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin a coroutine. Only functions that run on the loop may call this."""
-        return self._loop.create_task(coroutine)
+    def begin(self, coroutine: Coroutine[Any, Any, None], task: str) -> asyncio.Task[None]:
+        """Begin a coroutine of the task named ``task``. Only functions that run on the loop may call this."""
+        self._names.add(task)
+        return self._loop.create_task(coroutine, name=task)
 
     def end(self) -> None:
         """Cancel all coroutines, and end the thread."""

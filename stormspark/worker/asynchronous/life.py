@@ -31,14 +31,17 @@ __all__ = ["AsyncExecutor"]
 
 _Call = Callable[[], Coroutine[Any, Any, object]]
 
+#: A thread that waits for the last call looks this often whether the topology is killed.
+_LOOK_SECS = 0.1
+
 
 class _Life:
-    """The calls of one instance that come one after another. After each call but the last, ``ended`` is called on the loop, with
-    the name of the call and its error. After an error in the first call, no other call is made.
+    """The calls of one instance of ``task`` that come one after another. After each call but the last, ``ended`` is called on
+    the loop, with the name of the call and its error. After an error in the first call, no other call is made.
     """
 
-    def __init__(self, loop: EventLoop, ended: Callable[[str, Exception | None], None]) -> None:
-        self._loop, self._ended = loop, ended
+    def __init__(self, loop: EventLoop, task: str, ended: Callable[[str, Exception | None], None]) -> None:
+        self._loop, self._task, self._ended = loop, task, ended
         #: The calls that have not ended. The first of them is under way, or is about to begin. Any thread may read this.
         self.calls: deque[tuple[str, _Call]] = deque()
         #: When the first call of `calls` began; None if it has not begun.
@@ -75,12 +78,13 @@ class _Life:
     def wait_for_last(self) -> None:
         """Wait until the last call has returned, and raise its error.
 
-        Raises `CallNotReturnedError` if it has not returned `STOP_SECS` after `begin_last`.
+        Raises `CallNotReturnedError` if it has not returned `STOP_SECS` after `begin_last`, or if the topology is killed.
         """
         assert self._ends_at is not None
-        if not self._has_ended.wait(max(0.0, self._ends_at - time.monotonic())):
-            self._loop.is_given_up = True
-            raise CallNotReturnedError(self._stuck())
+        while not self._has_ended.wait(max(0.0, min(_LOOK_SECS, self._ends_at - time.monotonic()))):
+            if self._loop.is_given_up or time.monotonic() >= self._ends_at:
+                self._loop.is_given_up = True
+                raise CallNotReturnedError(self._stuck())
         if self._last_error is not None:
             raise self._last_error
 
@@ -98,7 +102,7 @@ class _Life:
 
     def _go_on(self) -> None:
         if self._running is None and self.calls and not self._over:
-            self._running = self._loop.begin(self._make_calls())
+            self._running = self._loop.begin(self._make_calls(), self._task)
 
     def _go_on_to_end(self) -> None:
         if self._over:
@@ -154,13 +158,14 @@ class AsyncExecutor(LivesOutside):
         self._is_starting = True
         self._loop: EventLoop
         self._life: _Life
-        #: The names of the component and of the task, for messages.
-        self.place = ""
+        #: The name of the task. `place` names the component and the task's id, for messages.
+        self.task = self.place = ""
 
     def _begin_life(self, context: TopologyContext) -> TopologyContext:
         """Begin the life of the instance. Return the context for its coroutines."""
         self._loop = self._get_loop()
-        self._life = _Life(self._loop, self._note_end)
+        self.task = f"{context.this_component_id}[{context.this_task_index}]"
+        self._life = _Life(self._loop, self.task, self._note_end)
         self.place = f"component {context.this_component_id!r}, task {context.this_task_id}"
         mine = copy(context)
         mine._services = _ServicesOnLoop(mine._services, self._later)  # type: ignore[arg-type]

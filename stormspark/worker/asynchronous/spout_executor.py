@@ -212,7 +212,10 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
 
     async def _open(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         await self.spout.open(conf, context, self.collector)
-        self._coroutines = [self._loop.begin(self._call()), self._loop.begin(self._inform_spout())]
+        self._coroutines = [
+            self._loop.begin(self._call(), self.task),
+            self._loop.begin(self._inform_spout(), self.task),
+        ]
 
     async def _activate(self) -> None:
         await self.spout.activate()

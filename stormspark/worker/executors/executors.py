@@ -10,6 +10,7 @@ from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.bell import Bell
@@ -18,7 +19,6 @@ from stormspark.worker.executors.notes import Notes
 from stormspark.worker.executors.spout_task import ThreadedSpoutTask
 from stormspark.worker.executors.switching import switch_interval
 from stormspark.worker.executors.thread import STOP_SECS, ExecutorThread
-from stormspark.worker.host.messages import Busy
 
 if TYPE_CHECKING:
     from stormspark.worker.executors.task import ThreadedTask
@@ -45,6 +45,7 @@ class Executors:
         self.tasks: list[ThreadedTask] = []
         self.bolts: list[ThreadedBoltTask] = []
         self.spouts: list[ThreadedSpoutTask] = []
+        self._by_name: dict[str, ThreadedTask] = {}
         self.threads: dict[tuple[str, int], ExecutorThread] = {}
         #: The tasks whose instances have noted something, each with its notes.
         self._noted: deque[tuple[ThreadedTask, Notes]] = deque()
@@ -55,6 +56,8 @@ class Executors:
         self._has_ended = False
         #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
         self._stops_since = self._waits_until = inf
+        #: Whether the topology is killed, so that nobody waits for calls any longer.
+        self.is_cut_off = False
         #: Whether a batch was aborted because a call had not returned by `_waits_until`.
         self.gave_up_batch = False
         self._departures: Departures
@@ -84,6 +87,7 @@ class Executors:
             self.tasks.append(task)
         self.bolts = [task for task in self.tasks if isinstance(task, ThreadedBoltTask)]
         self.spouts = [task for task in self.tasks if isinstance(task, ThreadedSpoutTask)]
+        self._by_name = {task.name: task for task in self.tasks}
         side_by_side = Counter(component for component, _ in self.threads)
         for bolt in self.bolts:
             bolt.side_by_side = side_by_side[bolt.component.id]
@@ -252,19 +256,23 @@ class Executors:
             if task.start_error is not None:
                 raise task.start_error
 
-    def limit_waiting(self, seconds: float | None = None) -> None:
-        """Let batches wait for calls for at most ``seconds`` from now on, because the topology stops.
+    def limit_waiting(self) -> None:
+        """Let batches wait for calls for at most `STOP_SECS` from now on, because the topology stops.
 
-        By default a batch may wait as long as a stop waits for calls. Any thread may call this method, and only the first call
-        counts.
+        Any thread may call this method, and only the first call counts.
         """
         if self._stops_since == inf:
             self._stops_since = now = time.monotonic()
-            self._waits_until = now + (STOP_SECS if seconds is None else seconds)
+            self._waits_until = now + STOP_SECS
+
+    def cut_off(self) -> None:
+        """Wait for no call any longer, because the topology is killed. Any thread may call this method."""
+        self.limit_waiting()
+        self.is_cut_off = True
 
     def is_late(self) -> bool:
         """Return whether the topology stops and its last batch may not wait for calls any longer."""
-        return time.monotonic() >= self._waits_until
+        return self.is_cut_off or time.monotonic() >= self._waits_until
 
     def give_up_calls(self) -> bool:
         """If `is_late` and tasks still have calls to make or to end, abort the batch, which a later start repeats.
@@ -299,7 +307,7 @@ class Executors:
         deadline = time.monotonic() + STOP_SECS
         left = [task for task in self.tasks if task.executor.has_started and not task.executor.gave_up]
         waiting = left
-        while left and time.monotonic() < deadline:
+        while left and not self.is_cut_off and time.monotonic() < deadline:
             begun, waiting = waiting, [task for task in waiting if task.hears_verdicts]
             for task in begun:
                 if task not in waiting:
@@ -323,19 +331,18 @@ class Executors:
         if self._bell is not None and all(thread.is_idle for thread in self.threads.values()):
             self._bell.close()
 
-    def busy(self) -> Busy | None:
-        """Return the call that has been under way for longest. Another thread calls this.
-
-        Calls that hold up more than their own executor come first, and then calls of bolts. A spout may wait for ever, and its
-        call must not hide a call of a bolt that does not return.
+    def calls(self, least: float = 0.0) -> list[tuple[int, Busy]]:
+        """Return the calls that have been under way for ``least`` seconds, each with the id of its thread. Another thread calls
+        this.
         """
         now = self._clock()
-        calls = [self._busy_of(*at, now) for thread in self.threads.values() if (at := thread.at) is not None]
-        return min(calls, key=lambda busy: (busy.alone, busy.of_spout, -busy.seconds), default=None)
+        at_work = [(thread.ident, at) for thread in self.threads.values() if (at := thread.at) is not None]
+        return [(ident, self._busy_of(*at, now)) for ident, at in at_work if now - at[1] >= least]
 
     def _busy_of(self, name: str, since: float, now: float) -> Busy:
-        task = next(task for task in self.tasks if task.name == name)
-        opens = task.begins_since is not None and task.begins_since <= since
+        task = self._by_name[name]
+        begins_since = task.begins_since  # the worker's thread may change it meanwhile
+        opens = begins_since is not None and begins_since <= since
         if isinstance(task, ThreadedSpoutTask):
             alone = not (task.waits_for_commit and task.state is not None)
             return Busy(name, now - since, opens, alone, of_spout=True)

@@ -169,6 +169,11 @@ class ExecutorThread:
         """Whether the thread runs, or has run."""
         return self._thread.ident is not None
 
+    @property
+    def ident(self) -> int:
+        """The id of the thread; 0 if it has not started."""
+        return self._thread.ident or 0
+
     def end_copy(self) -> None:
         """End the copy of this thread in a process that user code on this thread has forked. The process ends with the copy."""
         self._ends = True  # without `wake`, which starts a thread that has not started yet

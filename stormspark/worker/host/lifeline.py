@@ -25,8 +25,9 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.connection import Connection
-from stormspark.worker.host.messages import Adopt, Beat, Busy, Orders, ProcessId
+from stormspark.worker.host.messages import Adopt, Beat, Orders, ProcessId
 
 __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.round_orders import PLAIN_ORDERS, RoundOrders
 from stormspark.worker.state.batch_state import StateAccess
@@ -25,7 +26,6 @@ from stormspark.worker.step import Step
 __all__ = [
     "Adopt",
     "Beat",
-    "Busy",
     "End",
     "Fatal",
     "Hello",
@@ -234,21 +234,6 @@ class Fatal(NamedTuple):
 
     text: str
     error: bytes = b""
-
-
-class Busy(NamedTuple):
-    """A call of a task's code, which has run in a worker for ``seconds``."""
-
-    task: str
-    seconds: float
-    #: Whether the call is part of the start of an instance. Such calls are ``open``, ``prepare``, and reads of the instance's
-    #: state.
-    opens: bool = False
-    #: Whether the call holds up only its own executor, because the executor has a thread of its own (B1). In transactions,
-    #: calls of bolts and of spouts with state hold up their batch, and so all workers.
-    alone: bool = False
-    #: Whether the task is a spout's.
-    of_spout: bool = False
 
 
 class Beat(NamedTuple):

@@ -41,6 +41,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import is_private, make_log_folder
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import frames_from
+from stormspark.worker.busy import Busy
 from stormspark.worker.core import Worker
 from stormspark.worker.host.connection import Connection
 from stormspark.worker.host.descriptors import make_room
@@ -59,7 +60,6 @@ from stormspark.worker.host.lifeline import Lifeline
 from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
 from stormspark.worker.host.messages import (
     Adopt,
-    Busy,
     End,
     Fatal,
     Orders,

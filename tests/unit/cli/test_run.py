@@ -1,6 +1,7 @@
 import json
 import logging
 import signal
+import sys
 import textwrap
 from pathlib import Path
 
@@ -65,6 +66,12 @@ def script(monkeypatch):
         return asked
 
     return script
+
+
+@pytest.fixture(autouse=True)
+def goes_on(monkeypatch):
+    """The process of the tests must not end at once."""
+    monkeypatch.setattr("stormspark.cli.run.leave_at_once", sys.exit)
 
 
 def stormspark(*arguments):
@@ -268,6 +275,21 @@ def test_ctrl_c_twice_ends_it_at_once(file, script):
     done = stormspark(file)
     assert done.exit_code == 130
     assert topology.calls == ["stop", "kill"]
+    assert "ending at once" in done.stderr
+    assert done.stdout.startswith("scripted on script: ")
+
+
+def test_warnings_of_the_start_are_lines_too(file, monkeypatch):
+    def start(run):
+        logging.getLogger("stormspark.task.split").warning(
+            "split[0]: Traceback\n  frame\nValueError: no number"
+        )
+        return ScriptedTopology(MOMENTS, ends_at=1.0)
+
+    monkeypatch.setitem(ENGINES, "spark", start)
+    stderr = stormspark(file).stderr
+    assert "\nsplit[0]: Traceback ValueError: no number\n" in stderr
+    assert "frame" not in stderr
 
 
 def test_the_logs_are_named_where_they_are_known(file, script):

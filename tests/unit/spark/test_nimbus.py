@@ -20,10 +20,10 @@ from stormspark.checkpoint.shared_folder import SharedFolder, show_that_it_is_se
 from stormspark.errors import CheckpointError, ComponentError, StormsparkError, UnsupportedEnvironmentError
 from stormspark.spark import nimbus as nimbus_module
 from stormspark.spark.nimbus import Nimbus
+from stormspark.worker.busy import Busy
 from stormspark.worker.host.link import Endpoint, dial
 from stormspark.worker.host.messages import (
     Beat,
-    Busy,
     Hello,
     Locate,
     Lost,

@@ -5,6 +5,8 @@ import pytest
 
 from stormspark.ui import Ending, Interrupts, Progress, watch
 from stormspark.ui.watch import Idleness
+from stormspark.user_line import CodePlace
+from stormspark.worker.busy import Busy
 from tests.unit.scripted_topology import Moment, ScriptedTopology, snapshot
 
 
@@ -64,17 +66,47 @@ def test_the_first_interrupt_stops_it_and_says_so():
     ending, notes = watched(topology)
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
-    assert notes.said == ["stopping at the end of the batch (press Ctrl-C again to stop at once)"]
+    assert notes.said == [
+        "stopping at the end of the batch; close and cleanup get 10 s (press Ctrl-C again to end at once)"
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_second_interrupt_kills_it(number):
     topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
     topology.events = {at: lambda: signal.raise_signal(number) for at in (1.0, 2.0)}
-    ending, _ = watched(topology)
+    ending, notes = watched(topology)
     assert ending is Ending.KILLED
     assert topology.calls == ["stop", "kill"]
     assert topology.now < 5.0
+    assert notes.said[1:] == ["ending at once, without close and cleanup"]
+
+
+def test_a_kill_names_the_calls_that_it_cuts_off():
+    topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
+    topology.busy = [Busy("split[0]", 2.04, place=CodePlace("cleanup", "split.py:7"))]
+    topology.busy += [Busy(f"count[{n}]", 1.0) for n in range(5)]
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
+    _, notes = watched(topology)
+    assert notes.said[1].startswith(
+        "ending at once, without close and cleanup; this cuts off cleanup of split[0] (split.py:7), after 2.0 s; the code of "
+        "count[0], after 1.0 s; "
+    )
+    assert notes.said[1].endswith("; the code of count[3], after 1.0 s; 1 more calls")
+
+
+def test_a_third_interrupt_does_not_wait_for_a_kill_that_hangs():
+    topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
+    forever = threading.Event()
+
+    def kill():
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        forever.wait()
+
+    topology.kill = kill
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
+    assert watched(topology)[0] is Ending.KILLED
+    forever.set()
 
 
 def test_two_interrupts_between_two_looks_kill_it_too():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stormspark import BasicBolt, Bolt, TaskHook, TopologyBuilder
-from stormspark.worker.host.messages import Busy
+from stormspark.worker.busy import Busy
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import Rig, two
 

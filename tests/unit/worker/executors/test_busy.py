@@ -6,6 +6,8 @@ from threading import Event
 from typing import Any
 
 from stormspark import TopologyBuilder
+from stormspark.worker.busy import Busy
+from stormspark.worker.core import Worker
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
 
 _released, _restarts = Event(), Event()
@@ -56,6 +58,11 @@ class StartsSlowly(Repeat):
         raise ValueError
 
 
+def _of_executors(worker: Worker) -> Busy | None:
+    worker.call.busy = lambda: None
+    return worker.busy()
+
+
 def _busy(bolt: Repeat, name: str, **conf: Any) -> Any:
     builder = TopologyBuilder()
     builder.set_spout("waits", Waits([], Told(f"first of {name}")))
@@ -66,10 +73,10 @@ def _busy(bolt: Repeat, name: str, **conf: Any) -> Any:
     try:
         with running(builder.create_topology(name), **conf) as topology:
             (worker,) = topology.workers.workers
-            until(lambda: (busy := worker._executors.busy()) is not None and busy.task == "bolt[0]")
+            until(lambda: (busy := _of_executors(worker)) is not None and busy.task == "bolt[0]")
             if isinstance(bolt, StartsSlowly):
-                until(lambda: (busy := worker._executors.busy()) is not None and busy.opens)
-            busy = worker._executors.busy()
+                until(lambda: (busy := _of_executors(worker)) is not None and busy.opens)
+            busy = _of_executors(worker)
             _released.set()
             return busy
     finally:

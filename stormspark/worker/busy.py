@@ -1,0 +1,42 @@
+"""What a worker tells of a call of user code that is under way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stormspark.user_line import CodePlace
+
+__all__ = ["Busy"]
+
+
+class Busy(NamedTuple):
+    """A call of a task's code, which has run in a worker for ``seconds``."""
+
+    task: str
+    seconds: float
+    #: Whether the call is part of the start of an instance. Such calls are ``open``, ``prepare``, and reads of the instance's
+    #: state.
+    opens: bool = False
+    #: Whether the call holds up only its own executor, because the executor has a thread of its own (B1). In transactions,
+    #: calls of bolts and of spouts with state hold up their batch, and so all workers.
+    alone: bool = False
+    #: Whether the task is a spout's.
+    of_spout: bool = False
+    #: Whether the call is a coroutine's, and blocks the event loop. Then all coroutines of the worker wait for it.
+    on_loop: bool = False
+    #: The function that was called, and the line at which its code is; None if that is not known.
+    place: CodePlace | None = None
+
+    @property
+    def code(self) -> str:
+        """The code that runs, in words.
+
+        >>> Busy("split[0]", 12.0).code
+        'the code of split[0]'
+        >>> Busy("split[0]", 12.0, place=CodePlace("execute", "split.py:7")).code
+        'execute of split[0] (split.py:7)'
+        """
+        if self.place is None:
+            return f"the code of {self.task}"
+        call = self.place.call if self.place.call.isidentifier() else "the code"
+        return f"{call} of {self.task} ({self.place.line})"

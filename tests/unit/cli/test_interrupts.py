@@ -1,0 +1,91 @@
+"""``stormspark run`` in a process of its own, which somebody ends with Ctrl-C."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TOPOLOGY = """
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    from stormspark import BasicBolt, Fields, TopologyBuilder
+    from stormspark.testing import FixedTupleSpout
+
+    def block():
+        print("it waits", flush=True)
+        threading.Event().wait()
+
+    class Blocks(BasicBolt):
+        waits = {waits}
+
+        def prepare(self, conf, context):
+            # Python would wait for this thread when it ends.
+            ThreadPoolExecutor(1).submit(threading.Event().wait)
+
+        def execute(self, tup, collector):
+            {execute}
+
+        def cleanup(self):
+            block()
+
+        def declare_output_fields(self, declarer):
+            pass
+
+    def build():
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", FixedTupleSpout([(1,)], Fields("n")))
+        builder.set_bolt("blocks", Blocks()).shuffle_grouping("numbers")
+        return builder.create_topology("blocks")
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[object]:
+    started: list[subprocess.Popen[str]] = []
+
+    def run(waits: bool, execute: str) -> subprocess.Popen[str]:
+        file = tmp_path / "blocking_topology.py"
+        file.write_text(textwrap.dedent(TOPOLOGY).format(waits=waits, execute=execute))
+        command = [sys.executable, "-m", "stormspark.cli", "run", str(file), "--engine", "local"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def until(process: subprocess.Popen[str], *texts: str) -> None:
+    """Read the output until each of these texts has come."""
+    assert process.stdout is not None
+    missing = set(texts)
+    while missing:
+        line = process.stdout.readline()
+        assert line, f"{missing} did not come"
+        missing = {text for text in missing if text not in line}
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["on its thread", "on the worker's thread"])
+@pytest.mark.parametrize("where", ["execute", "cleanup"])
+def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run, waits, where):
+    process = run(waits, "block()" if where == "execute" else "print('executes', flush=True)")
+    # It counts interrupts once it shows its progress.
+    until(process, "tuples/s", "it waits" if where == "execute" else "executes")
+    process.send_signal(signal.SIGINT)
+    until(process, "stopping at the end of the batch; close and cleanup get 10 s")
+    if where == "cleanup":
+        until(process, "it waits")
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"this cuts off {where} of blocks[0] (" in output
+    assert "blocks on local: " in output, "the figures are printed"

@@ -1,0 +1,233 @@
+"""B1: calls of user code that do not return on the local engine, while a topology runs and when it stops."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from stormspark import AsyncBolt, BasicBolt, Fields, TopologyBuilder
+from stormspark.local import LocalCluster
+from stormspark.local import topology as local
+from stormspark.testing import FixedTupleSpout
+from stormspark.worker.asynchronous import event_loop
+from stormspark.worker.asynchronous.event_loop import EventLoop
+from stormspark.worker.executors import executors
+
+begun, go, cleaned = threading.Event(), threading.Event(), []
+
+
+@pytest.fixture(autouse=True)
+def events():
+    begun.clear()
+    go.clear()
+    cleaned.clear()
+    yield
+    go.set()
+
+
+def block():
+    begun.set()
+    go.wait()
+
+
+LINE = f"{__file__}:{block.__code__.co_firstlineno + 2}"
+
+
+class Quiet(BasicBolt):
+    def execute(self, tup, collector):
+        pass
+
+    def declare_output_fields(self, declarer):
+        pass
+
+
+class Blocks(Quiet):
+    waits = True
+
+    def execute(self, tup, collector):
+        block()
+
+
+class BlocksWorker(Blocks):
+    waits = False
+
+
+class BlocksAtStart(Quiet):
+    waits = True
+
+    def prepare(self, conf, context):
+        block()
+
+
+class BlocksAtEnd(Quiet):
+    waits = True
+
+    def cleanup(self):
+        block()
+
+
+class BlocksWorkerAtEnd(BlocksAtEnd):
+    waits = False
+
+
+class Cleans(Quiet):
+    waits = False
+
+    def cleanup(self):
+        cleaned.append(True)
+
+
+class BlocksLoop(AsyncBolt):
+    async def execute(self, tup):
+        block()
+
+    def declare_output_fields(self, declarer):
+        pass
+
+
+class BlocksLoopAtEnd(BlocksLoop):
+    async def execute(self, tup):
+        pass
+
+    async def cleanup(self):
+        begun.set()
+        await asyncio.Event().wait()
+
+
+def topology(**bolts):
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", FixedTupleSpout([(1,)], Fields("n")))
+    for name, bolt in bolts.items():
+        builder.set_bolt(name, bolt).shuffle_grouping("numbers")
+    return builder.create_topology("blocks")
+
+
+def submit(cluster, **bolts):
+    return cluster.submit_topology("blocks", {"stormspark.stuck.warning.secs": 0.2}, topology(**bolts))
+
+
+def warned_of(caplog, text):
+    deadline = time.monotonic() + 60
+    while not any(text in record.getMessage() for record in caplog.records):
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("bolt", "text"),
+    [
+        (Blocks(), f"execute of b[0] ({LINE}) has not returned for "),
+        (BlocksWorker(), f"worker 0 has been in execute of b[0] ({LINE}) for "),
+    ],
+    ids=["on its thread", "on the worker's thread"],
+)
+def test_a_call_that_does_not_return_is_named_while_the_topology_runs(bolt, text, caplog):
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=bolt)
+        warned_of(caplog, text)
+        assert [(busy.task, busy.place.line) for busy in running.calls_under_way() if busy.place] == [
+            ("b[0]", LINE)
+        ]
+        go.set()
+
+
+def test_a_start_that_does_not_return_is_named(caplog):
+    with LocalCluster() as cluster:
+
+        def release():
+            warned_of(caplog, "worker 0 is not ready yet")
+            go.set()
+
+        threading.Thread(target=release).start()
+        submit(cluster, b=BlocksAtStart())
+    assert f"it has been in prepare of b[0] ({LINE}) for " in caplog.text
+
+
+def test_a_blocked_event_loop_is_named_while_it_is_blocked(caplog, monkeypatch):
+    monkeypatch.setattr(event_loop, "_LATE_SECS", 0.1)
+    with LocalCluster() as cluster:
+        submit(cluster, b=BlocksLoop())
+        warned_of(caplog, f"execute of b[0] ({LINE}) has blocked the event loop of worker 0")
+        go.set()
+
+
+def looks_until_blocked(loop):
+    deadline = time.monotonic() + 60
+    while (blocked := loop.blocked()) is None:
+        assert time.monotonic() < deadline
+        loop.look()
+        time.sleep(0.01)
+    return blocked
+
+
+def test_short_calls_that_block_the_loop_again_and_again_are_found(monkeypatch):
+    """No coroutine waits long for its turn, but the loop does nothing else."""
+    monkeypatch.setattr(event_loop, "_SAME_LINE_SECS", 0.1)
+    loop = EventLoop("loop")
+
+    async def sleeps():
+        while not go.is_set():
+            time.sleep(0.05)
+            await asyncio.sleep(0)
+
+    loop.call(lambda: loop.begin(sleeps(), "b[0]"))
+    blocked = looks_until_blocked(loop)
+    assert (blocked.task, blocked.on_loop, blocked.alone) == ("b[0]", True, True)
+    assert blocked.place == ("sleeps", f"{__file__}:{sleeps.__code__.co_firstlineno + 2}")
+    loop.end()
+
+
+def test_a_loop_that_waits_or_works_a_little_is_not_blocked(monkeypatch):
+    monkeypatch.setattr(event_loop, "_SAME_LINE_SECS", 0.1)
+    monkeypatch.setattr(event_loop, "_LATE_SECS", 30.0)
+    loop = EventLoop("loop")
+
+    async def waits():
+        while True:
+            await asyncio.sleep(0.001)
+
+    loop.call(lambda: loop.begin(waits(), "b[0]"))
+    for _ in range(50):
+        loop.look()
+        assert loop.blocked() is None
+        time.sleep(0.01)
+    loop.end()
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A stop waits a moment for last calls."""
+    monkeypatch.setattr(local, "STOP_SECS", 0.2)
+    monkeypatch.setattr(local, "_MARGIN_SECS", 0.0)
+
+
+def test_a_stop_gives_up_a_last_call_on_the_workers_thread(short, caplog):
+    """C1: also a bolt that says that it does not wait."""
+    with LocalCluster() as cluster:
+        running = submit(cluster, a=BlocksWorkerAtEnd(), b=Cleans())
+        running.run_until_idle()
+        running.stop()
+        assert begun.is_set() and running.wait(0)
+        warned_of(
+            caplog, f"cleanup of a[0] ({LINE}) has not returned for 0 s, and topology blocks stops without it"
+        )
+        go.set()
+        running._thread.join(60)
+    assert cleaned == [], "the tasks behind it get no last calls, not even late ones"
+
+
+@pytest.mark.parametrize("bolt", [BlocksAtEnd(), BlocksLoopAtEnd()], ids=["thread", "coroutine"])
+def test_a_kill_ends_a_stop_that_waits_for_last_calls(bolt, monkeypatch):
+    monkeypatch.setattr(executors, "STOP_SECS", 300.0)
+    monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 300.0)
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=bolt)
+        running.run_until_idle()
+        stopping = threading.Thread(target=running.stop)
+        stopping.start()
+        assert begun.wait(60)
+        running.kill()
+        assert running.wait(60)
+        stopping.join(60)
+        assert not stopping.is_alive()
