@@ -20,6 +20,7 @@ from stormspark.local.clock import SimulatedClock
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
+from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.round_orders import NO_EARLIER_ATTEMPTS, PLAIN_ORDERS, RoundOrders
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.step import Step, WorkerReport, read_report
@@ -40,6 +41,7 @@ class InProcessWorkers:
         clock: Callable[[], float],
         random: Random | None = None,
         storm_id: str | None = None,
+        logs: TaskLogs | None = None,
     ) -> None:
         self.plan = plan
         self.random = random or Random()
@@ -52,6 +54,7 @@ class InProcessWorkers:
                 epoch=0.0 if isinstance(clock, SimulatedClock) else None,
                 random=Random(self.random.getrandbits(64)),
                 storm_id=storm_id,
+                logs=logs,
                 # On a simulated clock everything happens in one thread, and in the same order each time.
                 side_by_side=not isinstance(clock, SimulatedClock),
             )

@@ -18,11 +18,13 @@ from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.private_files import make_log_folder
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
+from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.step import fatal_error
-from stormspark.worker.stories.story import Story, merge_stories, stories_of
+from stormspark.worker.stories.story import Story, merge_stories, read_stories, stories_of
 
 __all__ = ["CORES", "LocalTopology", "steps"]
 
@@ -41,6 +43,18 @@ _starts = itertools.count(1)  # gives each topology of this process a number (A1
 
 def _no_limit(spout: str) -> None:
     return None
+
+
+def _logs_of(plan: PhysicalPlan) -> TaskLogs | None:
+    """Make the log files of tasks, if the user has named a folder for them. Return None otherwise.
+
+    Raises `UnsupportedEnvironmentError` for a folder that is not safe.
+    """
+    settings = plan.settings
+    if not settings.log_dir:
+        return None
+    folder = make_log_folder(settings.log_dir)
+    return TaskLogs(folder, 0, settings.log_level, settings.log_max_bytes, settings.log_backup_count)
 
 
 def steps(seconds: float, step: float) -> Iterator[float]:
@@ -69,6 +83,7 @@ class LocalTopology:
         *,
         active: bool = True,
     ) -> None:
+        self._logs = _logs_of(plan)
         self._sources = LocalSources(plan)
         self.plan = plan
         self.error: BaseException | None = None
@@ -81,21 +96,21 @@ class LocalTopology:
         self._work_done = 0
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
-        self.workers = InProcessWorkers(plan, clock, random, storm_id)
+        self._began = 0.0 if isinstance(clock, SimulatedClock) else time.time()
+        self.workers = InProcessWorkers(plan, clock, random, storm_id, self._logs)
         self._garbage: GarbageBetweenBatches | None = None
         #: Whether the tasks get their last calls now, such as ``cleanup``.
         self._is_closing = False
         self._finishing = threading.Lock()
-        if not isinstance(
-            clock, SimulatedClock
-        ):  # before the tasks are opened, because that may take long, too
+        # The watch begins before the tasks are opened, because that may take long, too.
+        if not isinstance(clock, SimulatedClock):
             threading.Thread(target=self._watch, name=f"watch {plan.topology}", daemon=True).start()
+        if self._logs is not None:
+            self._logs.join()
         try:
             self.workers.open(active)
         except BaseException:
-            self._ended.set()
-            self.workers.abandon()
-            self._sources.close()
+            self._finish()
             raise
         self._thread: threading.Thread | None = None
         if not isinstance(clock, SimulatedClock):
@@ -109,8 +124,8 @@ class LocalTopology:
 
     @property
     def log_folder(self) -> str | None:
-        """None, because tasks log to this process's own log."""
-        return None
+        """The folder ``stormspark.log.dir``. If it is not set, None: then tasks log to this process's own log alone."""
+        return None if self._logs is None else str(self._logs.directory)
 
     @property
     def is_simulated(self) -> bool:
@@ -125,9 +140,15 @@ class LocalTopology:
         """Return stories of trees that failed, and of some that did not, newest first.
 
         ``root`` selects stories: it is the root of a tree, the beginning of a root, or a message id. Each worker keeps the last
-        thousand notes about trees that failed, and the last thousand about others.
+        thousand notes about trees that failed, and the last thousand about others. If ``stormspark.log.dir`` is set, the stories
+        are in files there instead.
         """
-        stories = merge_stories(line for worker in self.workers.workers for line in worker.stories.lines())
+        if self._logs is None:
+            stories = merge_stories(
+                line for worker in self.workers.workers for line in worker.stories.lines()
+            )
+        else:
+            stories = [story for story in read_stories(self._logs.directory) if story.ended >= self._began]
         return stories if root is None else stories_of(stories, root)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -225,6 +246,8 @@ class LocalTopology:
     def _run(self) -> None:
         # The user's own objects live in this process, too, and must stay collectable. So they are not frozen.
         garbage = self._garbage = GarbageBetweenBatches(freeze=False)
+        if self._logs is not None:
+            self._logs.follow()
         try:
             try:
                 while not self._stopping.is_set():
@@ -277,6 +300,8 @@ class LocalTopology:
                 self._garbage.end()
             self._tally.stop()
             self._sources.close()
+            if self._logs is not None:
+                self._logs.leave()
             self._ended.set()
 
     def _batch(self) -> bool:

@@ -214,6 +214,7 @@ class Worker:
         self.call.enter(None)
         self._executors.end()
         self.services.abandon()
+        self.stories.close()
 
     def begin_attempt(self, reason: str, batch: int | None = None) -> None:
         """Begin another attempt at a batch, because a worker is gone or Spark failed. Tuples between workers are lost.

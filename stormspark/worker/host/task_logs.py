@@ -39,6 +39,7 @@ class TaskLogs(logging.Handler):
         self._worker = f"worker-{worker}"
         self._current = self._worker
         self._thread = threading.get_ident()
+        self._level_before = logging.NOTSET
         #: For each id of an executor's own thread, the task whose code runs on this thread.
         self._on_threads: dict[int, str] = {}
 
@@ -51,6 +52,31 @@ class TaskLogs(logging.Handler):
         sys.stdout = _Lines(logging.getLogger("stdout"), logging.INFO, sys.stdout)
         sys.stderr = _Lines(logging.getLogger("stderr"), logging.WARNING, sys.stderr)
         return self
+
+    def join(self) -> None:
+        """Get the records of this process too, which belongs to the user. Its other handlers and its prints stay as they are.
+
+        Call `leave` at the end. The calling thread is the worker's thread, until another one calls `follow`.
+        """
+        self.follow()
+        root = logging.getLogger()
+        self._level_before = root.level
+        root.setLevel(min(root.level, self.level))
+        root.addHandler(self)
+
+    def follow(self) -> None:
+        """Take the calling thread for the worker's thread from now on."""
+        self._thread = threading.get_ident()
+
+    def leave(self) -> None:
+        """Get no more records, and close all files."""
+        root = logging.getLogger()
+        root.removeHandler(self)
+        if root.level == self.level:
+            root.setLevel(self._level_before)
+        for file in self._files.values():
+            file.close()
+        self.close()
 
     def enter(self, task: str | None) -> None:
         """Remember that the worker's thread now runs code of ``task``, or the worker's own code if ``task`` is None."""
