@@ -18,6 +18,8 @@ from typing import NamedTuple
 __all__ = ["CodePlace", "declared_at", "raised_at", "running_at", "user_line"]
 
 _PACKAGE = str(Path(__file__).parent) + "/"
+#: Compiled modules name themselves in tracebacks as they were named when they were compiled.
+_COMPILED = f"{Path(__file__).parent.name}/"
 #: The folders of installed packages, and of Python's own modules. The first may be inside the second.
 _INSTALLED = tuple(f"{sysconfig.get_path(name)}/" for name in ("purelib", "platlib"))
 _PYTHONS = ("<frozen ", *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib")))
@@ -96,7 +98,7 @@ def _line_of(frames: list[tuple[CodeType, int | None]]) -> str | None:
 
 @cache
 def _is_ours(file: str) -> bool:
-    return file.startswith(_PACKAGE)
+    return file.startswith((_PACKAGE, _COMPILED))
 
 
 @cache

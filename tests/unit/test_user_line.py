@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -61,6 +62,17 @@ def test_an_error_of_the_package_names_the_line_of_its_cause():
     error = StormsparkError("raised in prepare")
     error.__cause__ = error_of(reads_json)
     assert raised_at(error) == line_of(reads_json)
+
+
+def test_a_compiled_module_of_the_package_is_no_code_of_the_user():
+    """Its frames have the file's name from the time when it was compiled."""
+    names: dict[str, Any] = {}
+    exec(compile("def emit(): raise ValueError", "stormspark/worker/tuples/outlets.py", "exec"), names)
+
+    def emits():
+        names["emit"]()
+
+    assert raised_at(error_of(emits)) == line_of(emits)
 
 
 def test_an_error_without_frames_names_no_line():
