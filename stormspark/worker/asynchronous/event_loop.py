@@ -42,8 +42,8 @@ class EventLoop:
         self.is_given_up = False
         #: Functions that the worker's thread has to call.
         self._notes: SimpleQueue[Callable[[], object]] = SimpleQueue()
-        #: The names of the tasks whose coroutines run here.
-        self._names: set[str] = set()
+        #: The names of the tasks of async components. Each coroutine of theirs runs under such a name.
+        self.tasks: set[str] = set()
         #: The thread that looks: the task whose code the loop was in when it was last seen in user code, and the place.
         #: `_same_since`: since when it was at that line at each look; None if it is not there any more.
         self._seen: tuple[str, CodePlace] = ("", CodePlace("", ""))
@@ -114,7 +114,7 @@ class EventLoop:
             self._same_since = time.monotonic()
         running = asyncio.current_task(self._loop)
         name = "" if running is None else running.get_name()
-        self._seen = name if name in self._names else "a coroutine", place
+        self._seen = name if name in self.tasks else "a coroutine", place
         if self._asked_at is None:
             self._asked_at = time.monotonic()
             self.call(self._answer)
@@ -146,7 +146,6 @@ class EventLoop:
 
     def begin(self, coroutine: Coroutine[Any, Any, None], task: str) -> asyncio.Task[None]:
         """Begin a coroutine of the task named ``task``. Only functions that run on the loop may call this."""
-        self._names.add(task)
         return self._loop.create_task(coroutine, name=task)
 
     def end(self) -> None:

@@ -165,6 +165,7 @@ class AsyncExecutor(LivesOutside):
         """Begin the life of the instance. Return the context for its coroutines."""
         self._loop = self._get_loop()
         self.task = f"{context.this_component_id}[{context.this_task_index}]"
+        self._loop.tasks.add(self.task)
         self._life = _Life(self._loop, self.task, self._note_end)
         self.place = f"component {context.this_component_id!r}, task {context.this_task_id}"
         mine = copy(context)

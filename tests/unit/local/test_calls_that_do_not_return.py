@@ -171,6 +171,7 @@ def test_short_calls_that_block_the_loop_again_and_again_are_found(monkeypatch):
             time.sleep(0.05)
             await asyncio.sleep(0)
 
+    loop.tasks.add("b[0]")
     loop.call(lambda: loop.begin(sleeps(), "b[0]"))
     blocked = looks_until_blocked(loop)
     assert (blocked.task, blocked.on_loop, blocked.alone) == ("b[0]", True, True)
