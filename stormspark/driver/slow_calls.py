@@ -21,11 +21,12 @@ class SlowCalls:
     """The warnings about calls in one worker.
 
     A call is named once it has lasted for ``stuck_secs``, and again each time when its length has doubled. A call that blocks the
-    event loop is named at once. There is one warning for all tasks of a component.
+    event loop is named at once. There is one warning for all tasks of a component. ``limits_starts`` says whether the engine can
+    give up a start that takes long.
     """
 
-    def __init__(self, worker: int, stuck_secs: float) -> None:
-        self._worker, self.stuck_secs = worker, stuck_secs
+    def __init__(self, worker: int, stuck_secs: float, *, limits_starts: bool) -> None:
+        self._worker, self._stuck_secs, self._limits_starts = worker, stuck_secs, limits_starts
         #: For each component with a slow call, how long the call lasts when the next warning comes.
         self._next: dict[str, float] = {}
         #: For each component that has blocked the event loop, when the next warning may come, and the pause after it.
@@ -37,7 +38,7 @@ class SlowCalls:
         for busy in calls:
             if busy.on_loop:
                 self._look_at_loop(busy)
-            elif busy.seconds >= self.stuck_secs:
+            elif busy.seconds >= self._stuck_secs:
                 slow[_component(busy)].append(busy)
         for returned in self._next.keys() - slow.keys():
             del self._next[returned]
@@ -46,48 +47,48 @@ class SlowCalls:
             if longest.seconds >= self._next.get(component, 0.0):
                 self._next[component] = 2 * longest.seconds
                 others = len({busy.task for busy in theirs}) - 1
-                also = f"; {others} more tasks of {component} are in such a call" if others else ""
-                _log.warning("%s%s", _warning(self._worker, longest), also)
+                also = f"; more tasks of {component} in such a call: {others}" if others else ""
+                _log.warning("%s%s", self._warning(longest), also)
 
     def _look_at_loop(self, busy: Busy) -> None:
         component, now = _component(busy), time.monotonic()
         due, pause = self._next_on_loop.get(component, (0.0, _FIRST_PAUSE_SECS))
         if now >= due:
             self._next_on_loop[component] = now + pause, 2 * pause
-            _log.warning("%s", _warning(self._worker, busy))
+            _log.warning("%s", self._warning(busy))
+
+    def _warning(self, busy: Busy) -> str:
+        """Return a warning that says whose code has not returned for a long time, and who waits for it."""
+        worker, seconds = self._worker, f"{busy.seconds:.0f} s"
+        if busy.on_loop:
+            return (
+                f"{busy.code} has blocked the event loop of worker {worker} for {seconds}, and no other coroutine of the worker "
+                f"goes on meanwhile: await something there (asyncio.sleep, an async client, asyncio.to_thread), or make the "
+                f"component an ordinary bolt or spout, whose executors get threads"
+            )
+        if busy.alone and not busy.of_spout:
+            return (
+                f"{busy.code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and tuples "
+                f"behind it time out once it has lasted longer than topology.message.timeout.secs (B1, E10)"
+            )
+        if busy.alone:
+            code = f"next_tuple of {busy.task}" if busy.place is None else busy.code
+            return (
+                f"{code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and the spout "
+                f"hears of acks and fails when it returns (B1, B3)"
+            )
+        if busy.opens:
+            code = busy.task if busy.place is None else busy.code
+            limit = "; set stormspark.prepare.timeout.secs to limit that" if self._limits_starts else ""
+            return (
+                f"worker {worker} is not ready yet, and the topology waits for it: it has been in {code} for {seconds}, where a "
+                f"task opens or state is read{limit}"
+            )
+        return (
+            f"worker {worker} has been in {busy.code} for {seconds}, and the topology waits for it: next_tuple, execute and the "
+            f"like must return soon (B1); if this call never returns, kill the topology"
+        )
 
 
 def _component(busy: Busy) -> str:
     return busy.task.partition("[")[0]
-
-
-def _warning(worker: int, busy: Busy) -> str:
-    """Return a warning that says whose code has not returned for a long time, and who waits for it."""
-    seconds = f"{busy.seconds:.0f} s"
-    if busy.on_loop:
-        return (
-            f"{busy.code} has blocked the event loop of worker {worker} for {seconds}, and no other coroutine of the worker goes "
-            f"on meanwhile: await something there (asyncio.sleep, an async client, asyncio.to_thread), or make the component an "
-            f"ordinary bolt or spout, whose executors get threads"
-        )
-    if busy.alone and not busy.of_spout:
-        return (
-            f"{busy.code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and tuples "
-            f"behind it time out once it has lasted longer than topology.message.timeout.secs (B1, E10)"
-        )
-    if busy.alone:
-        code = f"next_tuple of {busy.task}" if busy.place is None else busy.code
-        return (
-            f"{code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and the spout hears "
-            f"of acks and fails when it returns (B1, B3)"
-        )
-    if busy.opens:
-        code = busy.task if busy.place is None else busy.code
-        return (
-            f"worker {worker} is not ready yet, and the topology waits for it: it has been in {code} for {seconds}, where a task "
-            f"opens or state is read; set stormspark.prepare.timeout.secs to limit that"
-        )
-    return (
-        f"worker {worker} has been in {busy.code} for {seconds}, and the topology waits for it: next_tuple, execute and the like "
-        f"must return soon (B1); if this call never returns, kill the topology"
-    )

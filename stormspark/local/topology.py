@@ -275,7 +275,9 @@ class LocalTopology:
         Without `Worker.look`, a worker could take a series of short calls for one call that never returns.
         """
         secs = self.plan.settings.stuck_warning_secs
-        watched = [(worker, SlowCalls(worker.index, secs)) for worker in self.workers.workers]
+        watched = [
+            (worker, SlowCalls(worker.index, secs, limits_starts=False)) for worker in self.workers.workers
+        ]
         while not self._ended.wait(_LOOK_SECS):
             for worker, slow_calls in watched:
                 worker.look()

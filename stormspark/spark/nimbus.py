@@ -443,7 +443,7 @@ class Nimbus:
             hello.process,
             connection,
             time.monotonic(),
-            SlowCalls(hello.worker, self._stuck_secs),
+            SlowCalls(hello.worker, self._stuck_secs, limits_starts=True),
             executor=hello.executor,
         )
         with link.sending:  # no orders to this worker until it has been welcomed

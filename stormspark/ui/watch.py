@@ -159,7 +159,7 @@ _NAMED = 5
 def _cut_off(calls: Sequence[Busy]) -> str:
     """Say that the topology ends at once, and which calls are cut off."""
     named = [f"{busy.code}, after {busy.seconds:.1f} s" for busy in calls[:_NAMED]]
-    more = [f"{len(calls) - _NAMED} more calls"] if len(calls) > _NAMED else []
+    more = [f"more calls: {len(calls) - _NAMED}"] if len(calls) > _NAMED else []
     cut = f"; this cuts off {'; '.join(named + more)}" if calls else ""
     return f"ending at once, without close and cleanup{cut}"
 

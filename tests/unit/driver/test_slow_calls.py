@@ -20,7 +20,7 @@ def said(caplog):
 
 
 def test_a_call_is_named_when_it_is_late_and_when_that_has_doubled(said):
-    calls = SlowCalls(0, 10.0)
+    calls = SlowCalls(0, 10.0, limits_starts=True)
     warned = []
     for seconds in range(50):
         calls.look_at([Busy("split[0]", float(seconds), alone=True, place=PLACE)])
@@ -30,21 +30,21 @@ def test_a_call_is_named_when_it_is_late_and_when_that_has_doubled(said):
 
 
 def test_the_call_after_one_that_has_returned_is_named_anew(said):
-    calls = SlowCalls(0, 10.0)
+    calls = SlowCalls(0, 10.0, limits_starts=True)
     for seconds in (11.0, 2.0, 12.0):
         calls.look_at([Busy("split[0]", seconds)])
     assert len(said()) == 2
 
 
 def test_the_tasks_of_a_component_are_named_once(said):
-    calls = SlowCalls(0, 10.0)
+    calls = SlowCalls(0, 10.0, limits_starts=True)
     split = [Busy(f"split[{n}]", 10.0 + n, alone=True, place=PLACE) for n in range(20)]
     calls.look_at([*split, Busy("count[0]", 10.0, alone=True), Busy("join[0]", 9.0, alone=True)])
     of_split, of_count = said()
     assert of_split.startswith(
         "execute of split[19] (split.py:7) has not returned for 29 s; only its own executor in worker 0"
     )
-    assert of_split.endswith("; 19 more tasks of split are in such a call")
+    assert of_split.endswith("; more tasks of split in such a call: 19")
     assert of_count.startswith("the code of count[0] has not returned for 10 s")
 
 
@@ -67,14 +67,14 @@ def test_the_tasks_of_a_component_are_named_once(said):
     ],
 )
 def test_a_warning_says_whose_code_it_is_and_who_waits(busy, text, said):
-    SlowCalls(3, 10.0).look_at([busy])
+    SlowCalls(3, 10.0, limits_starts=True).look_at([busy])
     assert said()[0].startswith(text)
 
 
 def test_a_coroutine_that_blocks_the_loop_is_named_at_once_and_then_ever_more_rarely(said, monkeypatch):
     now = 1000.0
     monkeypatch.setattr("stormspark.driver.slow_calls.time.monotonic", lambda: now)
-    calls = SlowCalls(0, 10.0)
+    calls = SlowCalls(0, 10.0, limits_starts=True)
     warned = []
     for seconds in range(50):
         now = 1000.0 + seconds
@@ -87,3 +87,9 @@ def test_a_coroutine_that_blocks_the_loop_is_named_at_once_and_then_ever_more_ra
             )
             assert "asyncio.to_thread" in messages[0]
     assert warned == [1, 11, 31]
+
+
+@pytest.mark.parametrize("limits_starts", [True, False])
+def test_a_setting_is_named_only_where_it_has_an_effect(limits_starts, said):
+    SlowCalls(0, 10.0, limits_starts=limits_starts).look_at([Busy("split[0]", 10.0, opens=True)])
+    assert said()[0].endswith("set stormspark.prepare.timeout.secs to limit that") is limits_starts

@@ -92,7 +92,7 @@ def test_a_kill_names_the_calls_that_it_cuts_off():
         "ending at once, without close and cleanup; this cuts off cleanup of split[0] (split.py:7), after 2.0 s; the code of "
         "count[0], after 1.0 s; "
     )
-    assert notes.said[1].endswith("; the code of count[3], after 1.0 s; 1 more calls")
+    assert notes.said[1].endswith("; the code of count[3], after 1.0 s; more calls: 1")
 
 
 def test_a_third_interrupt_does_not_wait_for_a_kill_that_hangs():
