@@ -401,9 +401,8 @@ class Worker:
             theirs = next((one for one in found if one[1].task == mine.task), None)
             if theirs is None:
                 found.append((self.call.thread, mine))
-            elif (
-                theirs[1].seconds <= mine.seconds
-            ):  # the worker's thread waits for the executor's: that is one call
+            elif theirs[1].seconds <= mine.seconds:
+                # The worker's thread waits for the executor's thread, so that is one call.
                 found[found.index(theirs)] = theirs[0], mine
         frames = sys._current_frames() if found else {}
         calls = [busy._replace(place=running_at(frames.get(thread), __name__)) for thread, busy in found]

@@ -125,8 +125,9 @@ class EventLoop:
     def blocked(self) -> Busy | None:
         """Return the call that blocks the loop, if `look` has found one. The thread that looks calls this."""
         now, asked_at, same_since = time.monotonic(), self._asked_at, self._same_since
-        late = 0.0 if asked_at is None else now - asked_at
-        same = 0.0 if same_since is None else now - same_since
+        if same_since is None:  # it is in no user code now, so something else may have made it late
+            return None
+        late, same = 0.0 if asked_at is None else now - asked_at, now - same_since
         if late < _LATE_SECS and same < _SAME_LINE_SECS:
             return None
         task, place = self._seen
