@@ -170,7 +170,7 @@ class LocalTopology:
 
     def calls_under_way(self) -> list[Busy]:
         """Return the calls of user code that run now, the most important first."""
-        return [busy for worker in self.workers.workers for busy in worker.calls()]
+        return [busy for worker in self.workers.workers for busy in worker.under_way.calls()]
 
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
@@ -213,7 +213,7 @@ class LocalTopology:
             if time.monotonic() > deadline:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"
-                for busy in filter(None, (worker.busy() for worker in self.workers.workers)):
+                for busy in filter(None, (worker.under_way.busy() for worker in self.workers.workers)):
                     msg += f"; it has been in the code of {busy.task} for {busy.seconds:.1f} s"
                 raise TimeoutError(msg)
 
@@ -280,9 +280,9 @@ class LocalTopology:
         ]
         while not self._ended.wait(_LOOK_SECS):
             for worker, slow_calls in watched:
-                worker.look()
+                worker.under_way.look()
                 if not self._is_closing:  # else `_give_up` and the tasks themselves warn about the last calls
-                    slow_calls.look_at(worker.calls(secs))
+                    slow_calls.look_at(worker.under_way.calls(secs))
 
     def _close(self) -> None:
         """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""

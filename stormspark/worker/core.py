@@ -15,7 +15,6 @@ The parts of a worker are objects of their own (`stormspark.worker.parts`). `Wor
 from __future__ import annotations
 
 import pickle
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,9 +26,7 @@ from stormspark.acker import LedgerStatistics
 from stormspark.acker.records import Record
 from stormspark.api import SourceProgress
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.user_line import running_at
 from stormspark.wire.frames import Frame, FrameKind
-from stormspark.worker.busy import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
 from stormspark.worker.sources.row_codec import readable
@@ -37,11 +34,9 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
 from stormspark.worker.task import Task
+from stormspark.worker.under_way import UnderWay
 
 __all__ = ["Worker"]
-
-#: A call that has lasted for so many seconds is named before all shorter ones.
-_LONG_SECS = 1.0
 
 
 class Worker:
@@ -85,6 +80,7 @@ class Worker:
             state=state,
             side_by_side=side_by_side,
         )
+        self.under_way = UnderWay(parts.call, parts.executors, parts.services)
         self.call, self.stories, self.ledger = parts.call, parts.stories, parts.ledger
         self.services, self.wiring, self.turns = parts.services, parts.wiring, parts.turns
         self.tasks: Mapping[int, Task] = parts.wiring.tasks
@@ -388,41 +384,6 @@ class Worker:
     def source_progress(self, batch: int) -> dict[str, SourceProgress]:
         """Return how far the tasks of source spouts have come; see `Reporter.source_progress`."""
         return self._reporter.source_progress(batch)
-
-    def calls(self, least: float = 0.0) -> list[Busy]:
-        """Return the calls of user code that have been under way for ``least`` seconds. Another thread calls this.
-
-        Calls that hold up more than their own executor come first, then calls of bolts, and then those that have lasted longest.
-        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
-        """
-        found = self._executors.calls(least)
-        mine = self.call.busy()
-        if mine is not None and mine.seconds >= least:
-            theirs = next((one for one in found if one[1].task == mine.task), None)
-            if theirs is None:
-                found.append((self.call.thread, mine))
-            elif theirs[1].seconds <= mine.seconds:
-                # The worker's thread waits for the executor's thread, so that is one call.
-                found[found.index(theirs)] = theirs[0], mine
-        frames = sys._current_frames() if found else {}
-        calls = [busy._replace(place=running_at(frames.get(thread), __name__)) for thread, busy in found]
-        if (blocked := self.services.blocked_loop()) is not None:
-            calls.append(blocked)
-        return sorted(calls, key=lambda busy: (busy.alone and not busy.on_loop, busy.of_spout, -busy.seconds))
-
-    def busy(self) -> Busy | None:
-        """Return the most important of the `calls`, if there is one. Calls that have lasted for `_LONG_SECS` are more important
-        than others. Another thread calls this.
-        """
-        return next(iter(self.calls(_LONG_SECS) or self.calls()), None)
-
-    def look(self) -> None:
-        """Check whether a task that has run for long is in one long call, and whether a coroutine blocks the event loop.
-
-        Another thread calls this method several times per second; see `CurrentCall.look` and `EventLoop.look`.
-        """
-        self.call.look()
-        self.services.look_at_loop()
 
     def statistics(self) -> LedgerStatistics:
         """Return the sizes of this worker's ledger."""

@@ -264,12 +264,12 @@ class WorkerProcess:
 
     def _busy(self) -> Busy | None:
         """Return the call that the worker is in; None if it is in no call. The lifeline calls this."""
-        return self._worker.busy() if self._worker is not None else None
+        return self._worker.under_way.busy() if self._worker is not None else None
 
     def _look(self) -> None:
         """Let the worker check a call that takes long; see `Worker.look`. The lifeline calls this."""
         if self._worker is not None:
-            self._worker.look()
+            self._worker.under_way.look()
 
     def _leave(self, reason: str) -> NoReturn:
         """End the process once nimbus has read the last message and ordered the end, or after `LAST_WORDS_SECS`.

@@ -254,10 +254,10 @@ class Sink(TwoPhaseStatefulComponent, BasicBolt):
         pass
 
     def pre_save(self, checkpoint_id: int) -> None:
-        busy_with.append(("pre_save", watched[0].busy().task))
+        busy_with.append(("pre_save", watched[0].under_way.busy().task))
 
     def post_save(self, checkpoint_id: int) -> None:
-        busy_with.append(("post_save", watched[0].busy().task))
+        busy_with.append(("post_save", watched[0].under_way.busy().task))
 
     def pre_restore(self, checkpoint_id: int) -> None:
         pass
@@ -270,7 +270,7 @@ def test_a_sink_that_does_not_return_has_a_name() -> None:
     watched[:] = rig.workers
     rig.batches(2)
     assert busy_with == [("pre_save", "b[0]"), ("post_save", "b[0]"), ("pre_save", "b[0]")]
-    assert rig.workers[0].busy() is None
+    assert rig.workers[0].under_way.busy() is None
 
 
 class Stages(TwoPhaseStatefulComponent, Bolt):

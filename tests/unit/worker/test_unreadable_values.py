@@ -262,7 +262,7 @@ def test_a_task_that_unpickles_without_an_end_is_named() -> None:
     """`busy` is what heartbeats tell; see `stormspark.stuck.timeout.secs`."""
     found: list[Any] = []
     rig = Rig(two(Collect(), Makes([(Looks,), (1,)])), 2)
-    Looks.look = lambda: found.extend(worker.busy() for worker in rig.workers)  # type: ignore[method-assign]
+    Looks.look = lambda: found.extend(worker.under_way.busy() for worker in rig.workers)  # type: ignore[method-assign]
     rig.batches(3)
     assert any(busy is not None and busy.task.startswith("a class that it unpickles") for busy in found)
 

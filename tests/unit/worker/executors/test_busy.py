@@ -60,7 +60,7 @@ class StartsSlowly(Repeat):
 
 def _of_executors(worker: Worker) -> Busy | None:
     worker.call.busy = lambda: None
-    return worker.busy()
+    return worker.under_way.busy()
 
 
 def _busy(bolt: Repeat, name: str, **conf: Any) -> Any:

@@ -1,0 +1,61 @@
+"""The calls of user code that are under way in a worker, as another thread of its process sees them (B1)."""
+
+from __future__ import annotations
+
+import sys
+
+from stormspark.user_line import running_at
+from stormspark.worker.busy import Busy
+from stormspark.worker.current_call import CurrentCall
+from stormspark.worker.executors.executors import Executors
+from stormspark.worker.services import TaskServices
+
+__all__ = ["UnderWay"]
+
+#: A call that has lasted for so many seconds is named before all shorter ones.
+_LONG_SECS = 1.0
+
+
+class UnderWay:
+    """The calls on the worker's thread, on executors' own threads, and on the event loop."""
+
+    def __init__(self, call: CurrentCall, executors: Executors, services: TaskServices) -> None:
+        self._call, self._executors, self._services = call, executors, services
+
+    def calls(self, least: float = 0.0) -> list[Busy]:
+        """Return the calls that have been under way for ``least`` seconds.
+
+        Calls that hold up more than their own executor come first, then calls of bolts, and then those that have lasted longest.
+        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
+        """
+        found = self._executors.calls(least)
+        mine = self._call.busy()
+        if mine is not None and mine.seconds >= least:
+            theirs = next((one for one in found if one[1].task == mine.task), None)
+            if theirs is None:
+                found.append((self._call.thread, mine))
+            elif theirs[1].seconds <= mine.seconds:
+                # The worker's thread waits for the executor's thread, so that is one call.
+                found[found.index(theirs)] = theirs[0], mine
+        frames = sys._current_frames() if found else {}
+        calls = [
+            busy._replace(place=running_at(frames.get(thread), "stormspark.worker.core"))
+            for thread, busy in found
+        ]
+        if (blocked := self._services.blocked_loop()) is not None:
+            calls.append(blocked)
+        return sorted(calls, key=lambda busy: (busy.alone and not busy.on_loop, busy.of_spout, -busy.seconds))
+
+    def busy(self) -> Busy | None:
+        """Return the most important of the `calls`, if there is one. Calls that have lasted for `_LONG_SECS` are more important
+        than others.
+        """
+        return next(iter(self.calls(_LONG_SECS) or self.calls()), None)
+
+    def look(self) -> None:
+        """Check whether a task that has run for long is in one long call, and whether a coroutine blocks the event loop.
+
+        Call this several times per second; see `CurrentCall.look` and `EventLoop.look`.
+        """
+        self._call.look()
+        self._services.look_at_loop()
