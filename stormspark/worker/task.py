@@ -1,13 +1,13 @@
 """The base class of spout tasks and bolt tasks.
 
-A task holds its component's instance, its counters and its errors. It makes a new instance after an error, and it implements
-the methods of a `TopologyContext`. `stormspark.worker.task_batches` has the methods for batches: state, and announcements.
+A task holds its component's instance, its counters and its errors, and makes a new instance after an error. Two parts of a task
+have modules of their own: `stormspark.worker.task_batches` has the methods for batches (state, and announcements), and
+`stormspark.worker.task_services` has what a `TopologyContext` offers to the instance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from logging import Logger
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.errors import ComponentError
-from stormspark.metrics import Metric, TaskCounters
+from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import LivesOutside
 from stormspark.worker.asynchronous.life import AsyncExecutor
@@ -26,20 +26,18 @@ from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.executors.thread import CallNotReturnedError
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.step import ErrorReport
-from stormspark.worker.task_batches import TaskInBatches
 from stormspark.worker.task_host import Host
-from stormspark.worker.task_metrics import TaskMetrics
 from stormspark.worker.task_reports import TaskReports
+from stormspark.worker.task_services import ServesInstance
 from stormspark.worker.tuples.edges import fail_roots
-from stormspark.worker.tuples.hooked_outlets import add_hooks, remove_hooks
-from stormspark.worker.tuples.outlets import Outlet
+from stormspark.worker.tuples.hooked_outlets import remove_hooks
 
 __all__ = ["Task"]
 
 _T = TypeVar("_T")
 
 
-class Task(TaskInBatches):
+class Task(ServesInstance):
     """One task of a component. After a restart it has a new instance of the component.
 
     These rules cover all errors (W22). An error in `open`, `prepare`, `activate` or `deactivate` stops the topology. A
@@ -49,19 +47,12 @@ class Task(TaskInBatches):
     """
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
-        super().__init__(plan, component)
+        super().__init__(plan, component, conf, host)
         self.fatal: ErrorReport | None = None
-        self.outlets: dict[str, Outlet] = {}
-        self._conf = conf
-        self._host = host
         self._ledger = host.ledger
-        self._clock = host.clock
         self._raised_in_row = 0
-        self.hooks: list[TaskHook] = []
         #: Hooks that every instance gets, in addition to those that the topology configures.
         self.observers: list[TaskHook] = []
-        self.metrics = TaskMetrics(self)
-        self._starting = False
         #: Whether the instance of an async component is starting on the event loop.
         self.starts_on_loop = False
         #: The error with which the last start on the event loop, or on the executor's own thread, has failed.
@@ -165,9 +156,6 @@ class Task(TaskInBatches):
         """Call ``open`` or ``prepare``."""
         raise NotImplementedError
 
-    def connect(self) -> None:
-        """Let the instance use the current outlets, because they have changed."""
-
     @property
     def ledger(self) -> Ledger:
         """The worker's ledger."""
@@ -237,71 +225,6 @@ class Task(TaskInBatches):
         """Do the same as `_run` for a call that must happen after a commit. Wait for this call even if the topology stops."""
         return self._run(call, *args)
 
-    # -- what a context offers -------------------------------------------------------------------------------
-
-    def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
-        """Call ``callback`` every ``seconds`` until the instance ends. ``first`` is the delay of the first call, if given."""
-        self._host.set_timer(self, seconds, callback, first)
-
-    def now(self) -> float:
-        """Return the time, in seconds since 1970."""
-        return self._host.epoch() + self._clock()
-
-    @property
-    def shared_executor(self) -> Executor:
-        """The thread pool of the worker. Once this property was read, collectors check which thread calls them.
-
-        Otherwise the pool's threads might go unnoticed, because another task may have started them.
-        """
-        self._host.guard()
-        return self.shared_pool
-
-    @property
-    def shared_pool(self) -> Executor:
-        """The same pool, without a change of the collectors."""
-        return self._host.shared_executor
-
-    def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
-        """Read ``metric`` once per ``bucket_secs`` (J18)."""
-        self.set_timer(bucket_secs, self.register_metric(name, metric, bucket_secs))
-
-    def register_metric(self, name: str, metric: Metric, bucket_secs: float) -> Callable[[], None]:
-        """Register a metric. Return the function that has to be called once per ``bucket_secs``."""
-        if not self._starting:
-            msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
-            raise RuntimeError(msg)
-        return self.metrics.register(name, metric, bucket_secs)
-
-    def add_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` for each emit, execute, ack and fail of this task (J21)."""
-        self.check_hook(hook)
-        self.append_hook(hook)
-        self.prepare_hook(hook)
-
-    def check_hook(self, hook: TaskHook) -> None:
-        """Raise an error if ``hook`` comes too late or is no hook."""
-        if not self._starting:
-            msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
-            raise RuntimeError(msg)
-        if not isinstance(hook, TaskHook):
-            msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
-            raise TypeError(msg)
-
-    def append_hook(self, hook: TaskHook) -> None:
-        """Call ``hook`` from now on, on the worker's thread or on the executor's own."""
-        if not self.hooks:
-            self._call_hooks_for_emits()
-        self.hooks.append(hook)
-
-    def prepare_hook(self, hook: TaskHook) -> None:
-        """Call the ``prepare`` of a hook."""
-        hook.prepare(self._conf, self._host.context(self))
-
-    def _call_hooks_for_emits(self) -> None:
-        """From now on, call the hooks for each emit of the instance."""
-        add_hooks(self.outlets, self.id, self.hooks)
-        self.connect()
-
     # -- errors ----------------------------------------------------------------------------------------------
 
     def _component_error(self, what: str, error: BaseException) -> ComponentError:
@@ -332,11 +255,8 @@ class Task(TaskInBatches):
         Call this on the worker's thread, before the error is counted. If there are too many errors in a row, the task does not
         start again, and the error that stops the topology says so.
         """
-        number, allowed = self._raised_in_row + 1, self._settings.max_restarts_in_row
-        when = f"in {pause:g} s" if pause else "at once"
-        remark = f"starts again {when} (restart {number} of at most {allowed} in a row):"
         self.counters.errors += 1
-        self.reports.add_error(error, remark if number <= allowed else "")
+        self.reports.add_restart(error, self._raised_in_row + 1, self._settings.max_restarts_in_row, pause)
 
     def fail_delivery(self, roots: Roots, verdict: Verdict, given: object = "a tuple") -> None:
         """Fail the trees of a failed delivery, and close its edge.

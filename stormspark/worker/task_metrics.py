@@ -10,7 +10,7 @@ from stormspark.metrics import DataPoint, Metric
 from stormspark.worker.tuples.salvage import error_text
 
 if TYPE_CHECKING:
-    from stormspark.worker.task import Task
+    from stormspark.worker.task_services import ServesInstance
 
 __all__ = ["TaskMetrics"]
 
@@ -18,7 +18,7 @@ __all__ = ["TaskMetrics"]
 class TaskMetrics:
     """The metrics of one task's instance, and the readings that the driver has not got yet."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ServesInstance) -> None:
         self._task = task
         self._names: set[str] = set()
         self._readings: list[DataPoint] = []

@@ -53,6 +53,14 @@ class TaskReports:
         self.errors.append(self.report_of(text))
         self.logger.error("%s: %s", self._name, text)
 
+    def add_restart(self, error: BaseException, number: int, allowed: int, pause: float) -> None:
+        """Report an error after which the task starts again in ``pause`` seconds, as `add_error` does. This is restart ``number``
+        in a row. If more than ``allowed`` restarts are needed, the task does not start again, so nothing is said about it.
+        """
+        when = f"in {pause:g} s" if pause else "at once"
+        remark = f"starts again {when} (restart {number} of at most {allowed} in a row):"
+        self.add_error(error, remark if number <= allowed else "")
+
     def add_failure(self, kind: str, text: str) -> None:
         """Log a failure of trees and report it to the driver. Each ``kind`` of failure has the same limit per interval as
         errors.
