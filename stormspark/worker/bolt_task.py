@@ -1,6 +1,7 @@
 """The task of a bolt. It takes tuples from its queue and executes them, one chunk at a time.
 
-How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`.
+How a chunk is executed depends on the kind of bolt; see `stormspark.worker.bolts.runner`. Two parts of the task have modules of
+their own: `stormspark.worker.bolts.failing` handles errors, and `stormspark.worker.bolts.work_done` says how much the bolt works.
 """
 
 from __future__ import annotations
@@ -22,15 +23,13 @@ from stormspark.api import (
     WindowedBolt,
 )
 from stormspark.api.tuple_state import SETTLED
-from stormspark.backpressure import BoltLoad
-from stormspark.metrics import TaskCounters
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
-from stormspark.worker.bolts.failing import FailsTuples
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.bolts.work_done import CountsWork
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds, TaskInputs
 from stormspark.worker.shedding import Shedding
@@ -47,7 +46,7 @@ _CHUNK_LONGEST = 0.1
 _REPLAY_PATIENCE_SECS = 0.05
 
 
-class BoltTask(FailsTuples):
+class BoltTask(CountsWork):
     """One task of a `Bolt`, `BasicBolt`, `WindowedBolt` or `AsyncBolt`."""
 
     _first_call = "prepare"
@@ -65,12 +64,6 @@ class BoltTask(FailsTuples):
         self._begun = 0.0  # when the running part of the chunk began
         #: The deliveries that the running loop executes; `look` may shorten the list.
         self._piece: list[Delivery] = []
-        self._reported = (0, 0.0, 0)
-        #: Of an async bolt, the seconds in which the worker's thread worked for the bolt, or waited for it because it was full.
-        #: The latency of such a bolt is the time of its calls, of which many are under way at once.
-        self.worked_secs = 0.0
-        #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
-        self._in_calls_before: tuple[float, float] | None = None
         #: Drops or fails tuples above the high water marks; None if the strategy is to slow down spouts instead.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
@@ -213,16 +206,6 @@ class BoltTask(FailsTuples):
         """
         return 0.0
 
-    def load(self) -> BoltLoad:
-        """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
-        executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
-        if self.component.capacity:
-            seconds = self.worked_secs
-        before, self._reported = self._reported, (executed, seconds, shed)
-        waiting = self.waiting + self.outside
-        size = self.queue.size_of_one() if waiting else 0
-        return BoltLoad(executed - before[0], seconds - before[1], waiting, waiting * size, shed - before[2])
-
     # -- work outside of the worker ----------------------------------------------------------------------------
 
     @property
@@ -259,33 +242,6 @@ class BoltTask(FailsTuples):
         if done:
             self._raised_in_row = 0
         return done
-
-    def waited(self, seconds: float) -> None:
-        """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""
-        if not self._runner.is_busy:
-            return
-        if self.component.capacity:
-            self.worked_secs += seconds
-        else:
-            self.counters.latency.seconds += seconds
-
-    def in_calls(self) -> tuple[float, float] | None:
-        """Return the time, and how many seconds all calls together have taken so far, those that are under way included.
-
-        Returns None if the calls hold up the worker.
-        """
-        instance = self.instance
-        return instance.in_calls() if isinstance(instance, AsyncBoltExecutor) else None
-
-    def read_counters(self) -> TaskCounters:
-        """See `Task.read_counters`. Each call is the end of a period, for which `TaskCounters.calls_under_way` is computed."""
-        before, now = self._in_calls_before, self.in_calls()
-        self._in_calls_before = now
-        if now is None or before is None or now[0] <= before[0]:
-            self.counters.calls_under_way = 0.0
-        else:  # a restart ends calls, so there may be fewer seconds than before
-            self.counters.calls_under_way = max(now[1] - before[1], 0.0) / (now[0] - before[0])
-        return super().read_counters()
 
     # -- execution -------------------------------------------------------------------------------------------
 

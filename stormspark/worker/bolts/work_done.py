@@ -1,0 +1,71 @@
+"""The part of a bolt's task that says how much work the bolt has done, and how much work waits for it.
+
+The work is measured as time. For most bolts, this is the time of their calls. Many calls of an async bolt are under way at once,
+so only the time in which such a bolt keeps the worker's thread busy counts as its work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stormspark.backpressure import BoltLoad
+from stormspark.metrics import TaskCounters
+from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
+from stormspark.worker.bolts.failing import FailsTuples
+from stormspark.worker.bolts.queue import TupleQueue
+
+__all__ = ["CountsWork"]
+
+
+class CountsWork(FailsTuples):
+    """The part of a `stormspark.worker.bolt_task.BoltTask` that counts the bolt's work."""
+
+    #: The tuples that wait for the bolt.
+    queue: TupleQueue
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: Of the last report: how many tuples the bolt had executed, in how many seconds, and how many were shed.
+        self._reported = (0, 0.0, 0)
+        #: Of an async bolt, the seconds in which the worker's thread worked for the bolt, or waited for it because it was full.
+        #: The latency of such a bolt is the time of its calls, of which many are under way at once.
+        self.worked_secs = 0.0
+        #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
+        self._in_calls_before: tuple[float, float] | None = None
+
+    def load(self) -> BoltLoad:
+        """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
+        executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
+        if self.component.capacity:
+            seconds = self.worked_secs
+        before, self._reported = self._reported, (executed, seconds, shed)
+        waiting = self.queue.waiting + self._runner.outside
+        size = self.queue.size_of_one() if waiting else 0
+        return BoltLoad(executed - before[0], seconds - before[1], waiting, waiting * size, shed - before[2])
+
+    def waited(self, seconds: float) -> None:
+        """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""
+        if not self._runner.is_busy:
+            return
+        if self.component.capacity:
+            self.worked_secs += seconds
+        else:
+            self.counters.latency.seconds += seconds
+
+    def in_calls(self) -> tuple[float, float] | None:
+        """Return the time, and how many seconds all calls together have taken so far, those that are under way included.
+
+        Returns None if the calls hold up the worker.
+        """
+        instance = self.instance
+        return instance.in_calls() if isinstance(instance, AsyncBoltExecutor) else None
+
+    def read_counters(self) -> TaskCounters:
+        """See `Task.read_counters`. Each call is the end of a period, for which `TaskCounters.calls_under_way` is computed."""
+        before, now = self._in_calls_before, self.in_calls()
+        self._in_calls_before = now
+        if now is None or before is None or now[0] <= before[0]:
+            self.counters.calls_under_way = 0.0
+        else:  # a restart ends calls, so there may be fewer seconds than before
+            self.counters.calls_under_way = max(now[1] - before[1], 0.0) / (now[0] - before[0])
+        return super().read_counters()
