@@ -2,7 +2,7 @@
 
 A spout's task has
 
-1. a *life*: the spout is opened, activated and deactivated (`SpoutLife`);
+1. a *life*: the spout is opened, activated and deactivated (`SpoutLife`, `IsActivated`);
 2. *verdicts*, which the spout gets at once or after the commit of their batch (`VerdictQueue`, `VerdictDelivery`);
 3. a part in batches that are *transactions*;
 4. *calls* of ``next_tuple``, which an emit may suspend (`SuspendableCalls`). Acks and fails wait until the call has returned, as
@@ -18,14 +18,12 @@ from typing import Any
 
 from stormspark.api import AsyncSpout, SourceSpout, Spout, TopologyContext
 from stormspark.backpressure import SpoutLoad
-from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
-from stormspark.worker.errors_of_code import ERRORS_OF_CODE
+from stormspark.worker.spouts.activating import IsActivated
 from stormspark.worker.spouts.round_allowance import UNLIMITED, RoundAllowance, StopReason
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
-from stormspark.worker.spouts.taking_rows import TakesRows
 from stormspark.worker.spouts.verdict_delivery import VerdictDelivery
 from stormspark.worker.spouts.verdict_queues import TransactionVerdicts, VerdictQueue
 from stormspark.worker.stories.spout_stories import SpoutStories
@@ -37,7 +35,7 @@ __all__ = ["SpoutTask"]
 _EMITS_PER_TURN = 1024
 
 
-class SpoutTask(TakesRows):
+class SpoutTask(IsActivated):
     """One task of a `Spout`, a `SourceSpout` or an `AsyncSpout`. Max spout pending limits its open trees. If max spout pending is
     not set, there is no limit (B4).
 
@@ -59,9 +57,6 @@ class SpoutTask(TakesRows):
         self._delivery = VerdictDelivery(self, self._stories, self._clock)
         self.calls = SuspendableCalls(self._clock, self._stories, self._max_pending)
         self.allowance = RoundAllowance(self.counters)
-        #: `_told_active`: whether the instance was told ``activate`` last, and not ``deactivate``. `_tells_later`: whether it has
-        #: to hear of a change once its suspended call has returned.
-        self._told_active = self._tells_later = False
 
     # -- 1. life ---------------------------------------------------------------------------------------------
 
@@ -87,7 +82,7 @@ class SpoutTask(TakesRows):
         self._stories.begin(self._collector)
         self.spout = self._spout_for(instance)
         self.calls.begin(self.spout, self._collector)
-        self._told_active = self._tells_later = False
+        self._nothing_told()
         if self.state is not None:
             self.state.before(self.spout)
         collector = self._collector_for_user()
@@ -114,58 +109,6 @@ class SpoutTask(TakesRows):
         """See `Task.guard`."""
         if hasattr(self, "_collector"):  # otherwise the spout has not been opened yet
             self._collector.guarded = True
-
-    def set_active(self, active: bool) -> None:
-        """Call ``activate`` or ``deactivate`` if ``active`` is a change (B13). Open the spout before its first ``activate``
-        (B2).
-        """
-        if active == self.life.is_active:
-            return
-        if not self.life.is_open:
-            self.start()
-        if active:
-            self.life.activated()
-        else:
-            self.life.deactivated()
-        self._activate_or_deactivate(active)
-
-    def _activate_or_deactivate(self, active: bool) -> None:
-        if self.is_down:
-            return  # the next instance learns it when it is opened
-        if self.calls.suspended:
-            self._tells_later = True
-            return
-        try:
-            self._tell_activity(active)
-        except ERRORS_OF_CODE as error:
-            failure = self._component_error("raised in activate or deactivate", error)
-            raise failure from error
-
-    def _tell_late(self) -> None:
-        """Call ``activate`` or ``deactivate``, if this was put off until now and is still a change."""
-        self._tells_later = False
-        if self._told_active is not self.life.is_active:
-            self._activate_or_deactivate(self.life.is_active)
-
-    def _tell_activity(self, active: bool) -> None:
-        self._told_active = active
-        if active:
-            self.spout.activate()
-        else:
-            self.spout.deactivate()
-
-    def _tell_late_or_stop(self) -> None:
-        try:
-            self._tell_late()
-        except ComponentError as error:
-            self.stop_topology(error)
-
-    def activate_or_stop(self, active: bool) -> None:
-        """Call `set_active`. An error in it stops the topology."""
-        try:
-            self.set_active(active)
-        except ComponentError as error:
-            self.stop_topology(error)
 
     def stop(self) -> None:
         """Deactivate and close the spout. Errors are reported, and stop nothing."""
