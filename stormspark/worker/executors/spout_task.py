@@ -2,40 +2,30 @@
 
 The worker's thread grants *turns*. A turn is a number of calls of ``next_tuple``, and a number of tuples that these calls may
 emit. The executor's thread makes the calls, so a call that waits holds up no other executor. An emit beyond the granted number
-of tuples waits inside the call. The worker's thread may pass on acks and fails at any time, and the executor's thread delivers
-them between two calls (B3).
+of tuples waits inside the call. Acks and fails come between two calls (`HearsVerdicts`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stormspark.acker import ACKED, Verdict
-from stormspark.api import SpoutAckInfo, SpoutFailInfo
 from stormspark.errors import EmitError
-from stormspark.worker.executors.activation import ActivatedOnThread
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
-from stormspark.worker.sources.rows import message_id_of
-
-if TYPE_CHECKING:
-    from stormspark.api import Spout
+from stormspark.worker.executors.verdicts import HearsVerdicts
 
 __all__ = ["ThreadedSpoutTask"]
 
 #: After a turn without emits, the next turn begins at least this many seconds later, as in Storm (B12).
 _PAUSE_SECS = 0.001
-#: How many acks and fails are delivered before the executor's other tasks get their turn.
-_VERDICTS_PER_TURN = 64
 #: If a call of ``next_tuple`` has waited for longer than this, the spout is taken to have nothing to emit.
 _PATIENCE_SECS = 5.0
 
 
-class ThreadedSpoutTask(ActivatedOnThread):
+class ThreadedSpoutTask(HearsVerdicts):
     """One task of a `Spout` whose executor has a thread of its own."""
 
     def __init__(self, *args: Any, acking: bool, **kwargs: Any) -> None:
@@ -62,16 +52,12 @@ class ThreadedSpoutTask(ActivatedOnThread):
         #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
         #: Storm.
         self._in_next_tuple = False
-        #: Whether ``ack`` or ``fail`` runs for the first of `_verdicts`; used by the executor's thread.
-        self._is_told = False
-        #: The time when the spout was last started, emitted or got a verdict; None once a later call has emitted nothing.
-        self._stirred: float | None = self._clock()
+        self._stirred = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
-        #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
-        self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
+        self._forget_verdicts()
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -143,50 +129,6 @@ class ThreadedSpoutTask(ActivatedOnThread):
         notes = self.notes
         self._note(notes, partial(self._turn_is_over, emitted))
         self._turn_is_open = False
-
-    def _deliver(self) -> None:
-        notes, verdicts, collector, hooks = self.notes, self._verdicts, self._threaded, self.hooks
-        self.executor.enter(self.name)
-        for _ in range(_VERDICTS_PER_TURN):
-            if not verdicts:
-                break
-            message_id, verdict, took = verdicts[0]
-            collector.verdict = verdict
-            self._is_told = True
-            try:
-                self._tell(self.spout, message_id, verdict)
-                user_id = message_id_of(message_id) if hooks else None
-                for hook in hooks:
-                    if verdict is ACKED:
-                        hook.spout_ack(SpoutAckInfo(user_id, self.id, took))
-                    else:
-                        hook.spout_fail(SpoutFailInfo(user_id, self.id, took))
-            except InstanceEnded:
-                return
-            except BaseException as error:
-                self.is_held = True
-                self._note(notes, partial(self._raised_on_thread, "ack or fail", error))
-                return
-            finally:
-                collector.verdict = None
-                self._is_told = False
-            if notes.ended:  # the instance ended during the call, so nobody gets the remaining verdicts
-                return
-            verdicts.popleft()
-        self._note(notes, self._has_stirred)
-
-    def _tell(self, spout: Spout, message_id: Hashable, verdict: Verdict) -> None:
-        if verdict is ACKED:
-            spout.ack(message_id)
-        else:
-            spout.fail(message_id)
-
-    def ack_at_once(self, message_id: Hashable) -> None:
-        """Ack a message inside its emit, because there are no ackers (B8, E29)."""
-        self._note(self.notes, self._count_ack)
-        self.spout.ack(message_id)
-        for hook in self.hooks:
-            hook.spout_ack(SpoutAckInfo(message_id_of(message_id), self.id, 0.0))
 
     def note_emit(
         self, notes: Notes, emit: Callable[[], object], message_id: Hashable | None, emits: int = 1
@@ -346,9 +288,6 @@ class ThreadedSpoutTask(ActivatedOnThread):
             and self._clock() - max(stirred, self._turn_began) < _PATIENCE_SECS
         )
 
-    def _has_stirred(self) -> None:
-        self._stirred = self._clock()
-
     def _call_first(self) -> None:
         super()._call_first()
         self._has_stirred()
@@ -359,36 +298,6 @@ class ThreadedSpoutTask(ActivatedOnThread):
         self._stirred = now if emitted or self._verdicts else None
         self._empty_at = None if emitted else now
         self.allowance.hungry = emitted
-
-    def _raised_on_thread(self, where: str, error: BaseException) -> None:
-        if not isinstance(error, Exception):
-            error = RuntimeError(f"{where} raised {type(error).__name__}: {error}")
-        self.raised(where, error)
-        self._go_on()
-
-    def _count_ack(self) -> None:
-        self.counters.acked += 1
-
-    @property
-    def has_verdicts(self) -> bool:
-        """See `SpoutTask.has_verdicts`."""
-        return bool(self.verdicts.ready)
-
-    def deliver(self) -> None:
-        """Pass verdicts to the executor's thread."""
-        if not self.verdicts.ready or self.fatal is not None:
-            return
-        told = [*self._delivery.count(self.verdicts.ready)]
-        with self._counting:  # so that `pending_and_noted` counts each of them once
-            self._verdicts.extend(told)
-            self.verdicts.take()
-        self._has_stirred()
-        self.executor.wake()
-
-    @property
-    def hears_verdicts(self) -> bool:
-        """Whether the executor's thread has verdicts to deliver, and may do so."""
-        return bool(self._verdicts) and not self.is_held
 
     @property
     def must_finish(self) -> bool:

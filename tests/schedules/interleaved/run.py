@@ -25,7 +25,7 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker import foreign_calls
 from stormspark.worker.bolts import queue as plain_queue
-from stormspark.worker.executors import bell, executors, notes, queue, spout_task, thread
+from stormspark.worker.executors import bell, executors, notes, queue, spout_task, thread, verdicts
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.spout_task import SpoutTask
@@ -215,7 +215,7 @@ def _simulated(scheduler: Scheduler, world: World, draw: Random) -> Iterator[Non
         (SpoutTask, "_emits_per_turn"): draw.choice((1, 2, 1024)),
         (notes, "_MOST"): draw.choice((1, 3, 4096)),
         (notes, "_TURN"): draw.choice((4, 16, 1024)),
-        (spout_task, "_VERDICTS_PER_TURN"): draw.choice((1, 64)),
+        (verdicts, "_VERDICTS_PER_TURN"): draw.choice((1, 64)),
     }
     logging.disable(logging.CRITICAL)
     collects = gc.isenabled()
