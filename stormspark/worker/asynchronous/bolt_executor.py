@@ -2,8 +2,8 @@
 coroutines.
 
 Two threads take part. The *loop* runs the coroutines. The emits, acks, fails and ends of the coroutines go into a queue, as
-*notes*. The *worker's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the tuple path. A
-pipe wakes this thread up.
+*notes* (`PassesNotes`). The *worker's thread* takes the notes out (`WorksOutside.take_in`), because only this thread may use the
+tuple path.
 
 A call is *over* when it has returned, raised, or taken too long. What it does to its tuple after that has no effect. In an
 ordered bolt each call has a list of notes of its own. The notes of the oldest call that is not over go into the queue at once.
@@ -13,10 +13,8 @@ The notes of later calls wait in their lists until all earlier calls are over.
 from __future__ import annotations
 
 import asyncio
-import os
-import types
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -25,19 +23,15 @@ from stormspark.api import AsyncBolt, Bolt, OutputCollector, TopologyContext, Tu
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.metrics import Histogram
-from stormspark.spi import WorksOutside
 from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
+from stormspark.worker.asynchronous.bolt_notes import MOST_NOTES, PassesNotes
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
 from stormspark.worker.asynchronous.life import AsyncExecutor
 
 __all__ = ["AsyncBoltExecutor"]
 
-#: How many notes are taken in at once. After so many notes, the other bolts get their turn. While so many wait, a call that
-#: awaits something does not go on.
-_MOST_NOTES = 4096
 
-
-class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
+class AsyncBoltExecutor(PassesNotes, Bolt):
     """A bolt that passes its tuples to the user's ``bolt``.
 
     ``latency`` gets the time of each call, from its start to its end. For the other arguments, see `AsyncExecutor`.
@@ -66,13 +60,6 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         #: that have ended, for `_latency`.
         self._begun = 0.0
         self._took: list[float] = []
-        #: The notes that the worker's thread has to carry out. Any thread adds notes, and the worker's thread takes them.
-        self._notes: deque[Note] = deque()
-        self._signalled = False
-        #: Loop: set when calls that wait for room for their notes may look again. `_lacks_room`: whether the worker's thread
-        #: has to set it.
-        self._room = asyncio.Event()
-        self._lacks_room = False
         #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
@@ -83,7 +70,6 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         self._deadlines: deque[Call] = deque()
         #: Loop: whether a timer is set for the first deadline.
         self._timer_is_set = False
-        self._read = self._write = -1
 
     # -- on the worker's thread ------------------------------------------------------------------------------------
 
@@ -91,9 +77,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         """Begin to prepare the user's bolt on the event loop."""
         context = self._begin_life(context)
         self._collector = collector
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.set_blocking(self._write, False)
+        self._begin_to_signal()
         self.collector = AsyncCollector(collector, self.place, self._note)
         self._life.begin("prepare", partial(self.bolt.prepare, conf, context, self.collector))
 
@@ -117,10 +101,6 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
     def outside(self) -> int:
         """See `WorksOutside.outside`. The start counts like a tuple, because a batch waits for it, too."""
         return self._outside + self._is_starting
-
-    def fileno(self) -> int:
-        """See `WorksOutside.fileno`."""
-        return self._read
 
     @property
     def waits_for_answer(self) -> bool:
@@ -148,13 +128,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         If a call has raised an exception other than `FailedException`, raises it, after the call's tuple has failed.
         """
         if self._signalled:
-            try:
-                os.read(self._read, 64)
-                self._signalled = (
-                    False  # before the notes are taken, so that whoever adds a note from now on signals again
-                )
-            except BlockingIOError:
-                pass  # another thread is about to write the signal, and a later call reads it
+            self._take_signal()
         if self._is_starting:
             return 0  # the task may not know of its hooks yet
         try:
@@ -166,7 +140,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
 
     def _take_in(self) -> int:
         before, notes = self._outside, self._notes
-        for _ in range(min(len(notes), _MOST_NOTES)):
+        for _ in range(min(len(notes), MOST_NOTES)):
             note = notes.popleft()
             if type(note) is Call:
                 if self._outside < before and _restarts(note.error):
@@ -180,9 +154,8 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
                 note()  # type: ignore[operator]
         if notes:
             self._signal()
-        if self._lacks_room and len(notes) < _MOST_NOTES:
-            self._lacks_room = False
-            self._loop.call(self._room.set)
+        if self._lacks_room:
+            self._let_go_on()
         return before - self._outside
 
     def _returned(self, call: Call) -> None:
@@ -244,8 +217,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
         self._new.clear()
         self._occupied = self._outside = 0
         self._begun = 0.0
-        os.close(self._read)
-        self._read = -1  # the loop closes the other end, because the loop may be writing to it
+        self._end_reading()  # the loop closes the other end, because the loop may be writing to it
 
     # -- on the loop ---------------------------------------------------------------------------------------------
 
@@ -287,39 +259,6 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
             call.is_over = True
             self._pass_on(call)
 
-    @types.coroutine
-    def _paced(self, call: Call, execute: Coroutine[Any, Any, None]) -> Generator[Any, None, None]:
-        """Run the coroutine of a call. Whenever it has awaited something, first wait for room for its notes.
-
-        The emits themselves can't wait, because they are no coroutines.
-        """
-        error: BaseException | None = None
-        while True:
-            try:
-                awaited = execute.send(None) if error is None else execute.throw(error)
-            except StopIteration:
-                return
-            error = None
-            try:
-                yield awaited
-                if self._is_full(call):
-                    yield from self._has_room(call).__await__()
-            except GeneratorExit:
-                execute.close()
-                raise
-            except BaseException as raised:  # a cancellation, for the coroutine
-                error = raised
-
-    def _is_full(self, call: Call) -> bool:
-        return not call.is_over and len(self._notes) + len(call.notes) >= _MOST_NOTES
-
-    async def _has_room(self, call: Call) -> None:
-        while self._is_full(call) and not self._closed:
-            self._room.clear()
-            self._lacks_room = True
-            if self._is_full(call):  # else the worker's thread has made room meanwhile
-                await self._room.wait()
-
     def _note(self, call: Call | None, note: Note, outlives: bool = False) -> None:
         """Add a note of a call. ``call`` is None for code outside of all calls. Any thread may call this.
 
@@ -338,21 +277,6 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
             call.notes.append(note)
         else:
             self._pass_on(note)
-
-    def _pass_on(self, note: Note) -> None:
-        self._notes.append(note)
-        if not self._signalled:
-            self._signal()
-
-    def _signal(self) -> None:
-        self._signalled = True
-        try:
-            os.write(self._write, b"!")
-        except BlockingIOError:
-            pass  # the pipe is full of signals
-        except OSError:
-            if not self._closed:
-                raise
 
     def _over(self, call: Call) -> None:
         """Mark a call as over. In an ordered bolt, the notes of the next call then go into the queue."""
@@ -408,9 +332,7 @@ class AsyncBoltExecutor(AsyncExecutor, Bolt, WorksOutside):
     def _cancel_all(self) -> None:
         self._life.end()
         self._cancel_calls()
-        if self._write >= 0:
-            os.close(self._write)
-            self._write = -1
+        self._end_writing()
 
 
 _TIMED_OUT = TimeoutError("execute took too long")
