@@ -29,7 +29,6 @@ import os
 import pickle
 import queue
 import shutil
-import signal
 import sys
 import threading
 import traceback
@@ -70,6 +69,7 @@ from stormspark.worker.host.messages import (
     Stirs,
     Welcome,
 )
+from stormspark.worker.host.process_group import detach, end_children
 from stormspark.worker.host.task_logs import TaskLogs, end_of_output
 
 __all__ = ["WorkerProcess", "main"]
@@ -96,20 +96,13 @@ def main() -> None:
         logs = make_log_folder(launch.log_folder, launch.topology)
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(unusable_logs(error))
-    _detach()
+    detach()
     process = WorkerProcess(launch, logs)
     try:
         process.run()
     except BaseException:
         traceback.print_exc()
         process.end("it failed", code=1)
-
-
-def _detach() -> None:
-    """Fork, and enter a new session without a terminal, so that this process does not depend on the process that started it."""
-    if os.fork():
-        os._exit(0)
-    os.setsid()
 
 
 class WorkerProcess:
@@ -206,7 +199,7 @@ class WorkerProcess:
         if not os.path.exists(nimbus.unix) and self._folder.parent == Path(nimbus.unix).parent:
             # The driver was killed, so it could not remove its folder. Nobody needs the folder any more.
             shutil.rmtree(self._folder.parent, ignore_errors=True)
-        _end_children()
+        end_children()
         os._exit(code)
 
     # -- nimbus ----------------------------------------------------------------------------------------------
@@ -382,15 +375,6 @@ class WorkerProcess:
                     connection.send_bytes(message)
             finally:
                 errand.sent.set()
-
-
-def _end_children() -> None:
-    """Kill processes that user code has started and not ended. They are in the process group that `_detach` made."""
-    group, me = os.getpgid(0), os.getpid()
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):  # the process has ended meanwhile, or belongs to another user
-            if pid != me and os.getpgid(pid) == group:
-                os.kill(pid, signal.SIGKILL)
 
 
 def _pickled(error: BaseException) -> bytes:
