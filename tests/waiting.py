@@ -27,8 +27,12 @@ STARTED_BY = "STORMSPARK_TESTS_STARTED_BY"
 def wait_for(
     what: Callable[[], _T], timeout: float = PATIENCE_SECS, message: str | Callable[[], str] = ""
 ) -> _T:
-    """Ask until the answer is true, and return it. A message that is called says how things are at the end."""
+    """Ask until the answer is true, and return it. A message that is called says how things are at the end.
+
+    What comes soon is asked for often: the pauses grow from a millisecond to 50.
+    """
     deadline = time.monotonic() + timeout
+    pause = 0.001
     while True:
         answer = what()
         if answer:
@@ -36,7 +40,8 @@ def wait_for(
         assert time.monotonic() < deadline, (
             f"waited {timeout} s in vain: {(message() if callable(message) else message) or what}, last answer {answer!r}"
         )
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.05)
 
 
 def wait_until_idle(running: RunningTopology, timeout: float = PATIENCE_SECS) -> None:

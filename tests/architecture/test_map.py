@@ -162,6 +162,8 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def unkept_documents(text: str) -> set[str]:
     """Documents that a text names and that the repository does not have."""
+    if ".md" not in text and "'s section" not in text:  # as in most modules; the expression takes a while
+        return set()
     kept = {path.name for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]}
     return set(_DOCUMENT.findall(text)) - kept - NOT_KEPT.keys()
 
@@ -213,6 +215,7 @@ def test_rows_that_code_cites_are_in_the_parity_table() -> None:
     dangling = [
         f"{name(path)}:{line}: {sorted(unknown)}"
         for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pxd")])
+        if cited(text_of(path)) - known  # most modules need no closer look
         for line, text in words_of(path)
         if (unknown := cited(text) - known)
     ]

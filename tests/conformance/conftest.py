@@ -26,10 +26,9 @@ from tests.conformance.waiting_calls import ON_THREADS, calls_that_wait
 _SEED = os.environ.get("TEST_SEED", "1")
 ENGINES = [
     pytest.param(("local", 1), id="local"),
-    pytest.param(
-        ("local", 2), id="local-2-workers", marks=pytest.mark.slow
-    ),  # one and three are enough after an edit
-    pytest.param(("local", 3), id="local-3-workers"),
+    # One worker is enough after an edit.
+    pytest.param(("local", 2), id="local-2-workers", marks=pytest.mark.slow),
+    pytest.param(("local", 3), id="local-3-workers", marks=pytest.mark.slow),
     pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
     pytest.param(("threads", 1), id="threads", marks=pytest.mark.slow),
     pytest.param(("threads", 3), id="threads-3-workers", marks=pytest.mark.slow),

@@ -53,6 +53,7 @@ def test_ordered_results_leave_in_the_order_of_their_tuples(run: Run) -> None:
     assert sum(map(len, by_task.values())) == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_call_that_takes_too_long_fails_its_tuple_alone(run: Run, ordered: bool) -> None:
     """E24, W4: and holds up nobody for longer than that."""
@@ -111,6 +112,7 @@ def test_a_group_is_one_message(run: Run) -> None:
     assert done.acked("numbers") == Counter(range(50))
 
 
+@pytest.mark.slow
 def test_exactly_once_waits_for_calls_under_way(run: Run) -> None:
     """C44, G6: a batch ends when all of its calls have ended; a failure takes it back."""
     builder = TopologyBuilder()

@@ -191,6 +191,7 @@ def test_several_subscribers_of_a_stream_are_served_each_by_its_own_grouping(run
     assert done.acked("numbers") == Counter(range(60))
 
 
+@pytest.mark.slow
 def test_shuffles_that_follow_load_deliver_all_and_nothing_twice(run: Run) -> None:
     """D6, D7: with Storm's default said aloud."""
     builder = TopologyBuilder()

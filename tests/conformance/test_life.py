@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from stormspark import Fields, TopologyBuilder
 from tests.conformance.components import Failed, Numbers, Record, acked
 from tests.conformance.life_components import (
@@ -21,6 +23,7 @@ from tests.conformance.life_components import (
 Run = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_ticks_reach_every_task_of_a_bolt(run: Run) -> None:
     """C9, A21: a component's own rate; what the ticks ack is acked."""
     builder = TopologyBuilder()
@@ -58,6 +61,7 @@ def test_the_spout_task_that_emitted_hears_the_verdicts(run: Run) -> None:
         assert sorted(acked(heard)) == list(range(index, 31, 3))
 
 
+@pytest.mark.slow
 def test_a_spout_may_emit_a_whole_file_in_one_call(run: Run) -> None:
     """B1, B3: it is suspended meanwhile; its acks come when the call has returned."""
     builder = TopologyBuilder()

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from stormspark import Fields, TopologyBuilder
 from tests.conformance.order_components import STREAMS, Relays, Sees, Sends
 
@@ -18,6 +20,7 @@ _SMALL = {
 }
 
 
+@pytest.mark.slow
 def test_order_is_kept_over_streams_groupings_supersteps_and_batches(run: Run) -> None:
     """E31, F4: from spouts and from bolts, by every grouping, with what is left over from one turn to the next."""
     numbers = 2000

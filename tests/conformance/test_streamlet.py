@@ -95,6 +95,7 @@ PAIRS = [(f"key {n % 6}", n) for n in NUMBERS]
 OTHERS = [(f"key {n % 10}", -n) for n in range(30)]
 
 
+@pytest.mark.slow
 def test_reductions_of_tumbling_windows_have_each_element_once(run: Run, tmp_path: Path) -> None:
     """G24: whatever the rhythm of the batches."""
     builder = Builder()
@@ -117,6 +118,7 @@ def test_reductions_of_tumbling_windows_have_each_element_once(run: Run, tmp_pat
     assert sum(read(tmp_path / "totals")) == sum(NUMBERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_an_outer_join_of_tumbling_windows_is_that_of_each_window(
     run: Run, tmp_path: Path, partitions: int

@@ -161,6 +161,7 @@ def test_a_bolt_that_goes_on_after_an_exception(run: Run) -> None:
     assert [life for life, _ in done.effects("raises")] == list(range(1, 13))
 
 
+@pytest.mark.slow
 def test_ticks(run: Run) -> None:
     """C15, W20: ticks go to ``process_tick`` and need no ack; other tuples do not wait for them."""
 
@@ -176,6 +177,7 @@ def test_ticks(run: Run) -> None:
     assert sorted(tup for what, *tup in effects if what == "tuple") == [[n] for n in range(40)]
 
 
+@pytest.mark.slow
 def test_batches_between_ticks(run: Run) -> None:
     """C17: a batch a key, with the second tick; acked and anchored as a whole; an exception fails all batches."""
 
@@ -198,6 +200,7 @@ def test_batches_between_ticks(run: Run) -> None:
     assert got == [(odd, tuple(numbers)) for _, odd, numbers, _ in batches]
 
 
+@pytest.mark.slow
 def test_a_batch_that_fails_alone(run: Run) -> None:
     """C14, C17: where exceptions end nothing, one in ``process_batch`` fails that batch, and the others are processed."""
 
@@ -215,6 +218,7 @@ def test_a_batch_that_fails_alone(run: Run) -> None:
     assert done.statistics.components["parity"].restarts == 0
 
 
+@pytest.mark.slow
 def test_batches_by_time(run: Run) -> None:
     """C18, W20: a tickless batching bolt needs no ticks, and its seconds may be parts of one."""
 

@@ -113,6 +113,7 @@ def test_a_feeder_is_fed_before_and_while_the_topology_runs(start: Start) -> Non
     assert statistics.components["picky"].executed == 23
 
 
+@pytest.mark.slow
 def test_a_tracked_wait_counts_on_from_the_waits_before(start: Start) -> None:
     """J25: Storm's trackedWait."""
     feeder = FeederSpout(Fields("word"))

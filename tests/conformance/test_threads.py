@@ -38,6 +38,7 @@ class Pooled(Bolt):
         declarer.declare(Fields("n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [1, 3])
 def test_a_shared_pool_may_emit_ack_and_fail(run: Run, tasks: int) -> None:
     """A28, C1, W26: Storm's tasks share a pool, and collectors may be called there; no tuple is lost, none is left open."""

@@ -76,6 +76,7 @@ def test_windows_are_per_task(run: Run) -> None:
     assert verdicts(done) == Counter(("ack", n) for n in range(40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "length", [Duration(150), timedelta(milliseconds=150)], ids=["Duration", "timedelta"]
 )
@@ -151,6 +152,7 @@ def test_sliding_windows_fail_what_any_of_them_has(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_failed_exception_fails_the_window_and_restarts_nothing(run: Run) -> None:
     """C27, W14: in Storm it kills the worker. What is replayed comes into later windows."""
     spout = Stages(range(100), replays=1)
@@ -162,6 +164,7 @@ def test_a_failed_exception_fails_the_window_and_restarts_nothing(run: Run) -> N
     assert (statistics.restarts, statistics.failed, statistics.acked) == (0, len(failed), 100)
 
 
+@pytest.mark.slow
 def test_another_error_restarts_the_task_and_fails_all_that_it_held(run: Run) -> None:
     """W14, W22: nothing is lost, and nothing gets two verdicts."""
     spout = Stages(range(5), range(5, 20), wait_for=range(5), replays=1)

@@ -136,6 +136,7 @@ def test_a_non_transactional_state_counts_at_least_once(batches):
     assert all(found[key] >= expected[key] for key in expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "same"), [(NonTransactionalMap, True), (NonTransactionalMap, False), (TransactionalMap, False)]
 )

@@ -85,7 +85,7 @@ def test_a_column_hashes_as_its_values(column: pa.Array, ints: str) -> None:
 
 
 @given(st.lists(st.text(st.sampled_from("abcxyz"), max_size=9), min_size=1, max_size=9), st.integers(1, 20))
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 def test_long_texts_hash_block_by_block(some: list[str], block: int) -> None:
     """D2: also a text that is longer than a block."""
     data = "".join(some).encode()
@@ -131,7 +131,7 @@ def batches(draw: st.DrawFn) -> list[pa.RecordBatch]:
 
 @pytest.mark.parametrize("grouping", GROUPINGS, ids=lambda grouping: grouping.describe())
 @given(batches(), st.integers(1, 5), INTS, st.integers(0, 9))
-@settings(max_examples=20)
+@settings(max_examples=min(20, settings().max_examples))
 def test_each_row_goes_where_its_tuple_goes(
     grouping: Grouping, batches: list[pa.RecordBatch], targets: int, ints: str, seed: int
 ) -> None:
@@ -185,7 +185,7 @@ class _OpaqueScalar(pa.ExtensionScalar):  # type: ignore[misc]
 
 
 @given(batches())
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 def test_rows_become_tuples_and_rows_again(batches: list[pa.RecordBatch]) -> None:
     """A record batch that is split into rows and built again has the same schema and rows (C8)."""
     for batch in batches:

@@ -315,6 +315,7 @@ Life.TestCase.settings = settings(stateful_step_count=60)
 TestLife = Life.TestCase
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["not tried", "full", "gone"])
 def test_an_outage_makes_no_report_larger(fault: str) -> None:
     """E10: one attempt at a batch follows another, for minutes, and all that is open is told in each."""

@@ -83,7 +83,9 @@ class Wires:
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-@pytest.mark.parametrize("where", [0, 250, 499])
+@pytest.mark.parametrize(
+    "where", [0, pytest.param(250, marks=pytest.mark.slow), pytest.param(499, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("stream", ["default", "pairs"])
 def test_one_of_500_fails_and_the_others_arrive(what: str, where: int, stream: str) -> None:
     """Each with its own tree: 499 are acked, one fails, with component, task, stream, field, type and reason."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -156,6 +157,7 @@ def _bulk(items: int, batch: int) -> tuple[Kept, PagedItems[int], list[int]]:
     return kept, held, writes
 
 
+@pytest.mark.slow
 def test_a_batch_writes_what_came_and_left_whatever_the_window_holds() -> None:
     """C41: 10 items a batch cost the same beside 100,000 as beside 1,000, and no more than the page that is being filled."""
     _, small, few = _bulk(1_000, 10)

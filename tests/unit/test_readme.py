@@ -25,6 +25,7 @@ def my_topology(tmp_path, monkeypatch):
     sys.modules.pop("my_topology", None)
 
 
+@pytest.mark.slow
 def test_the_word_count_runs(my_topology):
     done = CliRunner().invoke(
         main, ["run", my_topology, "--engine", "local", "--until-idle", "0.1", "--json", "-"]

@@ -87,6 +87,7 @@ ctypes.string_at(0)
 """
 
 
+@pytest.mark.slow
 def test_a_flood_is_bounded_and_the_last_words_of_a_crash_are_kept(path: Path) -> None:
     """30 MB of a process that then dies of a signal, in a file of 1 MB with one backup."""
     output = RotatedOutput(path, 1_000_000, 1)
@@ -106,6 +107,7 @@ def test_a_flood_is_bounded_and_the_last_words_of_a_crash_are_kept(path: Path) -
     assert b"last words" in b"".join(file.read_bytes() for file in path.parent.iterdir())
 
 
+@pytest.mark.slow
 def test_the_watch_ends_with_who_writes_and_minds_no_folder_that_is_gone(path: Path) -> None:
     output, alive = RotatedOutput(path, 10, 1), threading.Event()
     asked: list[bool] = []

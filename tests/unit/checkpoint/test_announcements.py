@@ -53,6 +53,7 @@ def test_an_announcement_is_no_part_of_the_state(table: StateTable) -> None:
         assert table.as_arrow().read_all().num_rows == 1
 
 
+@pytest.mark.slow
 def test_compaction_leaves_what_is_announced_alone(table: StateTable) -> None:
     """G3: it waits for the other files of its batch, so that merged batches never overlap."""
     last = 3 * FAN_IN

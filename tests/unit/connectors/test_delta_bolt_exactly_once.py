@@ -163,6 +163,7 @@ def _dies(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_table_that_refuses_for_some_batches_gets_all_of_them_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +424,7 @@ def test_staged_rows_are_read_with_their_partitions(tmp_path: Path, by: str) -> 
 _BEYOND = 253_402_300_800 * 1_000_000  # the year 10000, in microseconds
 
 
+@pytest.mark.slow
 def test_values_that_readers_can_not_have_in_a_partition_are_in_the_table_but_never_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -643,6 +645,7 @@ def test_a_value_that_can_not_be_shown_fails_alone(tmp_path: Path) -> None:
 # -- merge -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_merged_rows_are_those_of_a_dictionary(tmp_path: Path) -> None:
     """C42: the newest row of a key stays, one that is deleted goes, through crashes and batches that come again."""
     sink = tmp_path / "sink"

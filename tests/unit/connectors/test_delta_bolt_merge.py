@@ -61,6 +61,7 @@ def test_a_table_is_made_of_the_tuples_without_what_says_that_a_row_is_gone(tmp_
     assert deltalake.DeltaTable(tmp_path / "t").schema().to_arrow().names == ["word", "n"]
 
 
+@pytest.mark.slow
 def test_tasks_that_merge_at_the_same_time_win_one_after_the_other(tmp_path: Path) -> None:
     """A merge that met another one is done again."""
     tasks = [Task(DeltaBolt(tmp_path / "t", schema=SCHEMA, merge_on="word"), index) for index in range(3)]

@@ -62,6 +62,7 @@ def poll_until_settled(bolt: KafkaBolt, collector: RecordingCollector, tuples: i
         bolt._producer.poll(0.05)
 
 
+@pytest.mark.slow
 def test_a_message_that_is_not_delivered_in_time_fails_its_tuple_with_the_reason() -> None:
     """K8: asynchronously; the callback is told after the verdict."""
     told: list[Any] = []
@@ -132,6 +133,7 @@ def test_in_a_transaction_a_useless_producer_fails_the_batch_and_no_tuple() -> N
         bolt.execute(tup)
 
 
+@pytest.mark.slow
 def test_sync_waits_for_the_verdict_and_fire_and_forget_for_nothing() -> None:
     """A synchronous bolt waits until Kafka has answered; fire-and-forget acks at once (K8)."""
     bolt, collector = prepared(bolt_for(message_timeout_ms=200).set_async(False))

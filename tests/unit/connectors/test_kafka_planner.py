@@ -164,6 +164,7 @@ def test_a_topic_that_is_made_later_is_read_from_its_beginning() -> None:
     assert nothing != {}, "a pattern that matches nothing has begun too"
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_away_brings_nothing_and_ends_nothing() -> None:
     """K5: before the first answer, and between two."""
     brokers = Brokers({T0: 10})
@@ -317,6 +318,7 @@ def test_at_most_once_commits_before_and_hands_out_once() -> None:
     assert [tuple(found) for found in again.planner.ranges(end, after)] == [("t", 0, 10, 12, 0)]
 
 
+@pytest.mark.slow
 def test_at_most_once_does_not_try_to_commit_while_the_broker_is_away() -> None:
     """K2: each try would hold a batch up; what was known before may wait as well."""
     brokers = Brokers({T0: 100})
@@ -477,6 +479,7 @@ def test_a_log_that_was_cut_goes_on_at_its_end(end: int) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_lower_end_is_not_believed_at_once_after_a_restart() -> None:
     """A new planner, which has seen no other end, with what Spark's checkpoint says: the leader may not know its end yet."""
     brokers = Brokers({T0: 60})

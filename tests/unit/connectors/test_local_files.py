@@ -162,6 +162,7 @@ def topology(folder: Path, spouts: int = 1) -> Any:
     return builder.create_topology("files")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_topology_over_files_on_the_local_engine(tmp_path: Path, workers: int) -> None:
     """W13: each file to one task, in order, files shared out over tasks; what fails is emitted again; new files come."""

@@ -21,7 +21,7 @@ def never_acked(feeder: FeederSpout) -> Topology:
 
 
 @given(offset=st.floats(0, 20), timeout=st.integers(2, 10), workers=st.integers(1, 2))
-@settings(max_examples=25)
+@settings(max_examples=min(25, settings().max_examples))
 def test_a_tuple_fails_between_one_and_two_timeouts_after_its_emit(offset, timeout, workers):
     """E10, E28: whenever it was emitted, counted from the emit, whatever part of the period had passed."""
     tracker = AckTracker()

@@ -54,7 +54,7 @@ def postgres():
         yield server.url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def engine(request, tmp_path):
     """An empty database."""
     if request.param == "sqlite":

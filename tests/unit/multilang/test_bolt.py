@@ -113,6 +113,7 @@ def test_a_child_does_not_get_the_module_path_of_the_workers_python(monkeypatch:
             assert json.loads(rig.last())["env"].get("PYTHONPATH", "") == inherited
 
 
+@pytest.mark.slow
 def test_children_start_in_the_resources_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """I3: that beside the topology's file, else that which was shipped, else the file's own; a setting comes before all."""
     shipped, named = tmp_path / "resources", tmp_path / "named"
@@ -329,6 +330,7 @@ def test_what_comes_before_a_tuple_that_can_not_be_sent_is_taken() -> None:
             assert rig.collector.acked == tuples
 
 
+@pytest.mark.slow
 def test_what_a_child_has_is_known_with_since_when() -> None:
     """I12: it fails with the child, and a tree that has timed out can say who held it (W4)."""
     with Obedient(short=True) as rig:
@@ -384,6 +386,7 @@ def test_a_child_that_holds_tuples_takes_more() -> None:
         rig.serve(lambda: len(rig.collector.acked) == 20)
 
 
+@pytest.mark.slow
 def test_tuples_that_wait_for_the_child_are_not_late() -> None:
     """W2: their timeouts are reset four times a timeout; of those that it holds they are not."""
     with Obedient(conf={"topology.message.timeout.secs": 8}) as rig:
@@ -420,6 +423,7 @@ def test_a_batch_of_tuples_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None
         rig.settle()
 
 
+@pytest.mark.slow
 def test_a_large_tuple_goes_both_ways() -> None:
     """I6: more than the pipes hold."""
     with Obedient() as rig:

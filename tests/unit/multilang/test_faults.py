@@ -91,6 +91,7 @@ def test_half_a_message_is_shown_when_its_child_ends() -> None:
     assert '{"command": "emi' in error
 
 
+@pytest.mark.slow
 def test_a_child_that_dies_is_reported_with_its_last_words() -> None:
     """B14, W22: exit code or signal, and stderr."""
     with Obedient() as rig:

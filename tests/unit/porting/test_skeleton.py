@@ -87,6 +87,7 @@ def test_its_plan_is_the_graph_that_was_read(tmp_path, name):
     assert planned_edges == {edge for edge in edges if edge[0] != "nobody"}
 
 
+@pytest.mark.slow
 def test_the_command_line_explains_it(tmp_path):
     name = "SkeletonToExplain"
     [(file, _)] = skeletons(tmp_path, {f"{name}.java": java(name, CASES["SkeletonOfStreams"])})
@@ -331,6 +332,7 @@ def topologies(draw):
 counter = iter(range(10_000))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(topologies())
 def test_what_java_builds_is_what_is_read_and_what_its_skeleton_builds(tmp_path, topology):

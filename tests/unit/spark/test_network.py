@@ -140,12 +140,14 @@ def room(hard, connections):
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_soft_limit_is_raised_as_far_as_is_allowed():
     """How many will connect is not known before: Spark's default parallelism is no number of processes."""
     assert room(1000, 1) == ["1000"]
     assert room(1000, 200) == ["1000"]
 
 
+@pytest.mark.slow
 def test_a_soft_limit_is_never_lowered():
     script = ROOM.replace("(100, int(sys.argv[1]))", "(int(sys.argv[1]),) * 2")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -154,6 +156,7 @@ def test_a_soft_limit_is_never_lowered():
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == f"{most}\n"
 
 
+@pytest.mark.slow
 def test_a_hard_limit_that_is_too_low_is_reported_in_one_line():
     refused, limit = room(200, 1000)
     assert refused.startswith("this test needs 10") and "may have 200: raise the hard limit" in refused

@@ -76,6 +76,7 @@ def frozen(make, monkeypatch):
         yield nimbus
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_read_is_given_up(frozen):
     frozen.adopt(0, [Adopt(1, LARGE)])
     with frozen._changed:
@@ -83,6 +84,7 @@ def test_a_worker_that_does_not_read_is_given_up(frozen):
     assert "worker 0 was lost" in frozen.broken
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still_while_it_is_sent_much_holds_nobody_up(frozen):
     """Nor does it keep nimbus from losing it when its lease is over."""
     sending = threading.Thread(target=frozen.adopt, args=(0, [Adopt(1, LARGE)]))

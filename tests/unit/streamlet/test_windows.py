@@ -130,7 +130,8 @@ def sliding(length: int, slide: int) -> WindowConfig:
 WINDOWS = st.integers(1, 4).flatmap(lambda length: st.tuples(st.just(length), st.integers(1, length)))
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@settings(max_examples=min(30, settings().max_examples))
 @given(SECONDS, WINDOWS, st.sampled_from(SEMANTICS), st.integers(1, 3))
 def test_reductions_by_key_against_plain_python(seconds, lengths, semantics, partitions):
     """G24: sliding and tumbling; whatever the delivery and the number of partitions."""
@@ -145,7 +146,8 @@ def test_reductions_by_key_against_plain_python(seconds, lengths, semantics, par
     assert Counter(play(builder, seconds, semantics, workers=2)) == expected
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@settings(max_examples=min(30, settings().max_examples))
 @given(SECONDS, WINDOWS, st.sampled_from(SEMANTICS), st.integers(1, 2), st.sampled_from(JoinType))
 @example([([("a", 1)], []), ([], [("a", 2)])], (2, 1), Config.ATMOST_ONCE, 1, JoinType.OUTER)
 def test_joins_against_plain_python(seconds, lengths, semantics, partitions, kind):
@@ -162,7 +164,7 @@ def test_joins_against_plain_python(seconds, lengths, semantics, partitions, kin
     assert Counter(play(builder, seconds, semantics, workers=2)) == expected
 
 
-@settings(max_examples=15)
+@settings(max_examples=min(15, settings().max_examples))
 @given(SECONDS, WINDOWS, st.sampled_from(SEMANTICS))
 def test_reductions_of_windows_against_plain_python(seconds, lengths, semantics):
     """G24: nothing comes of a window without elements, other than in Heron."""

@@ -166,6 +166,7 @@ def test_a_batch_without_a_transaction_ends_nobody() -> None:
     assert of("finish") == of("prepare") == of("emit") == []
 
 
+@pytest.mark.slow
 def test_state_of_a_batch_bolt_is_committed_with_its_batch() -> None:
     """G6, C42: what a failed attempt put into the state is taken back with it."""
     begin(first_attempts("total"))

@@ -536,6 +536,7 @@ def test_max_spout_pending_is_looked_at_before_each_call() -> None:
     assert rig.tasks("a")[0].account.pending == 4  # the second call began at two
 
 
+@pytest.mark.slow
 def test_a_call_that_emits_for_ever_is_suspended() -> None:
     """A call that never stops emitting is suspended, so that the bolts get to work (B4, E27)."""
 

@@ -20,7 +20,7 @@ from stormspark.errors import ComponentError, EmitError, InvalidTopologyError
 from stormspark.local import SimulatedClock
 from tests.unit.worker.components import acks_of, fails_of
 from tests.unit.worker.rig import Rig, two
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECS, wait_for
 
 ROWS = [(n,) for n in range(20)]
 
@@ -99,11 +99,11 @@ def _rig(builder: TopologyBuilder, **conf: Any) -> Rig:
 def _until(rig: Rig, condition: Callable[[], object]) -> None:
     """Run batches until the condition holds."""
 
-    def holds() -> object:
+    deadline = time.monotonic() + PATIENCE_SECS
+    while not condition():
+        assert time.monotonic() < deadline, "it has never come true"
         rig.batches(1)
-        return condition()
-
-    wait_for(holds)
+        time.sleep(0.001)
 
 
 class Scene:
@@ -192,6 +192,7 @@ def test_an_exception_ends_all_calls_of_the_task_and_of_no_other() -> None:
     rig.cluster.abandon()
 
 
+@pytest.mark.slow
 def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict() -> None:
     """The tuple fails when the time is over; the place is free when the call returns."""
 
@@ -430,6 +431,7 @@ def test_no_code_of_a_call_ends_the_loop(end: str, says: str) -> None:
     scene.close()
 
 
+@pytest.mark.slow
 def test_a_call_whose_time_is_over_before_it_begins_leaves_its_place() -> None:
     scene = Scene(Calls(capacity=1, timeout_secs=0.3), ROWS[:2])
     scene.under_way(0)
@@ -662,6 +664,7 @@ def _spout(spout: AsyncSpout, **conf: Any) -> Rig:
     return _rig(builder, **conf)
 
 
+@pytest.mark.slow
 def test_a_spout_that_never_gets_through_next_tuple_stops_the_topology() -> None:
     """W22."""
 
@@ -717,6 +720,7 @@ def test_a_spout_that_hears_slowly_is_asked_slowly() -> None:
     rig.cluster.abandon()
 
 
+@pytest.mark.slow
 def test_close_waits_not_for_ever_for_a_next_tuple_that_ignores_its_cancellation() -> None:
     async def stays(spout: Any) -> None:
         spout.stays = True

@@ -328,6 +328,7 @@ def _with_neighbour(bolt: AsyncBolt) -> Rig:
     return _rig(builder)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_short")
 def test_a_cleanup_that_never_returns_takes_no_cleanup_from_another_task(
     caplog: pytest.LogCaptureFixture,
@@ -339,6 +340,7 @@ def test_a_cleanup_that_never_returns_takes_no_cleanup_from_another_task(
     assert "b[0]: has not returned from its cleanup for" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_short")
 def test_a_call_that_blocks_the_loop_does_not_hold_up_a_stop_for_ever(
     caplog: pytest.LogCaptureFixture,
@@ -353,6 +355,7 @@ def test_a_call_that_blocks_the_loop_does_not_hold_up_a_stop_for_ever(
     assert "test_async_life.py" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_short")
 @pytest.mark.parametrize("where", ["deactivate", "close"])
 def test_a_last_call_of_a_spout_that_never_returns_does_not_hold_up_a_stop_for_ever(
@@ -365,6 +368,7 @@ def test_a_last_call_of_a_spout_that_never_returns_does_not_hold_up_a_stop_for_e
     assert f"s[0]: has not returned from its {where} for" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_short")
 def test_a_spout_whose_ack_never_returns_is_closed_nevertheless(caplog: pytest.LogCaptureFixture) -> None:
     """B1, B3."""
@@ -376,6 +380,7 @@ def test_a_spout_whose_ack_never_returns_is_closed_nevertheless(caplog: pytest.L
     assert f"component 's', task {task.id} has not returned from its ack for" in caplog.text
 
 
+@pytest.mark.slow
 def test_an_async_call_that_never_returns_holds_up_the_stop_of_an_exactly_once_topology_for_some_seconds_only(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -414,6 +419,7 @@ class Floods(Acts):
             await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_call_that_emits_for_long_waits_for_room(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """F3: at most 4,096 notes of a task wait, and one more per call. If results leave in order, the notes of each later call are

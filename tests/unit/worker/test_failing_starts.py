@@ -204,6 +204,7 @@ def test_in_a_transaction_a_prepare_that_raises_stops_the_topology() -> None:
     assert task.fatal is not None and "the database is away" in task.fatal.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bolt", [Basic(), Plain()], ids=["basic", "plain"])
 def test_a_bolt_on_its_own_thread_starts_again_too(bolt: Any) -> None:
     told = Told("told")

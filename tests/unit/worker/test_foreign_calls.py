@@ -106,6 +106,7 @@ def waits_for(task: Any, calls: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_thread_that_emits_without_end_is_held_and_loses_nothing(
     workers: int, monkeypatch: pytest.MonkeyPatch

@@ -320,6 +320,7 @@ def test_a_batch_ends_while_rows_of_earlier_ones_wait_for_a_spout_that_is_not_ac
     assert came == [1, 1] and table_rows(tmp_path) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=settings().max_examples // 4)
 @given_by(
     st.integers(1, 3),

@@ -94,6 +94,7 @@ def test_it_ends_with_its_link():
     assert reasons == ["the link to the driver is cut"]
 
 
+@pytest.mark.slow
 def test_it_ends_when_nothing_is_heard_for_the_lease():
     far, _, reasons, ended = watch(None, lease=0.3)
     assert ended.wait(120)
@@ -101,6 +102,7 @@ def test_it_ends_when_nothing_is_heard_for_the_lease():
     far.close()
 
 
+@pytest.mark.slow
 def test_a_host_that_froze_is_not_the_drivers_silence(monkeypatch):
     """Its clock jumps by minutes between two beats, both of which are answered."""
     more = [0.0]
@@ -116,6 +118,7 @@ def test_a_host_that_froze_is_not_the_drivers_silence(monkeypatch):
     assert ended.wait(10)
 
 
+@pytest.mark.slow
 def test_what_it_watches_is_looked_at_often():
     """Also where beats are rare."""
     looks = threading.Semaphore(0)
@@ -134,6 +137,7 @@ def test_what_it_watches_is_looked_at_often():
     far.close()
 
 
+@pytest.mark.slow
 def test_it_beats_and_obeys():
     far, obeyed, _, ended = watch(None, lease=0.3)
     for _ in range(10):

@@ -188,6 +188,7 @@ def test_another_certificate_is_not_believed(make, seen):
     assert not seen
 
 
+@pytest.mark.slow
 def test_a_peer_that_does_not_encrypt_gets_nowhere(make, seen):
     with pytest.raises(OSError):  # noqa: PT011 - whatever the TLS library makes of it
         dial(by_tcp(make(key=TLS)), KEY, silence_secs=1)
@@ -248,6 +249,7 @@ def test_who_reads_when_another_thread_hangs_up_takes_nothing_for_a_length_that_
                 connection.recv()
 
 
+@pytest.mark.slow
 def test_a_connection_is_not_closed_in_the_middle_of_a_call_of_another_thread(make, monkeypatch):
     """To close is to forget TLS, then to let go of the descriptor: nobody may send in between."""
     with dial(by_tcp(make(key=TLS)), TLS) as connection:
@@ -431,6 +433,7 @@ with tempfile.TemporaryDirectory() as folder:
 # -- waiting -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_who_listens_and_never_answers_is_given_up():
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TimeoutError, match="took too long"):
         dial(Endpoint(ELSEWHERE, silent.getsockname()), KEY, silence_secs=1)

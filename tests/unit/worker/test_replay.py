@@ -265,6 +265,7 @@ def test_a_values_change_in_place_is_not_recorded(tmp_path: Path):
     assert replay(run.plan, str(tmp_path), "count", 0, 0).changes == [Change("length", Change.missing(), 2)]
 
 
+@pytest.mark.slow
 def test_inputs_are_kept_as_long_as_states(tmp_path: Path):
     """C36: and the plan as long as there is something to be replayed with it."""
     topology = counting(Count(), [(f"{n}",) for n in range(5)], 1)

@@ -253,6 +253,7 @@ class FastSpout(Script):
         super().next_tuple()
 
 
+@pytest.mark.slow
 def test_nobody_starves_behind_a_bolt_that_is_overloaded_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     """X51: a slow bolt and a fast one behind it in one worker, and a spout that is asked all the time."""
     builder = TopologyBuilder()
@@ -270,6 +271,7 @@ def test_nobody_starves_behind_a_bolt_that_is_overloaded_for_good(monkeypatch: p
     assert last.counters.shed == 0 < bolt.counters.shed
 
 
+@pytest.mark.slow
 def test_a_spout_is_asked_for_as_long_as_bolts_elsewhere_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """X51, F10: no round is longer than a target because of them; workers run one after another here."""
     rig = Rig(

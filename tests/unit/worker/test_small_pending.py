@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from stormspark import Fields, TopologyBuilder
 from stormspark.backpressure import SpoutLoad
 from stormspark.grouping import fields_task_index
@@ -153,6 +155,7 @@ def test_tuples_stay_in_their_workers_in_the_rounds_for_which_the_driver_says_so
     assert [sorted(acks_of(spout)) for spout in rig.users("a")] == [list(range(1000))] * 2
 
 
+@pytest.mark.slow
 def test_a_topology_that_stops_completes_what_its_spouts_emitted_late() -> None:
     """A graceful end leaves no tree open, as without a limit."""
     conf = {"topology.workers": 2, "topology.max.spout.pending": LIMIT}

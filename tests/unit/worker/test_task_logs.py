@@ -88,6 +88,7 @@ def test_a_carriage_return_begins_the_line_again(writes: tuple[str, ...], expect
     assert lines_of(*writes)[0] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["\r 42 %|####  |", "42 % ", ".", "\r", "x" * 10_000])
 def test_output_without_newlines_costs_nothing_that_grows(piece: str) -> None:
     """tqdm writes a carriage return a step, and a newline at the end of days; each write takes as long as the first."""

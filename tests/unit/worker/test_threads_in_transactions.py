@@ -149,6 +149,7 @@ def test_what_a_thread_emits_while_its_bolt_waits_for_it_belongs_to_the_batch(wo
     assert dict(sums.state.items()) == dict.fromkeys(range(6), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_all_of_a_batch_is_there_when_it_has_ended(workers: int) -> None:
     """W26: however many calls wait."""
@@ -186,6 +187,7 @@ class Bounded(Bolt):
         declarer.declare(Fields("value"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_bolt_that_bounds_what_its_thread_has_does_not_wait_for_ever(
     workers: int, monkeypatch: pytest.MonkeyPatch

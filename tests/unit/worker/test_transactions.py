@@ -599,6 +599,7 @@ def test_a_call_returns_although_the_spout_is_not_active_any_more(workers: int) 
     assert [n for _, n in rig.users("a")[0].heard] == list(range(3000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_call_that_emits_more_than_may_wait_returns(workers: int) -> None:
     """B3, B4: verdicts wait for the commit, and the commit for the call; only what is open holds it up."""

@@ -90,6 +90,7 @@ def test_bolts_behind_spouts_that_use_up_all_time_have_their_turns() -> None:
     assert calls["of-a"] >= calls["a"] - 2 and calls["of-b"] >= calls["b"] - 2
 
 
+@pytest.mark.slow
 @given(
     costs=st.lists(st.sampled_from([0.0, 0.001, 0.3, 2.0, 20.0]), min_size=1, max_size=6),
     spout=st.sampled_from([0.0001, 0.3, 5.0]),

@@ -71,6 +71,7 @@ def test_what_the_bolt_forgot_times_out_while_others_wait(workers: int, slow: An
     assert heard.index(1) < heard.index(58), "it did not have to wait for the queue's end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_goes_round_in_a_loop_times_out(workers: int) -> None:
     """A15, E10: it waits again and again, but never long."""

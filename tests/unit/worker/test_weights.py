@@ -98,6 +98,7 @@ def watched(rig: Rig) -> list[Frame]:
     return frames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_frame_is_heavy(shape: str) -> None:
     """120 tuples of 200 KB come in frames of megabytes, not in one of 24, and all arrive in order."""
@@ -139,6 +140,7 @@ def test_light_tuples_share_frames_and_a_rare_heavy_one_has_its_own() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_object_that_many_tuples_share_travels_once_a_frame() -> None:
     shared = nested(6000)
     builder = TopologyBuilder()

@@ -414,15 +414,19 @@ def test_other_settings_hold_from_then_on_and_another_time_is_refused(tmp_path: 
         life(durable(by_event, Replayed(rows(*range(8)))), tmp_path, 2)
 
 
-LENGTHS = [Count(3), Count(10), Duration(10_000), Duration(100_000)]
 #: Every other one is enough after an edit.
-EARLIER_LENGTHS = [
-    pytest.param(length, marks=[pytest.mark.slow] if length in LENGTHS[1::2] else []) for length in LENGTHS
+LENGTHS = [
+    Count(3),
+    pytest.param(Count(10), marks=pytest.mark.slow),
+    Duration(10_000),
+    pytest.param(Duration(100_000), marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize("event", [False, True], ids=["processing time", "event time"])
-@pytest.mark.parametrize("before", EARLIER_LENGTHS, ids=str)
+@pytest.mark.parametrize(
+    "event", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["processing time", "event time"]
+)
+@pytest.mark.parametrize("before", LENGTHS, ids=str)
 @pytest.mark.parametrize("after", LENGTHS, ids=str)
 def test_tumbling_windows_of_another_length_have_each_tuple_once(
     before: Count | Duration, after: Count | Duration, event: bool, tmp_path: Path
@@ -501,6 +505,7 @@ class Persistent(StatefulWindowedBolt[KeyValueState[str, Any]], Windows):
                 getattr(window, delta)
 
 
+@pytest.mark.slow
 def test_a_persistent_window_is_read_in_execute_and_not_held_in_memory(tmp_path: Path) -> None:
     """C41: at most so many tuples, beside those of the batch."""
     Persistent.kept.clear()
@@ -531,7 +536,7 @@ class Unmoved(Windows):
         fired.append(len(window))
 
 
-@pytest.mark.parametrize("held", [2_000, 100_000])
+@pytest.mark.parametrize("held", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_what_a_batch_writes_follows_what_came_and_left(held: int) -> None:
     """C41: 100 tuples come with each batch, and 1,000 leave with each tenth one, of 2,000 or of 100,000."""
     one = rig(Unmoved().with_window(Count(held), Count(1000)), Script([(n,) for n in range(held + 5_000)]))

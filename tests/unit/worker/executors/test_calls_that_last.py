@@ -94,6 +94,7 @@ def rig(request: pytest.FixtureRequest) -> Any:
     _released.set()
 
 
+@pytest.mark.slow
 def test_tuples_behind_a_call_that_never_returns_time_out(rig: ThreadedRig) -> None:
     """As in Storm. They count as late once the call itself has lasted longer than the timeout."""
     (spout,) = rig.users("a")
@@ -107,6 +108,7 @@ def test_tuples_behind_a_call_that_never_returns_time_out(rig: ThreadedRig) -> N
     assert sorted(fail.message for fail in fails_of(spout)) == list(range(TUPLES))
 
 
+@pytest.mark.slow
 def test_tuples_behind_calls_that_are_merely_slow_do_not(rig: ThreadedRig) -> None:
     """The last tuple waits for four calls, which take twice as long as the timeout."""
     (spout,) = rig.users("a")

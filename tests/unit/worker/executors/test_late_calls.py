@@ -176,6 +176,7 @@ def test_a_thread_of_an_instance_before_an_error_has_no_effect(
     assert [what[1] for what in told.all if what[0] in ("ack", "fail")] == ["1", "2"]
 
 
+@pytest.mark.slow
 @THREADS
 @CALLS
 def test_a_thread_that_outlives_its_topology_has_no_effect_and_is_not_held(

@@ -55,6 +55,7 @@ def _wait_for_stop() -> None:
     _stops.wait(60)
 
 
+@pytest.mark.slow
 def test_a_call_that_never_returns_keeps_no_other_executor_from_its_cleanup(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -122,6 +123,7 @@ class Cleans(Repeat):
         self.told("cleanup")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stuck", "task"), [("deactivate", "a[0]"), ("close", "a[0]"), ("cleanup", "b[0]")])
 def test_a_last_call_that_never_returns_holds_up_a_stop_for_some_seconds_only(
     stuck: str, task: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -87,6 +87,7 @@ def _topology(told: Told) -> Topology:
 _EXACTLY_ONCE = {"stormspark.exactly.once": True}
 
 
+@pytest.mark.slow
 def test_a_call_that_never_returns_holds_up_the_stop_of_an_exactly_once_topology_for_some_seconds_only(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -155,6 +156,7 @@ class WaitsBehind(BasicBolt):
         _released.wait(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["finish_batch", "behind"])
 def test_a_call_that_never_returns_at_the_end_of_a_batch_holds_up_a_stop_for_some_seconds_only(
     where: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -61,6 +61,7 @@ def test_a_call_is_waited_for_and_its_error_raised() -> None:
     executor.end()
 
 
+@pytest.mark.slow
 def test_no_wake_up_is_lost() -> None:
     """A thread that is about to sleep looks again."""
     log: list[str] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from stormspark import TopologyBuilder
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
 
@@ -28,6 +30,7 @@ class Busy(Repeat):
         super().execute(tup)
 
 
+@pytest.mark.slow
 def test_one_call_makes_up_for_all_periods_in_which_the_task_was_busy() -> None:
     told = Told("timers")
     builder = TopologyBuilder()
