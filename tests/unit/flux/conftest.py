@@ -16,9 +16,10 @@ def _as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     monkeypatch.setattr(class_names, "_registered", {})
+    before = set(sys.modules)
     yield
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
+    for name in sys.modules.keys() - before:
+        file = getattr(sys.modules[name], "__file__", None)
         if file and Path(file).parent == tmp_path:
             del sys.modules[name]
 

@@ -11,9 +11,10 @@ def as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    before = set(sys.modules)
     yield
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
         ours = name.partition(".")[0] in ("heron", "heronpy", "pyheron")
+        file = None if name in before else getattr(module, "__file__", None)
         if ours or (file and Path(file).is_relative_to(tmp_path)):
             del sys.modules[name]
