@@ -2,8 +2,7 @@
 
 import importlib
 import pkgutil
-
-import pytest
+from collections import Counter
 
 import stormspark
 
@@ -17,22 +16,25 @@ MODULES = sorted(
 NO_IDEA = {"common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
 
-@pytest.mark.parametrize("name", ["stormspark", *MODULES])
-def test_all_names_what_is_there_and_public(name):
-    module = importlib.import_module(name)
-    offered = getattr(module, "__all__", [])
-    assert [one for one in offered if not hasattr(module, one)] == []
-    assert [one for one in offered if one.startswith("_")] in ([], ["__version__"])
-    assert len(offered) == len(set(offered))
+def test_all_names_what_is_there_and_public():
+    wrong = {}
+    for name in ["stormspark", *MODULES]:
+        module = importlib.import_module(name)
+        offered = getattr(module, "__all__", [])
+        absent = [one for one in offered if not hasattr(module, one)]
+        private = [one for one in offered if one.startswith("_") and one != "__version__"]
+        twice = [one for one, times in Counter(offered).items() if times > 1]
+        if absent or private or twice:
+            wrong[name] = {"absent": absent, "private": private, "twice": twice}
+    assert wrong == {}
 
 
 def test_the_package_offers_what_users_write_topologies_with():
     assert {"BasicBolt", "Bolt", "Fields", "Spout", "TopologyBuilder"} <= set(stormspark.__all__)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_is(name):
-    assert (importlib.import_module(name).__doc__ or "").strip()
+def test_every_module_says_what_it_is():
+    assert [name for name in MODULES if not (importlib.import_module(name).__doc__ or "").strip()] == []
 
 
 def test_no_module_is_a_drawer():

@@ -45,7 +45,7 @@ ON_SPARK = range(FIRST, FIRST + int(os.environ.get("FUZZ_SPARK", "3")))
 WAITING = range(FIRST, FIRST + int(os.environ.get("FUZZ_WAITING") or len(IN_PROCESS) // 10))
 WAITING_ON_SPARK = range(FIRST, FIRST + len(ON_SPARK) // 3)
 #: The first ones are for `make test-fast`.
-_FAST = 6
+_FAST = 4
 SEEDS = [pytest.param(seed, marks=[] if seed < FIRST + _FAST else [pytest.mark.slow]) for seed in IN_PROCESS]
 
 #: Simulated seconds between two batches: ticks of 0.4 s come in nearly every one.

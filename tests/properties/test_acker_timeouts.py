@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,6 +201,7 @@ def test_what_is_not_acked_times_out_between_one_and_two_timeouts_of_running_tim
     assert sum(c.timed_out for c in counters) == sum(c.failed for c in counters)
 
 
+@pytest.mark.slow
 @given(workers=st.integers(1, 3), seed=st.integers(0, 2**32))
 def test_what_is_reset_in_time_never_fails_and_the_rest_does(workers: int, seed: int) -> None:
     """C11, E6: for as long as somebody resets it, whichever worker that is."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -200,6 +201,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(length=st.integers(1, 20), slide=st.integers(1, 20), persistent=st.booleans(), **FAULTS)
 def test_counts(length: int, slide: int, persistent: bool, **faults: Any) -> None:
@@ -271,6 +273,7 @@ def test_event_time(length: Any, slide: Any, persistent: bool, **faults: Any) ->
     assert found == [tuple(one) for one in wanted]
 
 
+@pytest.mark.slow
 def test_what_has_left_its_windows_has_left_the_state() -> None:
     """C41: of 40 tuples in windows of 5 there is one page, with the last five."""
     engine, found, _ = run(Windows().with_tumbling_window(Count(5)), 7, 0, 0, 1)

@@ -295,6 +295,7 @@ def test_rows_of_a_source_count_as_work_that_waits() -> None:
         assert one.controller.is_behind("s") is behind, rows * cost
 
 
+@pytest.mark.slow
 def test_the_history_does_not_grow_for_ever() -> None:
     """W26: of ever so many changes the last thousand are kept, and all are counted."""
     one = slowed()

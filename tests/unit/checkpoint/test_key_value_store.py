@@ -247,6 +247,7 @@ def test_a_load_that_breaks_off_leaves_no_half_state(store):
     assert dict(store) == {"old": 1}
 
 
+@pytest.mark.slow
 def test_more_state_than_the_cache_holds_takes_no_memory(store):
     """C35: 60 MB of values through a store that keeps 1 MB of them."""
     small = KeyValueStore(cache_bytes=1 << 20)

@@ -407,6 +407,7 @@ def test_files_stay_few_and_rows_are_written_again_seldom(tmp_path: Path) -> Non
     assert len(state(table)) == 1000
 
 
+@pytest.mark.slow
 def test_a_step_is_small_and_batches_go_on_between_them(
     table: StateTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -427,6 +428,7 @@ def test_a_step_is_small_and_batches_go_on_between_them(
     }
 
 
+@pytest.mark.slow
 def test_unfinished_merges_of_a_dead_driver_are_nobodys(
     table: StateTable, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,6 +491,7 @@ def test_vacuum_stops_when_its_time_is_over(table: StateTable, clock: Clock) -> 
     assert [table.vacuum(0) for _ in range(6)] == [1, 1, 1, 1, 1, 0]
 
 
+@pytest.mark.slow
 def test_hours_are_counted_while_a_driver_is_alive(tmp_path: Path, clock: Clock) -> None:
     """A clock of the system that jumps changes nothing; an outage does not make batches old."""
 
@@ -528,6 +531,7 @@ def test_the_log_is_tidied_in_steps_of_their_own(table: StateTable) -> None:
     assert (again.last_txid, state(again)) == (state_table._LOG_EVERY - 1, {b"a": b"x"})
 
 
+@pytest.mark.slow
 def test_large_values_are_read_and_written_in_bounded_pieces(table: StateTable) -> None:
     """C36: a value may be as large as a whole pickled bolt."""
     values = {b"%d" % n: os.urandom(3 << 20) for n in range(4)}

@@ -192,6 +192,7 @@ def test_a_table_that_refuses_for_some_batches_gets_all_of_them_in_order(
     assert deltalake.DeltaTable(sink).version() == 10  # the first one made it
 
 
+@pytest.mark.slow
 def test_a_new_checkpoint_on_the_same_table_begins_anew(tmp_path: Path) -> None:
     """C42: batches are numbered from 0 again, and none of them is taken for one that is there."""
     sink = tmp_path / "sink"
@@ -348,6 +349,7 @@ def test_a_table_that_was_changed_while_rows_waited_is_reported(
     assert numbers_in(sink) == list(range(15))
 
 
+@pytest.mark.slow
 def test_a_table_that_is_partitioned_anew_gets_no_row_without_its_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from tests.unit.connectors.test_delta_bolt import SCHEMA, Task, rows
 GONE = ("word", "n", "gone")
 
 
+@pytest.mark.slow
 def test_the_newest_of_a_key_stays_and_all_are_acked(tmp_path: Path) -> None:
     """Within a commit and over commits, held against a dictionary."""
     choice = random.Random(8)

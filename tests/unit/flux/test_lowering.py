@@ -2,6 +2,7 @@ import logging
 import random
 
 import pytest
+from hypothesis import settings
 
 from stormspark.errors import StormsparkError
 from stormspark.flux import load as load_file
@@ -349,7 +350,7 @@ def test_a_file_with_a_slip_anywhere_is_loaded_or_refused(write):
     )
     chance = random.Random(7)
     outcomes = set()
-    for _ in range(400):
+    for _ in range(8 * settings().max_examples):
         characters = list(text)
         for _ in range(chance.randint(1, 3)):
             place = chance.randrange(len(characters))

@@ -31,7 +31,9 @@ from tests.legacy.multilang.languages import CHILDREN, OBEY
 from tests.unit.multilang.rig import Obedient, until
 
 
-@pytest.fixture(params=["through the collector", "the short way"], autouse=True)
+@pytest.fixture(
+    params=[pytest.param("through the collector", marks=pytest.mark.slow), "the short way"], autouse=True
+)
 def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """All of this is the same both ways."""
     monkeypatch.setattr(Obedient, "short", request.param == "the short way")
@@ -375,6 +377,7 @@ def test_no_more_tuples_are_sent_ahead_than_asked_for() -> None:
         assert rig.collector.values() == [("echo", n) for n in range(10)]
 
 
+@pytest.mark.slow
 def test_a_child_that_holds_tuples_takes_more() -> None:
     """I14, C1: what it was given and does not ack takes no room, and no batch waits for it."""
     with Obedient(conf={"topology.shellbolt.max.pending": 3}) as rig:

@@ -116,6 +116,7 @@ def test_only_the_last_lines_of_stderr_are_shown() -> None:
     assert "line 499" in error and "line 479" not in error
 
 
+@pytest.mark.slow
 def test_a_flood_on_stderr_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """I1, I13: it is read while nobody serves the child, and at most a thousand lines a second are logged."""
     caplog.set_level(logging.INFO)

@@ -69,7 +69,7 @@ def test_what_is_never_acked_times_out_as_in_storm():
     """E10, J25: simulated time passes while nothing else happens."""
     done = complete_topology(
         words(FixedTupleSpout([("a",), ("b",)], Fields("word")), TestPlannerBolt()),
-        conf={"topology.message.timeout.secs": 300},
+        conf={"topology.message.timeout.secs": 60},
     )
     spout = done.statistics.components["words"]
     assert (spout.emitted, spout.timed_out, spout.pending) == (2, 2, 0)

@@ -28,6 +28,7 @@ def test_only_this_user_can_enter_the_folder():
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers() | st.text() | st.none())))
 def test_every_reader_reads_every_record_once_and_each_writers_in_order(batches):
     """Every reader reads each record once, and the records of each writer in order (J25)."""

@@ -115,7 +115,7 @@ def _of_table(folder: Path, component: str = "count") -> dict[Any, tuple[int, An
     return found
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_keys_of_a_fields_grouping_are_dealt_out_to_more_tasks_and_to_fewer(tmp_path: Path, workers: int):
     """C36, D17: each key is with the task that the grouping asks, in the workers and in the table."""
     for generation, tasks in enumerate((4, 7, 7, 2)):

@@ -173,6 +173,7 @@ def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> 
     assert filled and told == task.spout.next
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "conf",
     [

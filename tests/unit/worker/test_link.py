@@ -197,6 +197,7 @@ def test_a_peer_that_does_not_encrypt_gets_nowhere(make, seen):
     assert not seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [KEY, TLS], ids=["plain", "tls"])
 def test_one_thread_receives_while_another_sends(make, key):
     """More than the sockets' buffers hold, both ways at a time."""

@@ -172,6 +172,7 @@ def test_ticks_are_inputs(tmp_path: Path):
     assert again.differences == []
 
 
+@pytest.mark.slow
 def test_batch_bolts_hear_of_their_batches(tmp_path: Path):
     """G6: what they emit when the batch is over is compared too; which attempt it was is recorded."""
     builder = TransactionalTopologyBuilder("order", "ranges", DrawnRanges(60, 20), 2)

@@ -188,6 +188,7 @@ class Slow(Collect):
         self.held = [*getattr(self, "held", ()), self.rig.tasks("b")[0].waiting]
 
 
+@pytest.mark.slow
 def test_marks_in_bytes_count_what_values_hold() -> None:
     """A spout pauses when 10 MB of dicts wait for a slow bolt, which `sys.getsizeof` takes for kilobytes."""
     script = Script([(flat(200),) for _ in range(600)])

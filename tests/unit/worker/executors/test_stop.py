@@ -173,6 +173,7 @@ def test_an_error_in_deactivate_takes_no_close_from_a_spout() -> None:
     assert told.all == [("closed",), ("closed",)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors as Linux shows them")
 def test_a_topology_that_has_stopped_leaves_no_descriptors_open() -> None:
     def run() -> None:
