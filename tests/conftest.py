@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("soak", deadline=None, max_examples=5000, print_blob=True)
 # `make test-fast` looks at fewer, because it is for whoever waits for it.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 # Of all drivers that tests start.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", quick_jvm.options(quick_jvm.PLAIN))

@@ -49,7 +49,9 @@ def test_a_planted_race_is_found(race: str) -> None:
     assert found is not None
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [FAMILIES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in FAMILIES[1:])]
+)
 def test_the_same_seed_makes_the_same_run(family: str) -> None:
     """Who ran when, and where each thread was interrupted, is the same; other seeds make other runs."""
     digests = [run(family, seed).digest for seed in (3, 4, 3)]

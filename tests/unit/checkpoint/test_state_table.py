@@ -273,6 +273,7 @@ def test_a_driver_that_is_not_later_can_not_open(table: StateTable, generation: 
     commit(table, {b"a": b"1"}, generation=1)
 
 
+@pytest.mark.slow
 def test_compaction_is_fenced_too(table: StateTable) -> None:
     for number in range(FAN_IN):
         commit(table, {b"a": b"%d" % number})
@@ -350,6 +351,7 @@ def test_a_commit_that_raised_because_of_another_driver_is_fenced(
 # -- compaction, retention, vacuum ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_compaction_keeps_what_can_be_restored_and_drops_the_rest(table: StateTable) -> None:
     """C35: restores as of the retained batches give the same; of older ones it is said that they are gone."""
     commit(table, *({b"a": b"%d" % n, b"gone": None, b"%d" % n: b"x"} for n in range(FAN_IN)))
@@ -699,6 +701,7 @@ def test_a_place_that_can_not_be_written_is_named(tmp_path: Path) -> None:
         write_changes(str(tmp_path / "file"), [TaskChanges("count", 1, [(b"a", b"1")])], generation=0, txid=3)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_stops_a_compaction_and_nothing_else(
     table: StateTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

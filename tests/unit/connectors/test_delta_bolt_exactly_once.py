@@ -141,6 +141,7 @@ def test_each_row_is_there_once_after_crashes_and_batches_that_come_again(
     assert numbers_in(sink) == list(range(5 * lives.batches)) and not Faulty.raises
 
 
+@pytest.mark.slow
 def test_what_is_prepared_and_not_committed_is_never_in_the_table(tmp_path: Path) -> None:
     """C44: files of an attempt that was taken back are beside the table, and no part of it."""
     sink = tmp_path / "sink"
@@ -219,6 +220,7 @@ def test_of_two_that_deliver_the_same_batch_one_does(tmp_path: Path, monkeypatch
     assert rows(tmp_path / "sink") == [("a", 1)]
 
 
+@pytest.mark.slow
 def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """C42, B10: also in the batch that makes the table of its first tuples, in its second attempt."""
     Faulty.raises = []

@@ -91,6 +91,7 @@ def test_changes_of_another_batch_or_driver_are_not_committed(tmp_path: Path):
     assert table.metadata() == {b"tasks": b"1"}
 
 
+@pytest.mark.slow
 def test_state_goes_with_its_task_to_another_number_of_workers(tmp_path: Path):
     """C36, A18: ids of tasks shift with the ackers, of which there are as many as workers; state goes by the task's index."""
     for generation, workers in enumerate((1, 3, 2)):
@@ -115,7 +116,8 @@ def _of_table(folder: Path, component: str = "count") -> dict[Any, tuple[int, An
     return found
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
 def test_keys_of_a_fields_grouping_are_dealt_out_to_more_tasks_and_to_fewer(tmp_path: Path, workers: int):
     """C36, D17: each key is with the task that the grouping asks, in the workers and in the table."""
     for generation, tasks in enumerate((4, 7, 7, 2)):

@@ -130,7 +130,7 @@ def test_order_between_two_tasks_is_that_of_emits(monkeypatch: pytest.MonkeyPatc
 
 def test_what_it_does_meanwhile_is_set_aside_of_its_spouts_time(busy: Any) -> None:
     """The round's time for spouts is the same, however much of it lies between supersteps."""
-    rig = busy(100_000)
+    rig = busy(5_000)
     worker, (spout,) = home_of(rig), rig.users("a")
     rig.batches(1)
     rig.clock.advance(0.01)
@@ -151,7 +151,7 @@ def test_what_it_does_meanwhile_is_set_aside_of_its_spouts_time(busy: Any) -> No
 
 
 def test_long_gaps_leave_the_superstep_half_of_the_time(busy: Any) -> None:
-    rig = busy(100_000)
+    rig = busy(5_000)
     worker, (spout,) = home_of(rig), rig.users("a")
     rig.batches(1)
     rig.clock.advance(60)
@@ -162,7 +162,7 @@ def test_long_gaps_leave_the_superstep_half_of_the_time(busy: Any) -> None:
 
 def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> None:
     """F6: or the controller would think bolts faster than they are."""
-    rig = busy(100_000)
+    rig = busy(5_000)
     worker, (task,) = home_of(rig), rig.tasks("a")
     told = filled = 0
     for _ in range(6):
@@ -173,7 +173,6 @@ def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> 
     assert filled and told == task.spout.next
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "conf",
     [
@@ -182,7 +181,7 @@ def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> 
     ],
 )
 def test_where_spouts_have_no_time_of_their_own_it_waits(busy: Any, conf: dict[str, Any]) -> None:
-    rig = busy(100_000, **conf)
+    rig = busy(5_000, **conf)
     worker = home_of(rig)
     for _ in range(3):
         rig.batches(1)
@@ -192,7 +191,7 @@ def test_where_spouts_have_no_time_of_their_own_it_waits(busy: Any, conf: dict[s
 
 def test_a_spout_that_is_held_is_not_asked(busy: Any) -> None:
     """F6, W1: no more than its limit, in the superstep and after it."""
-    rig = busy(100_000)
+    rig = busy(5_000)
     worker, (task,) = home_of(rig), rig.tasks("a")
     rig.batches(1)
     rig.clock.advance(0.01)

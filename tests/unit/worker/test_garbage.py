@@ -68,6 +68,7 @@ def test_nobody_looks_where_nothing_grows(garbage: GarbageBetweenBatches, looks:
     assert looks == [] and len(state) == 100_000
 
 
+@pytest.mark.slow
 def test_cycles_are_freed_when_there_are_many(garbage: GarbageBetweenBatches, looks: list[int]) -> None:
     """Each node is two containers or so: at most some 10,000 of them wait."""
     alive: set[int] = set()
@@ -83,12 +84,14 @@ def test_cycles_are_freed_when_there_are_many(garbage: GarbageBetweenBatches, lo
     assert len(alive) <= 11_000
 
 
+@pytest.mark.slow
 def test_a_state_that_grows_is_looked_at_ever_less(garbage: GarbageBetweenBatches, looks: list[int]) -> None:
     state: list[list[int]] = []
     batches(garbage, 100, lambda: state.extend([n] for n in range(10_000)))
     assert 4 <= len(looks) <= 12, looks
 
 
+@pytest.mark.slow
 def test_few_cycles_and_old_ones_are_freed_after_a_time(garbage: GarbageBetweenBatches, clock: Clock) -> None:
     old = Node()
     gc.collect()  # it is old now

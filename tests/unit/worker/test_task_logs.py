@@ -38,6 +38,7 @@ print("again the worker")
 """
 
 
+@pytest.mark.slow
 def test_each_task_has_its_file_and_print_goes_there(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True

@@ -154,6 +154,7 @@ def test_an_object_that_many_tuples_share_travels_once_a_frame() -> None:
     assert sum(len(frame.payload) for frame in frames) < 4 * 6000 * _KB
 
 
+@pytest.mark.slow
 def test_a_tuple_that_is_larger_than_a_frame_goes_alone() -> None:
     rows = [("first",), ("x" * (30 * _MB),), ("last",)]
     rig = Rig(two(Collect(), rows), 2)

@@ -321,6 +321,7 @@ def life(topology: Topology, folder: Path, generation: int, batches: int = 2) ->
     return workers
 
 
+@pytest.mark.slow
 def test_the_next_driver_goes_on_with_windows_attributes_and_two_phases(tmp_path: Path) -> None:
     """C35, C41, C42: three sorts of state of its own beside the windows."""
     pickled = Pickled().with_tumbling_window(Count(4))
@@ -386,6 +387,7 @@ def test_a_task_that_begins_anew_does_not_put_its_windows_off() -> None:
     assert fired == [[1, 2]]
 
 
+@pytest.mark.slow
 def test_how_far_event_time_has_come_is_state(tmp_path: Path) -> None:
     """C30, C31, C41: the watermark of what came in the life before fires windows in this one, and who is late is late."""
     bolt = Windows().with_tumbling_window(Duration(10)).with_timestamp_field("value").with_lag(Duration(5))

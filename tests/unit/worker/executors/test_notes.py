@@ -51,6 +51,7 @@ def test_an_error_in_a_note_leaves_the_later_ones_and_announces_them() -> None:
     assert taken.done == [1]
 
 
+@pytest.mark.slow
 def test_a_thread_that_has_noted_much_waits_until_notes_are_taken() -> None:
     """W26: as an emit waits in Storm for room in a queue."""
     taken, ended = Taken(), threading.Event()
