@@ -36,6 +36,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	@echo "installing stormspark and its development tools into $(VENV), with $$($(BIN)/python -V) (a minute)"
 	@STORMSPARK_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@$(BIN)/pytest --collect-only --quiet >/dev/null || : # compiles modules and tests, once and not in each process of a run
 	@touch $@
 
 # Spark 4 runs on Java 17 or newer. It takes the one in JAVA_HOME before the one on PATH, and so does this.
@@ -107,9 +108,12 @@ test-for: $(INSTALLED) ## the fast tests for a module or package: make test-for 
 	  { mapfile -t found && [ -n "$${found[*]}" ] || { echo "no tests for $(MODULE): name a file or folder below stormspark/" >&2; exit 1; }; \
 	  $(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' "$${found[@]}"; }
 
+# Slow tests too, because they are slow for what they compute, or for a stop that they wait for. Not those that wait at random on
+# threads, and not those of other languages: there the tuple path is the least of it.
+IN_BOTH_FORMS = not local-2-workers and not [threads and not -threads and not test_multilang and not any_other_key and not says_today
 .PHONY: test-compiled
 test-compiled: compiled ## the tests of the tuple path and of the semantics again, compiled, with one worker and three
-	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark and not slow' -k 'not local-2-workers' \
+	@cd $(COMPILED) && PYTHONPATH=$(CURDIR)/$(COMPILED) $(CURDIR)/$(BIN)/pytest -q $(SIDE_BY_SIDE) -m 'not spark' -k '$(IN_BOTH_FORMS)' \
 	  $(addprefix --ignore=tests/properties/test_,state_table.py backpressure.py map_state.py key_value_store.py kafka_offsets.py) \
 	  $(addprefix --ignore=tests/unit/worker/test_,link.py lifeline.py task_logs.py) \
 	  tests/unit/acker tests/unit/api tests/unit/compat/streamparse tests/unit/grouping tests/unit/worker tests/conformance tests/properties
