@@ -141,6 +141,7 @@ def test_a_message_without_subscribers_is_acked(run: Run) -> None:
     assert done.statistics.components["numbers"].transferred == 0
 
 
+@pytest.mark.slow
 def test_order_between_two_tasks_is_kept(run: Run) -> None:
     """Each bolt task receives the tuples of the spout in the order in which they were emitted (E31)."""
     builder = TopologyBuilder()

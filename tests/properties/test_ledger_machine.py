@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -509,6 +510,7 @@ TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(stateful_step_count=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=4 * settings().max_examples)  # it takes milliseconds
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 4), steps=st.integers(200, 500))
 def test_long_walks(seed: int, workers: int, steps: int) -> None:

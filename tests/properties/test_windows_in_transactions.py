@@ -239,6 +239,7 @@ def test_processing_time(length: Any, slide: Any, **faults: Any) -> None:
         assert [n for items, *_ in found for n in items] == list(range(MESSAGES))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     length=st.integers(1, 200).map(Duration) | st.integers(1, 9).map(Count),

@@ -182,6 +182,7 @@ def test_lines_of_files_are_shared_out(tmp_path):
     assert sorted(run(builder)) == [f"{name}{n}\n" for name in "abc" for n in range(3)]
 
 
+@pytest.mark.slow
 def test_any_spout_is_a_source():
     """Any spout can be a source, with a function that makes elements of its tuples (G23)."""
     begin()

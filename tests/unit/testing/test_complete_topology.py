@@ -59,6 +59,7 @@ def test_a_spout_that_goes_on_is_named(in_one_call):
         complete_topology(words(Flood(in_one_call)), most=5000)
 
 
+@pytest.mark.slow
 def test_a_spout_that_goes_on_slowly_is_named_when_time_is_up():
     """J25, E11: its tuples are never acked, so it replays them for ever."""
     with pytest.raises(TimeoutError, match=r"after 0.3 s: spout 'words' (still emits|waits for the end of)"):

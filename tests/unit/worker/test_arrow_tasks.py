@@ -153,7 +153,8 @@ def outcome(rig: Rig) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("workers", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 3])
 def test_every_mix_of_tuple_and_vectorised_components_does_the_same(workers: int) -> None:
     """D1, D5, E2, E5: same counts, same task for each tuple, same acks and fails, same counters."""
     rigs = {

@@ -142,6 +142,7 @@ def test_keys_that_are_not_touched_are_dealt_out_too(tmp_path: Path):
     assert component_states(before)["count"].tasks == 4, "as of the batch before, all is as it was"
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_first_commit_leaves_the_state_as_it_was(tmp_path: Path):
     """C36, C44: dealing out is part of the first batch, and is taken back with it."""
     DurableWorkers(counting(**BY_GROUPING), tmp_path, {"topology.workers": 2}).run_batch()

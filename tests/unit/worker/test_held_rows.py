@@ -205,10 +205,9 @@ def test_what_a_bolt_keeps_comes_again_in_the_next_life(
     assert by_driver or table_rows(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_driver", [False, True])
-@pytest.mark.parametrize(
-    "spouts", [(1, 3, 2), *(pytest.param(tasks, marks=pytest.mark.slow) for tasks in ((3, 1, 4), (4, 4, 2)))]
-)
+@pytest.mark.parametrize("spouts", [(1, 3, 2), (3, 1, 4), (4, 4, 2)])
 def test_rows_find_a_task_where_there_are_fewer_or_more(
     tmp_path: Path, spouts: tuple[int, ...], by_driver: bool
 ) -> None:

@@ -139,6 +139,7 @@ def test_only_workers_with_a_sender_hear_and_only_those_with_a_target_tell() -> 
     assert told_by == {(worker_of["b"], worker_of["a"])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouping", ["load_aware_shuffle_grouping", "local_first_grouping"])
 def test_a_sender_leaves_its_worker_when_that_does_not_keep_up(grouping: str) -> None:
     """D6, D7: and with a bound that is never reached everything stays with the nearest task."""
@@ -159,6 +160,7 @@ def test_a_sender_leaves_its_worker_when_that_does_not_keep_up(grouping: str) ->
     assert stayed == {True: 600, False: 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_nothing_is_lost_nor_sent_twice_while_loads_change(workers: int) -> None:
     """While loads change, each tuple still arrives once (D6, E20)."""

@@ -92,7 +92,7 @@ def run() -> Callable[..., Rig]:
 
 
 @pytest.mark.parametrize("bolt", [SlowBasic, SlowPlain, Raising, Hooked])
-@pytest.mark.parametrize("slow_from", [0, SLOW_FROM])
+@pytest.mark.parametrize("slow_from", [pytest.param(0, marks=pytest.mark.slow), SLOW_FROM])
 def test_each_slow_call_is_seen_alone(bolt: Any, slow_from: int, run: Callable[..., Rig]) -> None:
     """B1: also where all calls before were quick, so that a chunk has a thousand tuples."""
     rig = run(two(bolt(), [(n,) for n in range(ROWS)]), slow_from=slow_from)

@@ -74,6 +74,7 @@ def test_a_long_next_tuple_is_suspended_in_emit_and_hears_its_acks_when_it_has_r
     assert task.waiting == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_next_tuple_without_end_ends_no_batch_and_keeps_the_queues_short(workers: int) -> None:
     """B1, B4: a spout that emits for ever inside one call is asked like any other."""

@@ -427,6 +427,7 @@ class InOneCall(Replays):
             super().next_tuple()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_committed_stays_so_where_the_spout_can_not_hear_of_it_yet(workers: int) -> None:
     """C39, C44: ``next_tuple`` is suspended when its batch is committed, and the next one is taken back."""
@@ -589,6 +590,7 @@ def test_rows_of_the_batch_are_emitted_although_the_spout_is_not_active_any_more
     assert begun < 20 and 50 not in times(rig)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_call_returns_although_the_spout_is_not_active_any_more(workers: int) -> None:
     """B13: its state can't be saved in the middle of one; there is no other call after it."""

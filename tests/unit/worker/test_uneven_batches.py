@@ -127,7 +127,7 @@ def test_every_row_is_delivered_once_however_work_is_spread(workers: int, second
         assert saved == sorted(set(saved)), "pre_save of one batch twice"
 
 
-@pytest.mark.parametrize("workers", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 5))])
+@pytest.mark.parametrize("workers", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 5))])
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 3.0])
 @pytest.mark.parametrize("fails", [0, 1, 98, 99])
 def test_a_batch_with_a_failed_tree_is_taken_back_however_late_the_fail_comes(

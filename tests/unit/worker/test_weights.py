@@ -263,6 +263,7 @@ def test_a_value_that_is_deep_or_wide_is_weighed_at_once() -> None:
     assert looked_at < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_row", [False, True])
 def test_batches_of_rows_are_cut_as_well(by_row: bool) -> None:
     """A batch of 32 MB leaves as several frames, in order, with its trees; a row that is too large fails alone."""

@@ -254,6 +254,7 @@ class GoesOn(BasicBolt):
         OTHERS_GO_ON.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grouping", "hooks"), [(WaitsForOthers(), []), (First(), [f"{__name__}:HookWaitsForOthers"])]
 )
