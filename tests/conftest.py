@@ -56,6 +56,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 20, 20)  # a test makes many objects, and few cycles
         gc.enable()
 
 

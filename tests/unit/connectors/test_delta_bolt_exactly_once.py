@@ -26,6 +26,8 @@ from stormspark.testing import RecordingCollector, make_context, make_tuple
 from tests.unit.connectors.exactly_once_components import Numbers
 from tests.unit.worker.durable_workers import DurableWorkers
 
+pytestmark = pytest.mark.slow  # each test writes tables
+
 SCHEMA = pa.schema([("key", pa.string()), ("n", pa.int64())])
 
 
@@ -122,7 +124,6 @@ def numbers_in(path: Path) -> list[int]:
     return sorted(n for (n,) in rows(path, "n"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("schema", [None, SCHEMA], ids=["inferred", "given"])
 def test_each_row_is_there_once_after_crashes_and_batches_that_come_again(
     tmp_path: Path, schema: pa.Schema | None
@@ -141,7 +142,6 @@ def test_each_row_is_there_once_after_crashes_and_batches_that_come_again(
     assert numbers_in(sink) == list(range(5 * lives.batches)) and not Faulty.raises
 
 
-@pytest.mark.slow
 def test_what_is_prepared_and_not_committed_is_never_in_the_table(tmp_path: Path) -> None:
     """C44: files of an attempt that was taken back are beside the table, and no part of it."""
     sink = tmp_path / "sink"
@@ -164,7 +164,6 @@ def _dies(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.slow
 def test_a_table_that_refuses_for_some_batches_gets_all_of_them_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +192,6 @@ def test_a_table_that_refuses_for_some_batches_gets_all_of_them_in_order(
     assert deltalake.DeltaTable(sink).version() == 10  # the first one made it
 
 
-@pytest.mark.slow
 def test_a_new_checkpoint_on_the_same_table_begins_anew(tmp_path: Path) -> None:
     """C42: batches are numbered from 0 again, and none of them is taken for one that is there."""
     sink = tmp_path / "sink"
@@ -220,7 +218,6 @@ def test_of_two_that_deliver_the_same_batch_one_does(tmp_path: Path, monkeypatch
     assert rows(tmp_path / "sink") == [("a", 1)]
 
 
-@pytest.mark.slow
 def test_a_tuple_that_does_not_fit_fails_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """C42, B10: also in the batch that makes the table of its first tuples, in its second attempt."""
     Faulty.raises = []
@@ -351,7 +348,6 @@ def test_a_table_that_was_changed_while_rows_waited_is_reported(
     assert numbers_in(sink) == list(range(15))
 
 
-@pytest.mark.slow
 def test_a_table_that_is_partitioned_anew_gets_no_row_without_its_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,7 +424,6 @@ def test_staged_rows_are_read_with_their_partitions(tmp_path: Path, by: str) -> 
 _BEYOND = 253_402_300_800 * 1_000_000  # the year 10000, in microseconds
 
 
-@pytest.mark.slow
 def test_values_that_readers_can_not_have_in_a_partition_are_in_the_table_but_never_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -649,7 +644,6 @@ def test_a_value_that_can_not_be_shown_fails_alone(tmp_path: Path) -> None:
 # -- merge -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_merged_rows_are_those_of_a_dictionary(tmp_path: Path) -> None:
     """C42: the newest row of a key stays, one that is deleted goes, through crashes and batches that come again."""
     sink = tmp_path / "sink"

@@ -30,10 +30,10 @@ from stormspark.user_line import declared_at
 from tests.legacy.multilang.languages import CHILDREN, OBEY
 from tests.unit.multilang.rig import Obedient, until
 
+pytestmark = pytest.mark.slow  # each test starts a process
 
-@pytest.fixture(
-    params=[pytest.param("through the collector", marks=pytest.mark.slow), "the short way"], autouse=True
-)
+
+@pytest.fixture(params=["through the collector", "the short way"], autouse=True)
 def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """All of this is the same both ways."""
     monkeypatch.setattr(Obedient, "short", request.param == "the short way")
@@ -115,7 +115,6 @@ def test_a_child_does_not_get_the_module_path_of_the_workers_python(monkeypatch:
             assert json.loads(rig.last())["env"].get("PYTHONPATH", "") == inherited
 
 
-@pytest.mark.slow
 def test_children_start_in_the_resources_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """I3: that beside the topology's file, else that which was shipped, else the file's own; a setting comes before all."""
     shipped, named = tmp_path / "resources", tmp_path / "named"
@@ -332,7 +331,6 @@ def test_what_comes_before_a_tuple_that_can_not_be_sent_is_taken() -> None:
             assert rig.collector.acked == tuples
 
 
-@pytest.mark.slow
 def test_what_a_child_has_is_known_with_since_when() -> None:
     """I12: it fails with the child, and a tree that has timed out can say who held it (W4)."""
     with Obedient(short=True) as rig:
@@ -377,7 +375,6 @@ def test_no_more_tuples_are_sent_ahead_than_asked_for() -> None:
         assert rig.collector.values() == [("echo", n) for n in range(10)]
 
 
-@pytest.mark.slow
 def test_a_child_that_holds_tuples_takes_more() -> None:
     """I14, C1: what it was given and does not ack takes no room, and no batch waits for it."""
     with Obedient(conf={"topology.shellbolt.max.pending": 3}) as rig:
@@ -389,7 +386,6 @@ def test_a_child_that_holds_tuples_takes_more() -> None:
         rig.serve(lambda: len(rig.collector.acked) == 20)
 
 
-@pytest.mark.slow
 def test_tuples_that_wait_for_the_child_are_not_late() -> None:
     """W2: their timeouts are reset four times a timeout; of those that it holds they are not."""
     with Obedient(conf={"topology.message.timeout.secs": 8}) as rig:
@@ -426,7 +422,6 @@ def test_a_batch_of_tuples_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None
         rig.settle()
 
 
-@pytest.mark.slow
 def test_a_large_tuple_goes_both_ways() -> None:
     """I6: more than the pipes hold."""
     with Obedient() as rig:

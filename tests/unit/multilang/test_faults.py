@@ -21,6 +21,8 @@ from stormspark.multilang.reaper import Reaper
 from tests.legacy.multilang.languages import CHILDREN
 from tests.unit.multilang.rig import Obedient, is_alive, until
 
+pytestmark = pytest.mark.slow  # each test starts a process
+
 QUICK = {"topology.subprocess.timeout.secs": 1}
 
 
@@ -91,7 +93,6 @@ def test_half_a_message_is_shown_when_its_child_ends() -> None:
     assert '{"command": "emi' in error
 
 
-@pytest.mark.slow
 def test_a_child_that_dies_is_reported_with_its_last_words() -> None:
     """B14, W22: exit code or signal, and stderr."""
     with Obedient() as rig:
@@ -116,7 +117,6 @@ def test_only_the_last_lines_of_stderr_are_shown() -> None:
     assert "line 499" in error and "line 479" not in error
 
 
-@pytest.mark.slow
 def test_a_flood_on_stderr_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """I1, I13: it is read while nobody serves the child, and at most a thousand lines a second are logged."""
     caplog.set_level(logging.INFO)
@@ -129,7 +129,6 @@ def test_a_flood_on_stderr_stops_nobody(caplog: pytest.LogCaptureFixture) -> Non
         assert "more lines, too many to log" in caplog.text
 
 
-@pytest.mark.slow
 def test_a_child_that_hangs_is_killed_and_named() -> None:
     """I13, W9: in a tuple, and before it has begun."""
     with Obedient(conf=QUICK) as rig:
@@ -142,7 +141,6 @@ def test_a_child_that_hangs_is_killed_and_named() -> None:
         pass
 
 
-@pytest.mark.slow
 def test_a_child_with_a_long_queue_is_not_taken_for_stuck() -> None:
     """I13, W9: its heartbeat waits behind two seconds of work, and all that it does is a sign of life."""
     with Obedient(conf=QUICK) as rig:
@@ -153,7 +151,6 @@ def test_a_child_with_a_long_queue_is_not_taken_for_stuck() -> None:
         assert len(rig.collector.acked) == 20
 
 
-@pytest.mark.slow
 def test_a_child_whose_task_is_elsewhere_is_not_taken_for_stuck() -> None:
     """I13, W9: more is for it than the pipe holds, and nobody writes or reads for some seconds."""
     with Obedient(conf=QUICK) as rig:
@@ -165,7 +162,6 @@ def test_a_child_whose_task_is_elsewhere_is_not_taken_for_stuck() -> None:
         rig.serve(lambda: len(rig.collector.acked) == 90)
 
 
-@pytest.mark.slow
 def test_heartbeats_come_while_nothing_else_does() -> None:
     """I13: once a second, and no second one before the first is answered."""
     with Obedient() as rig:
@@ -203,7 +199,6 @@ _OWNER = """
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["killed", "exits"])
 @pytest.mark.faults
 def test_nothing_outlives_the_process_that_started_it(end: str, tmp_path: Path) -> None:

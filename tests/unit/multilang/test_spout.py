@@ -16,6 +16,8 @@ from stormspark.testing import RecordingSpoutCollector, make_context
 from tests.legacy.multilang.languages import CHILDREN
 from tests.unit.multilang.rig import is_alive
 
+pytestmark = pytest.mark.slow  # each test starts a process
+
 
 def counting(*arguments: str, conf: Any = None) -> tuple[ShellSpout, RecordingSpoutCollector]:
     spout = ShellSpout([sys.executable, "counting.py", *arguments], ["n"], cwd=CHILDREN)
@@ -87,7 +89,6 @@ def test_a_mistake_ends_the_child_and_the_error_says_why(arguments: tuple[str, .
         spout.close()
 
 
-@pytest.mark.slow
 def test_a_spout_that_hangs_is_killed_and_named() -> None:
     """I13: the worker waits for its sync, and the timeout runs."""
     spout, _ = counting("hang", conf={"topology.subprocess.timeout.secs": 1})
