@@ -21,6 +21,9 @@ _DELIVERY_BYTES = 2 * getsizeof(())
 class TupleQueue:
     """The tuples that wait for one task of a bolt, oldest first. ``inbox`` is the list that senders append to."""
 
+    #: See `stormspark.worker.executors.queue.SharedQueue`.
+    newest_taken: Delivery | None = None
+
     def __init__(self) -> None:
         self.inbox: list[Delivery] = []
         #: Deliveries that were taken out of the inbox. The deliveries from index `_next` on still wait, and are older than
@@ -67,6 +70,14 @@ class TupleQueue:
             return _DELIVERY_BYTES
         values = (taken[at][0] if at < gone else inbox[at - gone][0] for at in some)
         return _DELIVERY_BYTES + sum(map(weight, values)) // len(some)
+
+    @property
+    def newest(self) -> Delivery | None:
+        """The delivery that was appended to the inbox last, if it is known."""
+        try:
+            return self.inbox[-1]
+        except IndexError:
+            return self.newest_taken
 
     # -- in --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TypeVar
 
+from stormspark.acker import TracedPart, TracedTree
 from stormspark.api import TICK_SOURCE
 from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.tuples.outlets import Delivery
@@ -35,6 +36,9 @@ class SharedQueue(TupleQueue):
         self.is_executed = False
         #: Whether no tuple may be taken, because the instance of the bolt ends.
         self.is_shut = False
+        #: The newest delivery that was taken out of the inbox, if its tree may be traced. A thread may take a delivery out before
+        #: the worker's thread has noted that it was sent.
+        self.newest_taken: Delivery | None = None
 
     def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
         """Take the oldest tuple out, and return what ``begin`` returns for it. The executor's thread calls this.
@@ -68,6 +72,8 @@ class SharedQueue(TupleQueue):
         inbox = self.inbox
         count = len(inbox)
         taken = inbox[:count]
+        if taken and isinstance(taken[-1][2], tuple | TracedTree | TracedPart):
+            self.newest_taken = taken[-1]  # before it is deleted, so that it is always found
         del inbox[:count]
         return taken
 

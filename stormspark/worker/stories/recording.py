@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stormspark.acker import ACKED, Branch, Ledger, Outcome, TracedPart, Verdict
+from stormspark.worker.bolts.queue import TupleQueue
 from stormspark.worker.tuples.outlets import Delivery
 
 __all__ = ["Inbox", "Recording", "Scene"]
@@ -24,19 +25,27 @@ _MOST_EVENTS = 200
 
 class Inbox(NamedTuple):
     """An inbox that a task can send to. ``task`` is the task that the inbox belongs to, and ``here`` says whether it is in this
-    worker.
+    worker. Then ``queue`` is the task's queue, unless the task gets record batches.
     """
 
     task: str
     deliveries: list[Delivery]
     here: bool
+    queue: TupleQueue | None = None
+
+    @property
+    def newest(self) -> Delivery | None:
+        """The delivery that was appended last. The thread of an executor may have taken it out of the inbox already."""
+        if self.queue is not None:
+            return self.queue.newest
+        return self.deliveries[-1] if self.deliveries else None
 
 
 class _Seen(NamedTuple):
-    """The last delivery of an inbox, with the branches whose recordings have this delivery already."""
+    """The newest delivery of an inbox, with the branches whose recordings have this delivery already."""
 
-    deliveries: list[Delivery]
-    last: Delivery
+    inbox: Inbox
+    newest: Delivery
     length: int
     branches: list[Branch]
 
@@ -78,15 +87,15 @@ class Scene:
         if inboxes is None:
             inboxes = self._inboxes[task] = self._find_inboxes(task)
         for inbox in inboxes:
-            deliveries = inbox.deliveries
-            if not deliveries:
+            newest = inbox.newest
+            if newest is None:
                 continue
-            last = deliveries[-1]
-            roots = last[2]
+            roots = newest[2]
             if roots is branch or (isinstance(roots, tuple) and branch in roots):
-                seen = self._seen.get(id(deliveries))
-                if seen is None or seen.last is not last or seen.length != len(deliveries):
-                    self._seen[id(deliveries)] = _Seen(deliveries, last, len(deliveries), [branch])
+                deliveries = inbox.deliveries
+                seen, length = self._seen.get(id(deliveries)), len(deliveries)
+                if seen is None or seen.newest is not newest or length > seen.length:
+                    self._seen[id(deliveries)] = _Seen(inbox, newest, length, [branch])
                     return inbox
                 if branch not in seen.branches:
                     seen.branches.append(branch)
@@ -94,13 +103,9 @@ class Scene:
         return None
 
     def tidy_up(self) -> None:
-        """Forget deliveries that are no longer the last in their inbox."""
+        """Forget deliveries that are no longer the newest in their inbox."""
         if self._seen:
-            self._seen = {
-                key: seen
-                for key, seen in self._seen.items()
-                if seen.deliveries and seen.deliveries[-1] is seen.last
-            }
+            self._seen = {key: seen for key, seen in self._seen.items() if seen.inbox.newest is seen.newest}
 
 
 class Recording:

@@ -142,7 +142,7 @@ class Stories:
             if e.source == component
             for t in self._plan.components[e.target].tasks
         }
-        here = [Inbox(bolt.name, bolt.inbox, True) for bolt in self._bolts if bolt.id in targets]
+        here = [Inbox(bolt.name, bolt.inbox, True, bolt.queue) for bolt in self._bolts if bolt.id in targets]
         away = [
             Inbox(self._names[target], lane, False)
             for lanes in self._lanes
