@@ -66,7 +66,6 @@ class Worker:
     ) -> None:
         self.plan = plan
         self.index = index
-        self.incarnation = incarnation
         self.clock = clock
         parts = make_parts(
             plan,
@@ -83,19 +82,22 @@ class Worker:
         self.under_way = UnderWay(parts.call, parts.executors, parts.services)
         self.call, self.stories, self.ledger = parts.call, parts.stories, parts.ledger
         self.services, self.wiring, self.turns = parts.services, parts.wiring, parts.turns
-        self.tasks: Mapping[int, Task] = parts.wiring.tasks
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
-        self._states, self._outside, self._refusals = parts.states, parts.outside, parts.refusals
-        self._executors, self._local_choices = parts.executors, parts.local_choices
+        self._executors, self._refusals, self._spare_time = parts.executors, parts.refusals, parts.spare_time
         self._waiting_trees, self._doors = parts.waiting_trees, parts.doors
-        self._spare_time = parts.spare_time
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
+        #: The parts, also those that are seldom used.
+        self._parts = parts
         #: The batch, the attempt and the first superstep of the round that began last. Superstep 0 may come in several
         #: requests, and only the first of these requests begins the round.
-        self._begun: tuple[int, int, int] | None = None
-        self._batch_and_attempt = (-1, -1)
+        self._begun: tuple[int, ...] = (-1, -1, -1)
         self._first_round = False  # whether this round is the first round of an attempt at a batch
+
+    @property
+    def tasks(self) -> Mapping[int, Task]:
+        """The tasks of this worker, by id."""
+        return self.wiring.tasks
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -118,13 +120,13 @@ class Worker:
         call.enter_other("a worker hook")
         self.services.start(self.tasks.values())
         call.enter_other("the state table")
-        self._states.restore()
+        self._parts.states.restore()
         for bolt in self.wiring.bolts:
             call.enter(bolt)
             bolt.start()
         self._executors.wait_for_starts(self._executors.bolts)
         self.services.wait_for_starts(self.wiring.bolts)
-        self._outside.bolts = [bolt for bolt in self.wiring.bolts if bolt.works_outside]
+        self._parts.outside.bolts = [bolt for bolt in self.wiring.bolts if bolt.works_outside]
         if active:
             for spout in self.wiring.spouts:
                 call.enter(spout)
@@ -262,7 +264,6 @@ class Worker:
         # 1. A round may begin.
         clock.superstep_begins(now)
         if position == 0 and step[:3] != self._begun:
-            self._begun = step[:3]
             if plan.exactly_once:
                 transaction.settle(step)
             self._begin_round(now, step)
@@ -330,7 +331,7 @@ class Worker:
         return frames
 
     def _begin_round(self, now: float, step: Step) -> None:
-        spouts, states, orders = self.wiring.spouts, self._states, step.orders
+        spouts, states, orders = self.wiring.spouts, self._parts.states, step.orders
         limited = orders.limits is not None and any(spout.id in orders.limits for spout in spouts)
         self.round_clock.round_begins(
             now,
@@ -338,15 +339,15 @@ class Worker:
             was_limited=any(spout.allowance.limited for spout in spouts),
             unlimited=orders.asks_spouts and not limited,
         )
-        self._local_choices.begin_round(orders.staying_local)
-        self._first_round = (step.batch, step.attempt) != self._batch_and_attempt
+        self._parts.local_choices.begin_round(orders.staying_local)
+        before, self._begun = self._begun, step[:3]
+        self._first_round = before[:2] != step[:2]
         if self._first_round:
             if states.recording is not None:
                 states.recording.begin(step.batch)
-            if step.batch != self._batch_and_attempt[0]:
+            if step.batch != before[0]:
                 for spout in spouts:
                     spout.life.batch_begins()
-            self._batch_and_attempt = (step.batch, step.attempt)
             self.transaction.begin_batch(step)
         self.transaction.begin_round()
         self.turns.timers_run = not orders.ending_round

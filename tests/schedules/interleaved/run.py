@@ -185,7 +185,7 @@ def _simulated(scheduler: Scheduler, world: World, draw: Random) -> Iterator[Non
 
     def prepare(self: BatchState, txid: int) -> Any:
         for worker in world.workers:
-            if worker._states is self:
+            if worker._parts.states is self:
                 for task in worker.tasks.values():
                     inside = world.inside(task.id)
                     if inside.startswith("execute") or (
