@@ -19,6 +19,8 @@ from tests.unit.worker.executors.runs import running, until
 pytestmark = pytest.mark.slow
 
 _CALL_SECS = 0.005
+#: So long that the time from the end of a call to the begin of the next one is nothing beside it, also on a busy machine.
+_LONG_CALL_SECS = 0.03
 
 
 class Endless(Spout):
@@ -38,15 +40,21 @@ class Endless(Spout):
 class Asks(BasicBolt):
     """Asks a service that takes some time."""
 
+    def __init__(self, secs: float = _CALL_SECS) -> None:
+        self.secs = secs
+
     def execute(self, tup: Any, collector: Any) -> None:
-        time.sleep(_CALL_SECS)
+        time.sleep(self.secs)
 
 
 class AsksAtOnce(AsyncBolt):
     """Asks the same service, by coroutines."""
 
+    def __init__(self, secs: float = _CALL_SECS) -> None:
+        self.secs = secs
+
     async def execute(self, tup: Any) -> None:
-        await asyncio.sleep(_CALL_SECS)
+        await asyncio.sleep(self.secs)
 
 
 class AsksTwo(AsksAtOnce):
@@ -82,7 +90,9 @@ def test_the_summary_says_that_max_pending_holds_a_spout_although_rounds_go_on(
 
 
 @pytest.mark.parametrize(
-    ("bolt", "executors"), [(Asks(), 2), (AsksTwo(), 1)], ids=["bolt on threads", "async bolt"]
+    ("bolt", "executors"),
+    [(Asks(_LONG_CALL_SECS), 2), (AsksTwo(_LONG_CALL_SECS), 1)],
+    ids=["bolt on threads", "async bolt"],
 )
 def test_the_line_names_a_bolt_that_has_as_many_calls_under_way_as_it_may_have(
     bolt: Any, executors: int
@@ -91,8 +101,8 @@ def test_the_line_names_a_bolt_that_has_as_many_calls_under_way_as_it_may_have(
     builder = TopologyBuilder()
     builder.set_spout("numbers", Endless())
     builder.set_bolt("asks", bolt, executors).shuffle_grouping("numbers")
-    speedometer = Speedometer(window=0.5)
-    with running(builder.create_topology("asks"), **{"topology.max.spout.pending": 50}) as local:
+    speedometer = Speedometer(window=1.0)
+    with running(builder.create_topology("asks"), **{"topology.max.spout.pending": 10}) as local:
         until(lambda: "  asks: 2 of 2 calls under way  " in str(speedometer.read(local.statistics())))
 
 
