@@ -545,7 +545,7 @@ class Nimbus:
                 self._lose(
                     link.worker,
                     link.incarnation,
-                    f"the code of {busy.task} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
+                    f"{busy.code} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
                 )
                 if link.process.host == socket.gethostname():
                     end_process(link.process)

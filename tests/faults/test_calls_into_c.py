@@ -6,6 +6,7 @@ import ctypes
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -134,7 +135,7 @@ def test_a_function_in_c_that_keeps_the_lock_makes_no_worker_look_dead(
         running.stop()
     assert running.error is None
     _check_that_each_was_executed_once(tmp_path)
-    assert "the code of bolt[" in caplog.text
+    assert re.search(r"(execute|the code) of bolt\[", caplog.text)  # it may just have returned
 
 
 def test_a_child_answers_for_nobody_and_hides_no_death_of_its_worker(

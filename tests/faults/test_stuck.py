@@ -45,7 +45,7 @@ def test_a_bolt_in_an_endless_loop_costs_its_worker_and_no_message(
         alive = worker_processes(topology.name)
     running.stop()
     assert running.error is None and len(alive) == 2
-    assert "the code of spins[" in caplog.text and "had not returned after" in caplog.text
+    assert "execute of spins[" in caplog.text and "had not returned after" in caplog.text
     assert set(acked(read_effects(tmp_path, "numbers"))) == set(range(20))
 
 
@@ -57,7 +57,7 @@ def test_a_bolt_that_never_gets_out_of_its_loop_stops_the_topology_with_the_reas
     running = start(topology, conf=conf | {"stormspark.max.attempts": 2})
     assert running.wait(PATIENCE_SECS)
     assert isinstance(running.error, WorkerLostError)
-    assert "failed 2 times" in str(running.error) and "the code of spins[" in str(running.error)
+    assert "failed 2 times" in str(running.error) and "execute of spins[" in str(running.error)
     wait_until_gone(list(worker_processes(topology.name).values()))
 
 
@@ -77,5 +77,5 @@ def test_a_call_that_never_returns_on_a_thread_costs_no_worker_and_no_message(
         assert worker_processes(topology.name) == before
     running.stop()
     assert running.error is None
-    assert "the code of spins[" in caplog.text
+    assert "execute of spins[" in caplog.text
     assert "was lost" not in caplog.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,8 @@ BATCHES = int(os.environ.get("BACKPRESSURE_BATCHES", "10000" if LONG_SECS else "
 SAMPLES = 20 if LONG_SECS else 5
 #: Of the heap, for each sample: one of the few samples of a short form would spoil it.
 _COLLECTIONS = 5
+#: Spark's thread has deleted something by then, if it is at work.
+_CLEANING_SECS = 0.5
 _MB = 1024 * 1024
 
 
@@ -54,6 +57,20 @@ class Driver:
         env = context._jvm.org.apache.spark.SparkEnv.get()
         self.blocks = [Path(one.getPath()) for one in env.blockManager().diskBlockManager().localDirs()]
 
+    def _shuffle_files(self) -> tuple[int, int]:
+        """Files, and bytes. A thread of Spark deletes them after a collection, so wait for as long as they become fewer."""
+        least = self._count_shuffle_files()
+        while True:
+            time.sleep(_CLEANING_SECS)
+            now = self._count_shuffle_files()
+            if now >= least:
+                return least
+            least = now
+
+    def _count_shuffle_files(self) -> tuple[int, int]:
+        sizes = [_size(path) for path in self.blocks]
+        return sum(files for files, _ in sizes), sum(size for _, size in sizes)
+
     def look(self) -> dict[str, float]:
         gc.collect()
         statistics = self.running.statistics()
@@ -62,7 +79,7 @@ class Driver:
         query: Any = self.running.query
         heap = heap_after_gc(self.spark, _COLLECTIONS)
         checkpoint, logs = _size(self.folder / "checkpoint"), _size(self.folder / "logs")
-        blocks = [_size(path) for path in self.blocks]
+        files, size = self._shuffle_files()
         return {
             "batches": statistics.batches,
             "python objects": len(gc.get_objects()),
@@ -78,8 +95,8 @@ class Driver:
             "checkpoint files": checkpoint[0],
             "checkpoint KB": checkpoint[1] / 1024,
             "log KB": logs[1] / 1024,
-            "shuffle files": sum(files for files, _ in blocks),
-            "shuffle MB": sum(size for _, size in blocks) / _MB,
+            "shuffle files": files,
+            "shuffle MB": size / _MB,
             "worker MB": sum(one.memory_info().rss for one in worker_processes(self.running.name).values())
             / _MB,
         }
