@@ -72,9 +72,8 @@ compiled: $(INSTALLED) ## build/compiled: a copy of this tree in which the tuple
 
 # --- checks -------------------------------------------------------------------------------------------------------------
 
-# Three at a time: many wait for Spark, for a timer or for a process that was killed, and two leave a third of the processors idle
-# then. A file's tests stay together, in order.
-TEST_PROCESSES ?= 3
+# Two at a time: most tests wait for Spark most of the time, and three are no faster. A file's tests stay together, in order.
+TEST_PROCESSES ?= 2
 SIDE_BY_SIDE = -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests start some hundred JVMs, which find Spark's classes parsed in here.
 CLASSES := build/classes/connectors.jsa
@@ -96,6 +95,8 @@ classes: $(CLASSES) ## what `make test` makes first
 test: $(CLASSES) ## all tests, with Spark and with faults (half an hour; `make soak` has their long forms)
 	@status=0; SPARK_SUBMIT_OPTS= $(BIN)/pytest -m alone || status=1; $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not alone' || status=1; exit $$status
 
+# Three at a time: some wait for a timer or a thread, and the processor has nothing else to do then.
+test-fast: TEST_PROCESSES = 3
 .PHONY: test-fast
 test-fast: $(INSTALLED) ## the tests that need no Java and no patience
 	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not spark and not slow'

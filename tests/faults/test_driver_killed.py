@@ -49,7 +49,7 @@ def _family(process: subprocess.Popen) -> list[psutil.Process]:
         return []
 
 
-@pytest.mark.parametrize("what", ["python", "jvm"])
+@pytest.mark.parametrize("what", [pytest.param("python", marks=pytest.mark.long), "jvm"])
 def test_nothing_is_left_over(driver, tmp_path, what):
     process, name = driver
     family = _family(process)

@@ -187,7 +187,7 @@ def read_at_once(folder: Path, out: Path, rows: int, pace: float) -> DataFrameSp
     return DataFrameSpout(numbers_in(folder), ["n", "text"])
 
 
-@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("durable", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_stop_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path, durable: bool) -> None:
     """F10, E15: with the durable acker it ends after the round, without it when the batch is worked off."""
     out = tmp_path / "out"

@@ -132,7 +132,7 @@ def test_what_an_earlier_driver_commits_while_another_opens_is_known(
     assert third.last_txid == 0
 
 
-@pytest.mark.parametrize("landed", [True, False])
+@pytest.mark.parametrize("landed", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_what_a_commit_raised_does_not_say_whether_it_happened(
     landed: bool, table: SparkStateTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

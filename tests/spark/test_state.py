@@ -74,7 +74,7 @@ BY_KEYS = {"stormspark.state.keys": "grouping"}
     [
         ("delta-rs", [(100, 2, 4), (200, 3, 4), (300, 1, 5)]),
         pytest.param("spark", [(100, 2, 4), (300, 3, 5)], marks=pytest.mark.long),
-        ("driver", [(100, 2, 4), (300, 3, 5)]),
+        pytest.param("driver", [(100, 2, 4), (300, 3, 5)], marks=pytest.mark.long),
     ],
 )
 def test_state_goes_on_in_another_shape_and_is_read_as_a_frame(

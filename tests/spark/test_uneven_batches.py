@@ -28,7 +28,9 @@ def numbers_in(folder: Path) -> list[int]:
     return sorted(deltalake.DeltaTable(table).to_pyarrow_table().column("n").to_pylist())
 
 
-@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(
+    "killed", [pytest.param(False, marks=pytest.mark.long), pytest.param(True, marks=pytest.mark.faults)]
+)
 def test_every_sink_has_every_message_once(
     killed: bool, kafka: KafkaBroker, start: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -47,7 +47,7 @@ class Scale:
     def of_environment(cls) -> Scale:
         """What ``make soak`` asks for; without it, little."""
         return cls(
-            int(os.environ.get("FAULT_MESSAGES", "4000")),
+            int(os.environ.get("FAULT_MESSAGES", "2000")),
             int(os.environ.get("FAULT_INJECTIONS", "1")),
             int(os.environ.get("TEST_SEED", "1")),
         )

@@ -76,7 +76,7 @@ def numbers(*some: int) -> list[bytes]:
     return [b"%d" % n for n in range(*some)]
 
 
-@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("restarted", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_log_that_was_cut_goes_on_at_its_end(
     kafka: KafkaBroker, readings: list[Reading], restarted: bool
 ) -> None:
