@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +77,8 @@ def test_a_spout_that_blocks_is_named_and_loses_nothing(
                 "stormspark.worker.lease.secs": 6,
             },
         )
-        wait_for(lambda: "next_tuple of sleepy[0] has not returned for" in caplog.text, message="the warning")
+        warning = re.compile(r"next_tuple of sleepy\[0\] \(.*test_activation.py:\d+\) has not returned for")
+        wait_for(lambda: warning.search(caplog.text), message="the warning")
         assert "only its own executor in worker" in caplog.text
         wait_for_acks(topology, "sleepy", 1)
     topology.stop()
