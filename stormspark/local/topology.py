@@ -270,9 +270,9 @@ class LocalTopology:
             self._finish()
 
     def _watch(self) -> None:
-        """Call `Worker.look` of each worker regularly, and warn about calls that take long.
+        """Call `UnderWay.look` of each worker regularly, and warn about calls that take long.
 
-        Without `Worker.look`, a worker could take a series of short calls for one call that never returns.
+        Without `UnderWay.look`, a worker could take a series of short calls for one call that never returns.
         """
         secs = self.plan.settings.stuck_warning_secs
         watched = [

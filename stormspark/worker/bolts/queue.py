@@ -21,9 +21,6 @@ _DELIVERY_BYTES = 2 * getsizeof(())
 class TupleQueue:
     """The tuples that wait for one task of a bolt, oldest first. ``inbox`` is the list that senders append to."""
 
-    #: See `stormspark.worker.executors.queue.SharedQueue`.
-    newest_taken: Delivery | None = None
-
     def __init__(self) -> None:
         self.inbox: list[Delivery] = []
         #: Deliveries that were taken out of the inbox. The deliveries from index `_next` on still wait, and are older than
@@ -74,10 +71,7 @@ class TupleQueue:
     @property
     def newest(self) -> Delivery | None:
         """The delivery that was appended to the inbox last, if it is known."""
-        try:
-            return self.inbox[-1]
-        except IndexError:
-            return self.newest_taken
+        return self.inbox[-1] if self.inbox else None
 
     # -- in --------------------------------------------------------------------------------------------------
 

@@ -36,9 +36,8 @@ class SharedQueue(TupleQueue):
         self.is_executed = False
         #: Whether no tuple may be taken, because the instance of the bolt ends.
         self.is_shut = False
-        #: The newest delivery that was taken out of the inbox, if its tree may be traced. A thread may take a delivery out before
-        #: the worker's thread has noted that it was sent.
-        self.newest_taken: Delivery | None = None
+        #: The newest delivery that was taken out of the inbox, if its tree may be traced.
+        self._newest_taken: Delivery | None = None
 
     def next(self, begin: Callable[[Delivery], _T]) -> _T | None:
         """Take the oldest tuple out, and return what ``begin`` returns for it. The executor's thread calls this.
@@ -73,9 +72,19 @@ class SharedQueue(TupleQueue):
         count = len(inbox)
         taken = inbox[:count]
         if taken and isinstance(taken[-1][2], tuple | TracedTree | TracedPart):
-            self.newest_taken = taken[-1]  # before it is deleted, so that it is always found
+            self._newest_taken = taken[-1]  # before it is deleted, so that it is always found
         del inbox[:count]
         return taken
+
+    @property
+    def newest(self) -> Delivery | None:
+        """See `TupleQueue.newest`. The executor's thread may have taken it out before the worker's thread has noted that it was
+        sent.
+        """
+        try:
+            return self.inbox[-1]
+        except IndexError:
+            return self._newest_taken
 
     def add_tick(self, seconds: float) -> None:
         """See `TupleQueue.add_tick`."""

@@ -260,7 +260,7 @@ class WorkerProcess:
         return self._worker.under_way.busy() if self._worker is not None else None
 
     def _look(self) -> None:
-        """Let the worker check a call that takes long; see `Worker.look`. The lifeline calls this."""
+        """Let the worker check a call that takes long; see `UnderWay.look`. The lifeline calls this."""
         if self._worker is not None:
             self._worker.under_way.look()
 
