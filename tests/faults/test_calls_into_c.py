@@ -62,6 +62,10 @@ class Forks(Bolt):
     def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector, self.effects = collector, Effects(conf, context)
         self.fork(0)
+        # The child must be there before another thread starts a program. `subprocess` waits for the end of a pipe, and the
+        # child would keep the pipe open if it was forked while the pipe is there.
+        if context.this_task_index == 0 and not self.effects.read():
+            self.keep_a_child()
         self.effects.write("prepared", os.getpid())
 
     def execute(self, tup: Any) -> None:
@@ -69,8 +73,6 @@ class Forks(Bolt):
         self.effects.write("executes", number)
         ways = [self.fork, self.fork_with_python, self.start_a_program]
         ways[number % 3](number)
-        if number == 0:
-            self.keep_a_child()
         self.collector.ack(tup)
 
     def fork(self, number: int) -> None:
