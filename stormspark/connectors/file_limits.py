@@ -21,7 +21,8 @@ def per_trigger_of(options: Mapping[str, Any]) -> PerTrigger:
     """Return how much a batch may read: the first limit and the highest one.
 
     If ``options`` set a limit, both are this limit. Otherwise the limits are in bytes, and the first one is lower than the
-    highest one. Raises `InvalidTopologyError` if an option is neither a positive number nor a size such as ``10m``.
+    highest one. If both options are given, the one in bytes counts. Raises `InvalidTopologyError` if the option that counts is
+    neither a positive number nor a size such as ``10m``.
 
     >>> per_trigger_of({"maxFilesPerTrigger": 5})
     PerTrigger(option='maxFilesPerTrigger', first=5, most=5)

@@ -5,8 +5,8 @@ more rows wait in memory, a failure repeats more work, and a stop takes longer. 
 limit costs a restart of the query. So a limit changes only if it has been wrong by at least `FACTOR` for some rounds in a row,
 and if no limit has changed just before (`_PAUSE_SECS`). A limit can be wrong in two ways:
 
-- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. The target
-  is not one round, because a bolt that is slow for a while becomes fast again.
+- too large: batches take `TOO_MANY_ROUNDS` rounds or more. With the new limit, batches should take `_ROUNDS` rounds. It
+  does not aim at one round, because that limit would be too small once a bolt that is slow for a while is fast again.
 - too small: every batch brings about as many rows as the limit allows (`_FULL`). Nevertheless each batch is done in one round, no
   spout is held back, and the busiest bolt works for at most a `FACTOR`-th of the target time. With the new limit, the bolt should
   work for the whole target time. But a limit grows at most `_MOST_GROWTH`-fold at once.
@@ -45,11 +45,11 @@ class Bite(NamedTuple):
 
     #: The number of rows that came.
     came: int
-    #: The number of rounds until the topology had caught up with the batch's rows.
+    #: The number of rounds in which the spout emitted the batch's rows; at least 1.
     rounds: int
     #: Whether rows are left over or the spout is held back, so that larger batches would not help.
     held: bool
-    #: The seconds that the busiest task of a bolt worked, over all rounds.
+    #: The seconds that the busiest task of a bolt worked in each round, added up over all rounds.
     busy: float
 
 

@@ -21,8 +21,8 @@ ACK: Final = object()
 #: A function that takes a tuple's values, one per field of the stream, and the tuple's trees. It emits the tuple and returns the
 #: ids of the receiving tasks.
 Send: TypeAlias = Callable[[tuple[Any, ...], Any], list[int]]
-#: A function that returns the `Send` of one of the task's streams. It returns None for an unknown stream, and as long as the
-#: user's own threads may emit.
+#: A function that returns the `Send` of one of the task's streams. It returns None if the stream is unknown. It
+#: also returns None while threads of the user may emit, because all emits have to go through the collector then.
 Sender: TypeAlias = Callable[[str], Send | None]
 
 
@@ -57,7 +57,7 @@ class AutoAckBolt(Bolt):
 
     @abstractmethod
     def connected(self, line: Callable[[str], Line | None]) -> None:
-        """Called when the bolt is prepared, and when the task's streams change, with a function that finds these streams.
+        """Take a function that finds the task's streams. This is called when the bolt is prepared, and when its streams change.
 
         ``line`` returns the `Line` of a stream. It returns None in the cases in which a `Sender` returns None. Lines are valid
         until the next call of this method.

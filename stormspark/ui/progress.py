@@ -54,8 +54,8 @@ class Progress:
     #: The spout that max spout pending held back longest in the last few seconds, with the share of that time and the spout's
     #: limit; None if no spout was held back for a noticeable time.
     paused: str | None = None
-    #: The bolt that had nearly as many calls under way in the last few seconds as it may have at once, and how many; None if
-    #: there is no such bolt, or if `throttled` names it.
+    #: The fullest bolt that `throttled` does not name, and its calls. A bolt is full if it had nearly as many calls under way in
+    #: the last few seconds as it may have at once. None if there is no such bolt.
     full: str | None = None
 
     def __str__(self) -> str:
@@ -178,9 +178,11 @@ class Speedometer:
 def _throttled(
     statistics: TopologyStatistics, old: _Sample, new: _Sample, full: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    """Return the bolt that slows spouts down, or None, and the bolt or the limit that does, with the reason, as text.
+    """Return the name of the bolt that slows spouts down, and a text for people.
 
-    The time per tuple is a mean over the last few seconds. ``full`` says how many calls of full bolts are under way.
+    The name is None if a limit slows them down, or nothing does. The text names the bolt or the limit, with the reason; it is
+    None if nothing slows the spouts down. The time per tuple is a mean over the last few seconds. ``full`` says how many calls of
+    full bolts are under way.
     """
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):

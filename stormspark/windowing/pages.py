@@ -45,7 +45,7 @@ class _Page(Generic[_T]):
     number: int
     #: None while the page is not in memory.
     rows: Rows[_T] | None
-    #: ``size``: how many items the page has. ``left``: how many of them have left, and are still in the page.
+    #: ``size``: how many items the page stores. ``left``: how many of these items have left, although the page still stores them.
     size: int
     left: int
     #: The keys of the first and the last item that are still held.
@@ -111,11 +111,11 @@ class PagedItems(Generic[_T]):
         times.append(time)
         numbers.append(key[1])
         items.append(item)
-        page.size += 1
-        page.first, page.last = min(page.first, key), max(page.last, key)
         if not page.changed:
             page.changed = True
-            self._forget(page)
+            self._forget(page)  # before its size changes, which is what it counted as
+        page.size += 1
+        page.first, page.last = min(page.first, key), max(page.last, key)
         self._count += 1
         self._version += 1
 

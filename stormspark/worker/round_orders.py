@@ -34,9 +34,9 @@ NO_EARLIER_ATTEMPTS = EarlierAttempts()
 class RoundOrders:
     """The orders for one round of one batch, the same for all workers and supersteps.
 
-    The defaults are for the only round of a batch that is not a transaction. If a batch has several rounds, `asks_spouts` may
-    change from round to round. If batches are transactions (`PhysicalPlan.exactly_once`), `may_prepare` and `ending_round` may
-    change, too.
+    The defaults are for the only round of a batch that is not a transaction. If a batch has several rounds, most of the orders
+    may change from round to round. `may_prepare` and `ending_round` have their defaults unless batches are transactions
+    (`PhysicalPlan.exactly_once`).
     """
 
     #: The number of this round in its batch; a batch begins with round 0.
@@ -55,8 +55,8 @@ class RoundOrders:
     may_prepare: bool = False
     #: Whether spouts that read no source may emit in this round.
     asks_spouts: bool = True
-    #: The number of this round among the rounds that end a batch (`PhysicalPlan.ends_of_batches`), counted from 1; 0 if this
-    #: round ends no batch.
+    #: At the end of a transactional batch, some rounds tell the batch bolts that it ends, one group of bolts per round
+    #: (`PhysicalPlan.ends_of_batches`). This is the number of the round among those, counted from 1; 0 for any other round.
     ending_round: int = 0
     #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS

@@ -49,6 +49,9 @@ class Kept:
         for number in gone:
             del self.committed[number]
         self.committed["progress"] = pickle.dumps((items.progress, progress))
+        in_memory = [page.size for page in items._pages if page.rows is not None]
+        assert items._in_memory == sum(in_memory)
+        assert items._most is None or sum(in_memory) <= items._most or len(in_memory) == 1
 
     def restore(self, items: PagedItems[int]) -> Any:
         held, progress = pickle.loads(self.committed["progress"])

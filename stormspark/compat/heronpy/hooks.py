@@ -50,7 +50,7 @@ class Hooks:
             hook.prepare(config, heron_context)
 
     def acked_at_once(self, tup_id: Any, task: int) -> None:
-        """Call ``spout_ack`` of the hooks, for an ack that follows right after the emit, without the engine (B23)."""
+        """Call the hooks' ``spout_ack`` for a tuple that is acked as soon as it is emitted. The engine sees no such ack (B23)."""
         for hook in self.hooks:
             hook.spout_ack(task_hook.SpoutAckInfo(tup_id, task, 0.0))
 

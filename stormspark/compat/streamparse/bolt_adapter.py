@@ -123,7 +123,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         begin(bolt, conf, context)
         if isinstance(bolt, TicklessBatchingBolt):
             context.set_timer(bolt.secs_between_batches, _batch_processor(bolt, surroundings))
-        passage.arriving(_sources(context))
+        passage.arriving(_facts_of_sources(context))
         self.execute = passage.execute  # type: ignore[method-assign]
         self.executor = passage
 
@@ -151,15 +151,15 @@ def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings)
     return process_batches
 
 
-#: Two facts about all tuples of one source: the type of their values, and whether other tasks get the same values.
-_Source = tuple[type[tuple[Any, ...]], bool]
+#: Two facts about all tuples of one `TupleSource`: the type of their values, and whether other tasks get the same values.
+_Facts = tuple[type[tuple[Any, ...]], bool]
 
 
-def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
-    """Return a function from a `TupleSource` to its `_Source`."""
+def _facts_of_sources(context: TopologyContext) -> Callable[[TupleSource], _Facts]:
+    """Return a function from a `TupleSource` to its `_Facts`."""
     fields = {(key.component, key.stream): tuple(names) for key, names in context.this_input_fields.items()}
 
-    def look(source: TupleSource) -> _Source:
+    def look(source: TupleSource) -> _Facts:
         component, stream = source.component, source.stream
         names = fields.get((component, stream))
         if names is None:  # a tick
@@ -168,9 +168,9 @@ def _sources(context: TopologyContext) -> Callable[[TupleSource], _Source]:
         shared = len(targets) > 1 or not all(grouping.single for grouping in targets.values())
         return values_type(component, stream, names), shared
 
-    known: dict[TupleSource, _Source] = {}
+    known: dict[TupleSource, _Facts] = {}
 
-    def source_of(source: TupleSource) -> _Source:
+    def source_of(source: TupleSource) -> _Facts:
         found = known.get(source)
         if found is None:
             found = known[source] = look(source)
