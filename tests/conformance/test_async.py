@@ -24,6 +24,7 @@ def _chain(spout: Any, bolt: AsyncBolt, *, spouts: int = 1, tasks: int = 1, name
     return builder.create_topology(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [False, True])
 def test_calls_that_wait_run_side_by_side_and_every_tuple_has_one_verdict(run: Run, ordered: bool) -> None:
     """E5, E24, C5: a failed tuple fails alone; emits are anchored; the task's limit is kept."""
@@ -89,6 +90,7 @@ def test_a_reported_failure_is_an_error_that_restarts_nothing(run: Run) -> None:
     assert done.acked("numbers") == Counter(range(20))
 
 
+@pytest.mark.slow
 def test_an_async_spout_waits_hears_and_replays(run: Run) -> None:
     """B3, B6, E11: what fails is emitted again; acks come while it waits."""
     done = run(_chain(Arrive(300), Ask(fails=(10, 20)), spouts=2))

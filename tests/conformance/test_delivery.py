@@ -16,6 +16,7 @@ from tests.conformance.components import Failed, Numbers, Pair, Record, Repeat
 Run = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_every_tuple_arrives_once_and_every_message_is_acked_once(run: Run) -> None:
     """Each tuple and each verdict arrives once, and the statistics count the same (E20, E22, E26)."""
     builder = TopologyBuilder()

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from stormspark import TopologyBuilder
 from tests.conformance.components import Numbers, Record, recorded
 
@@ -32,6 +34,7 @@ def executed_once_and_in_order(done: Any) -> list[int]:
     return numbers
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_dropped(run: Run) -> None:
     """X51, F10, F14: by Heron's key; it is counted and reported, its tree ends, and memory is bounded by the mark."""
     done = overloaded(run, {"topology.droptuples.upon.backpressure": True})

@@ -398,6 +398,7 @@ ACTIONS = [
 ]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 3), steps=st.integers(50, 250))
 def test_every_use_of_the_collectors_has_the_verdicts_of_the_model(
     seed: int, workers: int, steps: int

@@ -186,6 +186,7 @@ class Timeouts:
         return late
 
 
+@pytest.mark.slow
 @given(workers=st.integers(1, 3), seed=st.integers(0, 2**32), steps=st.lists(STEPS, min_size=20, max_size=90))
 def test_what_is_not_acked_times_out_between_one_and_two_timeouts_of_running_time(
     workers: int, seed: int, steps: list[int]

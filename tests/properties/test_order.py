@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -217,6 +218,7 @@ class Workers:
         raise AssertionError("not quiet after 2000 batches")
 
 
+@pytest.mark.slow
 @given(
     plan=plans(),
     seed=st.integers(0, 2**32),
@@ -244,6 +246,7 @@ def test_a_receiver_sees_all_that_a_sender_sent_it_in_that_order(
     assert of_spouts == set(range(len(of_spouts))) and len(of_spouts) >= 20
 
 
+@pytest.mark.slow
 @given(
     plan=plans(),
     seed=st.integers(0, 2**32),

@@ -215,6 +215,7 @@ def test_counts(length: int, slide: int, persistent: bool, **faults: Any) -> Non
         assert [one[:3] for one in found] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     length=st.integers(1, 1500).map(Duration) | st.integers(1, 20).map(Count),

@@ -70,6 +70,7 @@ def test_state_as_pandas(tmp_path: Path):
     assert (frame.attrs["txid"], frame.attrs["tasks"]) == (0, 3)
 
 
+@pytest.mark.slow
 def test_state_as_of_an_earlier_batch(tmp_path: Path):
     """C36: those that are retained can be read."""
     table = _checkpoint(tmp_path)

@@ -87,6 +87,7 @@ def best_fixed(scenario: Scenario, seconds: float, bolt: str = "b") -> float:
     return max(rate(run(scenario, FixedLimit(scenario, limit), seconds), bolt) for limit in FIXED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in AFTER_AN_EDIT else pytest.mark.slow) for name in CASES]
 )

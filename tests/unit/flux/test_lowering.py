@@ -341,6 +341,7 @@ def test_heron_s_resources_are_checked(load, entry, told):
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_file_with_a_slip_anywhere_is_loaded_or_refused(write):
     """K13: whatever a slip makes of a file, it ends in an error of ours that names it."""
     text = (

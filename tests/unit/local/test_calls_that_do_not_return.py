@@ -144,6 +144,7 @@ def test_a_start_that_does_not_return_is_named(caplog):
     assert f"it has been in prepare of b[0] ({LINE}) for " in caplog.text
 
 
+@pytest.mark.slow
 def test_a_blocked_event_loop_is_named_while_it_is_blocked(caplog, monkeypatch):
     monkeypatch.setattr(event_loop, "_LATE_SECS", 0.1)
     with LocalCluster() as cluster:
@@ -179,6 +180,7 @@ def test_short_calls_that_block_the_loop_again_and_again_are_found(monkeypatch):
     loop.end()
 
 
+@pytest.mark.slow
 def test_a_loop_that_waits_or_works_a_little_is_not_blocked(monkeypatch):
     monkeypatch.setattr(event_loop, "_SAME_LINE_SECS", 0.1)
     monkeypatch.setattr(event_loop, "_LATE_SECS", 30.0)

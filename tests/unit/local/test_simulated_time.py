@@ -20,6 +20,7 @@ def never_acked(feeder: FeederSpout) -> Topology:
     return builder.create_topology("never-acked")
 
 
+@pytest.mark.slow
 @given(offset=st.floats(0, 20), timeout=st.integers(2, 10), workers=st.integers(1, 2))
 @settings(max_examples=min(25, settings().max_examples))
 def test_a_tuple_fails_between_one_and_two_timeouts_after_its_emit(offset, timeout, workers):

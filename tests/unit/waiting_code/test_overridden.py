@@ -192,6 +192,7 @@ class _EnoughError(Exception):
     """Ends a call: it has slept, or it goes on for too long."""
 
 
+@pytest.mark.slow
 @given(hierarchies())
 def test_whatever_sleeps_when_it_is_called_has_a_reason(text: str) -> None:
     try:

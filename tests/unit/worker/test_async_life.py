@@ -144,6 +144,7 @@ def test_the_tasks_of_a_worker_are_prepared_side_by_side() -> None:
     rigs[0].cluster.abandon()
 
 
+@pytest.mark.slow
 def test_a_prepare_that_raises_after_a_restart_counts_as_one_more_error_in_the_row() -> None:
     """W22: the task starts again after a pause, or the topology stops if there are too many."""
     builder = two(Acts(prepares="raises", executes="raises once", first=False), ROWS)

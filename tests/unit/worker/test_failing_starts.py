@@ -354,6 +354,7 @@ class PullsAsync(AsyncSpout):
         declarer.declare(Fields("n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spout", [Pulls(), PullsAsync()], ids=["on a thread", "on the event loop"])
 def test_a_spout_on_its_own_thread_or_on_the_event_loop_starts_again_too(spout: Any) -> None:
     builder = TopologyBuilder()

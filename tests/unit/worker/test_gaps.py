@@ -82,6 +82,7 @@ def after_every_superstep(rig: Rig, pause: float, fills: Any) -> None:
         worker.run = run  # type: ignore[method-assign]
 
 
+@pytest.mark.slow
 @given(moments=st.lists(st.integers(0, 6), min_size=1, max_size=12))
 def test_whenever_it_goes_on_each_tuple_is_executed_once_and_its_message_acked_once(
     moments: list[int],

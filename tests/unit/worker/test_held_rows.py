@@ -177,6 +177,7 @@ def table_rows(folder: Path) -> int:
     return sum(found.num_rows for found in table.plan_restore("rows", None, None, "rows").rows())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_driver", [False, True])
 @pytest.mark.parametrize("workers", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))])
 def test_what_a_bolt_keeps_comes_again_in_the_next_life(

@@ -45,6 +45,7 @@ class Ack(Bolt):
         self.collector.ack(tup)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bolt", [Count, Ack])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_bolt_that_has_executed_all_holds_no_tuple(bolt: Any, workers: int) -> None:

@@ -112,6 +112,7 @@ def test_a_batch_ends_after_the_call_that_runs_at_its_deadline(run: Callable[...
     assert rig.clock() - before <= 2 * CALL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_no_message_times_out_behind_slow_calls(workers: int, run: Callable[..., Rig]) -> None:
     """E10, W2: a timeout of 30 s, calls of 20 s, two bolts one behind the other: what waits for a call is not late."""

@@ -117,6 +117,7 @@ def test_what_is_no_whole_line_is_logged_at_the_end() -> None:
     assert lines == ["first", "last words"]
 
 
+@pytest.mark.slow
 def test_threads_that_print_lose_no_line() -> None:
     lines, stream = lines_of()
     threads = [

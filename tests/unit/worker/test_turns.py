@@ -65,6 +65,7 @@ def _run(builder: TopologyBuilder, batches: int) -> dict[str, int]:
     return Time.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [0.001, 0.05, 5.0])
 def test_spouts_that_sleep_have_equal_turns(others: float) -> None:
     """B1, A16: threads of their own in Storm; here one spout that sleeps does not call itself until the time is over."""

@@ -116,6 +116,7 @@ def run(builder: TopologyBuilder, rows: int, workers: int) -> Rig:
     return rig
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.3, 3.0])
 def test_every_row_is_delivered_once_however_work_is_spread(workers: int, seconds: float) -> None:

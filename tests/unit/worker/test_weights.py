@@ -111,6 +111,7 @@ def test_no_frame_is_heavy(shape: str) -> None:
     assert sorted(heard[:2] for heard in rig.users("a")[0].heard) == [("ack", n) for n in range(120)]
 
 
+@pytest.mark.slow
 def test_one_call_that_emits_much_leaves_in_several_frames() -> None:
     """What is emitted between two looks at the lanes is cut when it is packed; its tree has an edge in each frame."""
     builder = TopologyBuilder()
@@ -126,6 +127,7 @@ def test_one_call_that_emits_much_leaves_in_several_frames() -> None:
     assert rig.users("a")[0].heard == [("ack", 0)]
 
 
+@pytest.mark.slow
 def test_light_tuples_share_frames_and_a_rare_heavy_one_has_its_own() -> None:
     """One in 300 is 20 MB; all that is light travels as if it were not there."""
     heavy = [flat(10)] * 2000
@@ -201,6 +203,7 @@ def test_marks_in_bytes_count_what_values_hold() -> None:
     assert task.waiting and task.load().queued_bytes > task.waiting * 180 * _KB
 
 
+@pytest.mark.slow
 def test_bolts_that_make_much_of_little_wait_until_it_has_left() -> None:
     """50 tuples that become 400 KB each: what a superstep hands out is bounded by the mark, and all of it arrives."""
     builder = TopologyBuilder()

@@ -334,6 +334,7 @@ def test_what_is_emitted_outside_of_a_window_is_anchored_to_nothing() -> None:
     assert rig.tasks("c")[0].counters.failed == 1 and heard(rig) == []
 
 
+@pytest.mark.slow
 def test_emits_of_one_window_share_their_trees() -> None:
     """E17: the trees of thousands of tuples are put together once for a window, not for each emit."""
 

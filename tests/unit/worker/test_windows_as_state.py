@@ -344,6 +344,7 @@ def due_of(workers: DurableWorkers) -> int:
     return due
 
 
+@pytest.mark.slow
 def test_a_trigger_that_fell_due_while_all_was_down_goes_off_once_and_then_in_its_rhythm(
     tmp_path: Path,
 ) -> None:
@@ -406,6 +407,7 @@ def test_how_far_event_time_has_come_is_state(tmp_path: Path) -> None:
     assert fired == [[23, 27]]  # 21 came when 22 was the watermark, 25 when it was 26
 
 
+@pytest.mark.slow
 def test_other_settings_hold_from_then_on_and_another_time_is_refused(tmp_path: Path) -> None:
     """C41: the windows' length and slide may change; times of the other kind would mean nothing."""
     life(durable(Windows().with_tumbling_window(Count(10)), Replayed(rows(*range(8)))), tmp_path, 0)
@@ -426,6 +428,7 @@ LENGTHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["processing time", "event time"]
 )
@@ -458,6 +461,7 @@ def test_tumbling_windows_of_another_length_have_each_tuple_once(
         assert len(sent) - len(had) < (after.value if isinstance(after, Count) else after.value / 7_000) + 2
 
 
+@pytest.mark.slow
 def test_another_number_of_tasks_is_refused(tmp_path: Path) -> None:
     """C36, C34: nobody could tell which task has which tuple then."""
     bolt = Windows().with_tumbling_window(Count(10))
@@ -474,6 +478,7 @@ def test_another_number_of_tasks_is_refused(tmp_path: Path) -> None:
         plan_topology(builder.create_topology("t"), ONCE)
 
 
+@pytest.mark.slow
 def test_a_message_that_windows_have_had_is_left_out_after_a_restart(tmp_path: Path) -> None:
     """C25, C41: of a spout that did not hear of its acks, and emits again; not of the next ones, and not without a field."""
     for field, expected in ((True, [[3, 4, 5], [6, 7, 8]]), (False, [[3, 4, 0], [1, 2, 3], [4, 5, 6]])):
@@ -539,6 +544,7 @@ class Unmoved(Windows):
         fired.append(len(window))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_what_a_batch_writes_follows_what_came_and_left(held: int) -> None:
     """C41: 100 tuples come with each batch, and 1,000 leave with each tenth one, of 2,000 or of 100,000."""

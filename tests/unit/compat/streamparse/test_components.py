@@ -149,6 +149,7 @@ def test_anchors_that_are_gone() -> None:
     assert witness.seen[0].id != witness.seen[1].id
 
 
+@pytest.mark.slow
 def test_metrics_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     """C19: report_metric shows in the statistics, log writes whatever the level is, raise_exception reports."""
     caplog.set_level(logging.DEBUG)

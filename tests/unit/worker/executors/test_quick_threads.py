@@ -49,6 +49,7 @@ class Tell(BasicBolt):
         self.told(tup["n"])
 
 
+@pytest.mark.slow
 def test_a_quick_spout_fills_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """C44: a turn that begins and ends between two looks of the worker's thread does not end the batch's time for spouts."""
     ask = ThreadedSpoutTask.ask
