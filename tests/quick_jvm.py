@@ -21,16 +21,16 @@ __all__ = ["CONNECTORS", "PLAIN", "options"]
 PLAIN, CONNECTORS = "plain", "connectors"
 _ARCHIVES = Path(__file__).parents[1] / "build" / "classes"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-#: Executors that are processes of their own: the driver hands them what its JVM has been told.
-_EXECUTORS = f'"-Dspark.executor.extraJavaOptions={_QUICK}"'
+#: ``-Xlog`` is the log of the JVM itself: it would say on standard output that an archive does not fit. An archive that is mapped
+#: where it was written needs no relocation.
+_UNMOVED = "-Xlog:disable -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 
 
 def options(class_path: str) -> str:
-    """For a driver with that class path."""
+    """For a driver with that class path, and for its executors, where they are processes of their own."""
     archive = _ARCHIVES / f"{class_path}.jsa"
-    # Disabled is the log of the JVM itself: it would say on standard output that an archive does not fit.
-    quick = f"{_QUICK} {_EXECUTORS}"
-    return f"{quick} -Xlog:disable -XX:SharedArchiveFile={archive}" if archive.exists() else quick
+    quick = f"{_QUICK} {_UNMOVED} -XX:SharedArchiveFile={archive}" if archive.exists() else _QUICK
+    return f'{quick} "-Dspark.executor.extraJavaOptions={quick}"'
 
 
 def _write(class_path: str) -> None:
