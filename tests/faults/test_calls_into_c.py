@@ -50,7 +50,8 @@ class CallsC(Bolt):
         if tup["n"] == 0:
             ctypes.PyDLL(None).sleep(SECS)  # keeps the lock, so that nothing else in this worker runs
         elif tup["n"] == 1:
-            ctypes.CDLL(None).sleep(SECS)
+            # For longer, because both calls may be in the same worker, which says nothing before the first one has returned.
+            ctypes.CDLL(None).sleep(2 * SECS)
         self.collector.ack(tup)
 
 
