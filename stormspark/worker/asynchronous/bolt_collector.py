@@ -107,13 +107,13 @@ class AsyncCollector:
         given = anchors if isinstance(anchors, Tuple) else tuple(anchors or ())
         if not given:
             return call, given, True
-        self._collector.roots_of(given)
         own = call is not None and any(
             call.tup is one for one in ((given,) if isinstance(given, Tuple) else given)
         )
-        if own:
+        if own:  # before the other check, so that the error does not depend on what the worker's thread has done already
             assert call is not None
             self._check_open(call)
+        self._collector.roots_of(given)
         return call, given, not own
 
     def _check_open(self, call: Call) -> None:
