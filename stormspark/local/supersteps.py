@@ -66,8 +66,9 @@ class InProcessWorkers:
         #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
-        #: Whether spouts emitted so late in the last round that the round may not have completed their trees.
-        self._emitted_late = False
+        #: `_calls_were_under_way`: whether calls of bolts were under way at the end of the last round. `_is_incomplete`: whether
+        #: the last round may not have completed its trees; see `complete`.
+        self._calls_were_under_way = self._is_incomplete = False
         #: If batches are transactions, the source rows of the next or the running batch, as (task, partition, rows). The spouts
         #: get them again if the batch has to run again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
@@ -104,12 +105,13 @@ class InProcessWorkers:
         return reports
 
     def complete(self) -> Sequence[WorkerReport]:
-        """If spouts emitted after superstep 0 of the last batch, run one more batch, in which no spout is called.
+        """If the last batch may not have completed its trees, run one more, in which no spout is called.
 
-        This batch completes the trees of the last batch, so that none of them is open when the topology ends. Return the
-        batch's reports; none if there was nothing to complete.
+        There are two reasons for that: spouts emitted after superstep 0, or calls of bolts are under way, or were just now. The
+        additional batch completes such trees, so that none of them is open when the topology ends. Return its reports; none if
+        there was nothing to complete.
         """
-        if not self._emitted_late:
+        if not self._is_incomplete or self.plan.exactly_once:
             return ()
         reports = self.run_round(replace(self._plain_orders, asks_spouts=False))
         self._batch += 1
@@ -175,7 +177,12 @@ class InProcessWorkers:
                 for index in range(len(self.workers))
             ]
         reports = [read_report(frame.payload) for frames in inbound for frame in frames]
-        self._emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
+        emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
+        before, self._calls_were_under_way = (
+            self._calls_were_under_way,
+            any(report.calls_under_way for report in reports),
+        )
+        self._is_incomplete = emitted_late or before or self._calls_were_under_way
         return reports
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:

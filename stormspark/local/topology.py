@@ -287,8 +287,13 @@ class LocalTopology:
     def _close(self) -> None:
         """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""
         begun = time.monotonic()
-        if reports := self.workers.complete():
-            self._tally.add_batch(reports, time.monotonic() - begun)
+        while (reports := self.workers.complete()) and self._graceful:
+            now = time.monotonic()
+            self._tally.add_batch(reports, now - begun)
+            begun = now
+            self.error = fatal_error(reports)
+            if self.is_simulated or self.error is not None:
+                break
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self._is_closing = True
         self.workers.close()

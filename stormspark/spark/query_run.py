@@ -104,9 +104,10 @@ class QueryRun:
         #: Whether storage, a broker or a Spark executor failed, and not user code. If so, waiting may help.
         self.failed_outside = False
         self._running = False
-        #: Whether spouts emitted tuples after superstep 0 of the last round: between its supersteps, or in a later superstep.
-        #: That round may not have completed those tuples, so another round has to complete them before the topology ends.
-        self._went_on = False
+        #: Whether the last round may not have completed its tuples. Then another round has to do that before the topology ends.
+        #: There are two reasons: spouts emitted tuples after superstep 0, between its supersteps or in a later superstep. Or
+        #: calls of bolts were under way at the round's end or before it (`_calls_were_under_way`).
+        self._went_on = self._calls_were_under_way = False
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
@@ -201,12 +202,13 @@ class QueryRun:
             number += 1
             reports = self._plain_round(number, report_to_acker=False)
         if self.acker is not None and not reported:
-            reports = self._plain_round(number + 1, report_to_acker=True)
-        elif self.stop_wanted.is_set() and self._went_on:
-            # Complete the tuples that were emitted late. After the round above, the next batch does that (`is_between_batches`).
-            # The last round of a batch reports to the acker, because the journal has to get the rows that are open when the batch
-            # ends, and it gets them from the reports of this round alone.
-            reports = self._plain_round(number + 1, report_to_acker=True)
+            return self._plain_round(number + 1, report_to_acker=True)
+        while self.stop_wanted.is_set() and self._went_on:
+            # Complete the tuples that were emitted late, and the calls. After the round above, the next batch does that
+            # (`is_between_batches`). The last round of a batch reports to the acker, because the journal has to get the rows that
+            # are open when the batch ends, and it gets them from the reports of this round alone.
+            number += 1
+            reports = self._plain_round(number, report_to_acker=True)
         return reports
 
     def _goes_on_for_held_spouts(self, began: float, reports: Sequence[WorkerReport]) -> bool:
@@ -356,12 +358,28 @@ class QueryRun:
         )
         self.tally.add_batch(reports, seconds)
         self.throttle.observe(reports, seconds, first=first)
-        self._went_on = orders.asks_spouts and any(report.filled or report.emitted_late for report in reports)
+        self._went_on = self._calls_to_wait_for(reports) or (
+            orders.asks_spouts and any(report.filled or report.emitted_late for report in reports)
+        )
         self.error = fatal_error(reports)
         if self.error is not None:
             self._to_the_gate()
         self._prolonging.observe(reports)
         return reports
+
+    def _calls_to_wait_for(self, reports: Sequence[WorkerReport]) -> bool:
+        """Whether calls of bolts are under way, or were just now, so that a further round would take in what they did.
+
+        A topology that has to end does not wait where a further round would read rows, be a transaction, or come after the
+        trigger's interval.
+        """
+        if self.plan.exactly_once or self.plan.sources or self.plan.settings.trigger_interval_ms:
+            return False
+        before, self._calls_were_under_way = (
+            self._calls_were_under_way,
+            any(report.calls_under_way for report in reports),
+        )
+        return before or self._calls_were_under_way
 
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.

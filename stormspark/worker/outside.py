@@ -80,6 +80,11 @@ class OutsideWork:
         return sum(bolt.outside for bolt in self.bolts)
 
     @property
+    def calls_under_way(self) -> int:
+        """How many calls of async bolts have not returned, or were not taken in yet."""
+        return sum(bolt.outside for bolt in self.bolts if bolt.component.capacity)
+
+    @property
     def wants_answers(self) -> bool:
         """Whether tuples wait for a bolt that has no room. Such a bolt needs answers before it can take more tuples."""
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)

@@ -89,6 +89,9 @@ class Reporter:
             worked=self._round.worked,
             filled=self._round.filled,
             emitted_late=self._round.emitted_late,
+            calls_under_way=0
+            if self._executors.is_late()
+            else self._executors.at_work + self._outside.calls_under_way,
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,

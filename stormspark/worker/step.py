@@ -107,6 +107,9 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether spouts emitted after superstep 0 of this round. If so, the trees of these tuples may need another round to end.
     emitted_late: bool = False
+    #: How many calls of bolts on threads and of async bolts have not returned, or were not taken in yet. If the topology stops,
+    #: only calls count for which it still waits.
+    calls_under_way: int = 0
     #: Whether nothing happened in this worker in this round, and nothing waits.
     idle: bool = False
     #: Whether the worker is idle, no tree is open, and no bolt has tuples outside of the worker. If so, the worker notices new

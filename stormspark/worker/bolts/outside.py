@@ -34,7 +34,8 @@ class OutsideRunner(PlainRunner):
     @property
     def room(self) -> int:
         """See `Runner.room`."""
-        return self._bolt.room  # type: ignore[no-any-return]
+        begins_no_call = self.task.component.capacity and self.task.begins_no_call
+        return 0 if begins_no_call else self._bolt.room
 
     @property
     def outside(self) -> int:

@@ -81,7 +81,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def take_turn(self) -> bool:
         """Execute the tuple that has waited longest. See `stormspark.worker.executors.thread.Taker`."""
-        if self.is_held or self.is_stopping:
+        if self.is_held or self.is_stopping or self.begins_no_call:
             return False
         runner = self._runner
         if not isinstance(runner, ThreadedRunner):

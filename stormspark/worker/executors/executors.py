@@ -296,8 +296,12 @@ class Executors:
         all. No turn begins any more.
 
         All executors make their last calls side by side, so one that does not return keeps no other from them. An executor whose
-        call was given up with the last batch gets none.
+        call was given up with the last batch gets none, and neither does one that is still in a call for which the last rounds
+        have waited in vain.
         """
+        if self.is_late():
+            for task in self.tasks:
+                task.executor.gave_up |= task.executor.is_in_call_for(time.monotonic() - self._stops_since)
         self._waits_until = inf  # this method has a limit of its own
         self.let_emit(self.spouts, begin_turns=False)  # else a thread could wait for ever to add a note
         for task in self.tasks:

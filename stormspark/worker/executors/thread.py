@@ -188,6 +188,11 @@ class ExecutorThread:
         at = self.at
         return at is not None and self._clock() - max(at[1], self.heard_at) >= seconds
 
+    def is_in_call_for(self, seconds: float) -> bool:
+        """Return whether a call has been under way for ``seconds``."""
+        at = self.at
+        return at is not None and self._clock() - at[1] >= seconds
+
     @property
     def is_current(self) -> bool:
         """Whether the calling thread is this one."""

@@ -70,13 +70,13 @@ def test_a_call_that_never_returns_keeps_no_other_executor_from_its_cleanup(
     try:
         with running(builder.create_topology("stuck")):
             until(lambda: ("begins",) in told.all)
-            finish = executors.Executors.finish
+            limit_waiting = executors.Executors.limit_waiting
 
-            def finish_and_tell(self: executors.Executors) -> None:
+            def limit_and_tell(self: executors.Executors) -> None:
+                limit_waiting(self)
                 _stops.set()
-                finish(self)
 
-            monkeypatch.setattr(executors.Executors, "finish", finish_and_tell)
+            monkeypatch.setattr(executors.Executors, "limit_waiting", limit_and_tell)
         assert told.all[-1] == ("cleanup",)
     finally:
         _released.set()

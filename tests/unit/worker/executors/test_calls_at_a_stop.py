@@ -1,0 +1,112 @@
+"""Calls that are under way when a topology stops: what they do counts, and no further call begins (B1, J15)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from threading import Event, Lock
+from typing import Any
+
+import pytest
+
+from stormspark import AsyncBolt, Bolt, TopologyBuilder
+from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
+
+EXECUTORS, TUPLES = 4, 40
+_go_on = Event()
+
+
+class _Counts:
+    """Counts its calls, in all copies."""
+
+    begun: list[int] = []  # noqa: RUF012
+    returned: list[int] = []  # noqa: RUF012
+    lock = Lock()
+
+
+class Waits(_Counts, Repeat):
+    """Each call waits until the topology stops."""
+
+    waits = True
+
+    def execute(self, tup: Any) -> None:
+        """Wait."""
+        self.begun.append(tup[0])
+        _go_on.wait(60)
+        time.sleep(0.05)
+        super().execute(tup)
+        self.returned.append(tup[0])
+
+
+class WaitsAsync(_Counts, AsyncBolt):
+    """The same, on the event loop."""
+
+    capacity = EXECUTORS
+
+    async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    async def execute(self, tup: Any) -> None:
+        """Wait."""
+        self.begun.append(tup[0])
+        while not _go_on.is_set():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        self.collector.emit((tup[0],))
+        self.returned.append(tup[0])
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare one field."""
+        declarer.declare("n")
+
+
+class Last(Bolt):
+    """Acks what it gets."""
+
+    waits = False
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        """Ack."""
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare nothing."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("bolt", [Waits(), WaitsAsync()], ids=["threads", "event loop"])
+def test_what_they_ack_is_in_the_summary_and_the_spout_hears_of_it(bolt: Any, workers: int) -> None:
+    for seen in (_Counts.begun, _Counts.returned):
+        seen.clear()
+    _go_on.clear()
+    told = Told("verdicts at a stop with calls")
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(list(range(TUPLES)), told))
+    executors = EXECUTORS if isinstance(bolt, Waits) else 1
+    builder.set_bolt("waits", bolt, executors).shuffle_grouping("numbers")
+    builder.set_bolt("last", Last(), 2).shuffle_grouping("waits")
+    topology = builder.create_topology("calls-at-a-stop")
+    conf = {
+        "topology.workers": workers,
+        "stormspark.executor.threads": "auto",
+    }  # `Last` is on the worker's thread
+    with running(topology, **conf) as started:
+        until(lambda: len(_Counts.begun) == EXECUTORS)
+        limit_waiting = started.workers.limit_waiting
+
+        def limit_and_go_on() -> None:
+            limit_waiting()
+            _go_on.set()
+
+        started.workers.limit_waiting = limit_and_go_on  # type: ignore[method-assign]
+    begun, returned = sorted(_Counts.begun), sorted(_Counts.returned)
+    assert begun == returned and len(begun) == EXECUTORS, "a call began although the topology stops"
+    counts = started.statistics().components
+    assert (counts["waits"].executed, counts["waits"].acked) == (EXECUTORS, EXECUTORS)
+    assert (counts["last"].executed, counts["numbers"].acked) == (EXECUTORS, EXECUTORS)
+    assert sorted(told.all) == sorted(("ack", str(n)) for n in begun)
