@@ -37,6 +37,8 @@ _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait s
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
+#: In the last batch, a call on the worker's thread has this many seconds after `stop`. On Spark its worker is killed then.
+_LAST_BATCH_SECS = 60.0
 _MARGIN_SECS = 0.5  # executors and coroutines are given up after `STOP_SECS`, so the calls of the worker's thread are after that
 _starts = itertools.count(1)  # gives each topology of this process a number (A14)
 
@@ -175,9 +177,10 @@ class LocalTopology:
     def stop(self) -> None:
         """End the topology at the next batch boundary, with ``close`` and ``cleanup``.
 
-        In the last batch, a call on the worker's thread may take as long as it needs. If a call still runs on an executor's own
-        thread, this method waits for it, ten seconds at most. If batches are transactions, and the last batch can't end without
-        that call, the batch is taken back.
+        If a call still runs on an executor's own thread or on the event loop, this method waits for it, ten seconds at most. If
+        batches are transactions, and the last batch can't end without that call, the batch is taken back. In the last batch, a
+        call on the worker's thread has 60 seconds. If it does not return by then, a warning names it, and the topology ends
+        without it.
 
         Then the tasks get their last calls. If one has not returned after ten seconds, a warning names it, and this method
         returns without it. If that call is on the worker's thread, the tasks behind it get no last calls. On a simulated clock,
@@ -360,13 +363,21 @@ class LocalTopology:
         while thread.is_alive() and not self._ended.is_set():
             thread.join(_LOOK_SECS)
             mine = (worker.call.busy() for worker in self.workers.workers)
-            if self._is_closing and any(
-                call.seconds > STOP_SECS + _MARGIN_SECS for call in filter(None, mine)
-            ):
+            late = any(call.seconds > STOP_SECS + _MARGIN_SECS for call in filter(None, mine))
+            if not self._is_closing:
+                late = time.monotonic() - begun > _LAST_BATCH_SECS and self._is_stuck()
+            if late:
                 self._give_up()
             elif not self._is_closing and time.monotonic() - begun > warning_at:
                 warning_at *= 2
                 self._warn_of_last_batch()
+
+    def _is_stuck(self) -> bool:
+        """Whether a call on the worker's thread has not returned since `stop`."""
+        return any(
+            busy.seconds > _LAST_BATCH_SECS and not busy.alone and not busy.opens
+            for busy in self.calls_under_way()
+        )
 
     def _warn_of_last_batch(self) -> None:
         for busy in self.calls_under_way():

@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,8 @@ _log = logging.getLogger(__name__)
 #: How long nimbus tries to send orders. Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the
 #: worker has not read for a long time.
 _SEND_SECS = 5.0
+#: When the topology stops, a call that holds up its worker has this many seconds to return. Then the worker is killed.
+_LAST_BATCH_SECS = 60.0
 
 
 @dataclass
@@ -188,6 +191,7 @@ class Nimbus:
         self._shared = shared
         self._stuck_secs, self._stuck_timeout = stuck_secs, stuck_timeout_secs
         self._prepare_timeout = prepare_timeout_secs
+        self._stops_since: float | None = None  # when the topology was told to stop
         self._looked_at: float | None = None
         self._gathering: _Gathering | None = None
         self._error: BaseException | None = None
@@ -304,6 +308,7 @@ class Nimbus:
 
         From then on, batches wait only a few seconds for calls on executors' own threads.
         """
+        self._stops_since = time.monotonic()
         self._give(self._orders._replace(stops=True))
 
     def calls(self) -> list[Busy]:
@@ -541,11 +546,14 @@ class Nimbus:
         if busy is not None and not busy.alone:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
+            limit = f"stormspark.{key}.timeout.secs"
+            if self._stops_since is not None and time.monotonic() - self._stops_since >= _LAST_BATCH_SECS:
+                most, limit = min(most or inf, _LAST_BATCH_SECS), "the topology stops"
             if 0 < most <= busy.seconds:
                 self._lose(
                     link.worker,
                     link.incarnation,
-                    f"{busy.code} had not returned after {busy.seconds:.0f} s (stormspark.{key}.timeout.secs)",
+                    f"{busy.code} had not returned after {busy.seconds:.0f} s ({limit})",
                 )
                 if link.process.host == socket.gethostname():
                     end_process(link.process)

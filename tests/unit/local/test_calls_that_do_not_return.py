@@ -229,6 +229,24 @@ def test_a_stop_gives_up_a_last_call_on_the_workers_thread(short, caplog):
     assert cleaned == [], "the tasks behind it get no last calls, not even late ones"
 
 
+def test_a_stop_gives_up_a_call_on_the_workers_thread_that_holds_up_the_last_batch(
+    short, monkeypatch, caplog
+):
+    """B1, J2: nobody has to press Ctrl-C twice."""
+    monkeypatch.setattr(local, "_LAST_BATCH_SECS", 0.3)
+    with LocalCluster() as cluster:
+        running = submit(cluster, a=BlocksWorker(), b=Cleans())
+        assert begun.wait(60)
+        running.stop()
+        assert running.wait(0)
+        warned_of(
+            caplog, f"execute of a[0] ({LINE}) has not returned for 0 s, and topology blocks stops without it"
+        )
+        go.set()
+        running._thread.join(60)
+    assert cleaned == []
+
+
 @pytest.mark.parametrize("bolt", [BlocksAtEnd(), BlocksLoopAtEnd()], ids=["thread", "coroutine"])
 def test_a_kill_ends_a_stop_that_waits_for_last_calls(bolt, monkeypatch):
     monkeypatch.setattr(executors, "STOP_SECS", 300.0)

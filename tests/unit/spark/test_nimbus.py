@@ -164,6 +164,27 @@ def test_a_call_that_holds_up_its_own_executor_alone_costs_no_worker(
     )
 
 
+def test_a_topology_that_stops_waits_a_minute_for_a_call_that_holds_up_its_last_batch(
+    make: Callable[..., Nimbus], clock: Time
+) -> None:
+    """B1, J2: whatever ``stormspark.stuck.timeout.secs`` allows while the topology runs."""
+    nimbus = make(stuck_timeout_secs=0.0)
+    fake = Fake(nimbus)
+    fake.begin()
+    fake.ready()
+    fake.beat(Busy("model[0]", 1000.0))
+    nimbus.limit_waiting()
+    assert fake.worker.recv().stops
+    clock.more += 59
+    fake.beat(Busy("model[0]", 1059.0))
+    assert nimbus.broken is None
+    clock.more += 2
+    fake.beat(Busy("model[0]", 30.0))
+    assert nimbus.broken is None, "this call began after the stop"
+    fake.beat(Busy("model[0]", 61.0))
+    assert nimbus.broken is not None and "the topology stops" in nimbus.broken
+
+
 def test_a_process_that_never_says_hello_is_given_up(make: Callable[..., Nimbus]) -> None:
     fake = Fake(make(start_timeout_secs=0.2))
     assert isinstance(fake.ask(), StartHere)
