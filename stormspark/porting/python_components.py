@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
+from stormspark.compat.heronpy.lowering import CALLED as CALLED_BY_HERON
+from stormspark.compat.streamparse.lowering import CALLED as CALLED_BY_PYSTORM
 from stormspark.porting.findings import Place, StreamFound, TopologyFound, Unresolved
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
 
@@ -22,6 +24,15 @@ _PIPES: Final = {
     "read_message",
     "_setup_component",
     "_run",
+}
+
+#: Decorators that leave a coroutine function one.
+_STILL_ASYNC: Final = {
+    "staticmethod",
+    "classmethod",
+    "override",
+    "typing.override",
+    "typing_extensions.override",
 }
 
 
@@ -134,8 +145,34 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
             file.place(method),
             "",
         )
+    yield from _coroutines(project, cls)
     for one in cls.chain():
         yield from _in_text(one)
+
+
+def _coroutines(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
+    """Yield each method that is written with ``async def``, but that the front-end calls as an ordinary function."""
+    libraries = {base.partition(".")[0] for base in cls.bases()} & LIBRARIES
+    kind = "spout" if any(base.endswith("Spout") for base in cls.bases()) else "bolt"
+    called = CALLED_BY_PYSTORM[kind] if libraries & {"streamparse", "pystorm"} else CALLED_BY_HERON
+    for name, (method, file) in cls.methods().items() if libraries else ():
+        if name not in called or not isinstance(method, ast.AsyncFunctionDef):
+            continue
+        around = [ast.unparse(one) for one in method.decorator_list]
+        if all(project.dotted(one, file) in _STILL_ASYNC for one in method.decorator_list):
+            yield (
+                "change",
+                f"{cls.name} has `async def {name}`, which nobody would await, so the topology is refused (C14, B20)",
+                file.place(method),
+                f"write a plain `def {name}`, or put a stormspark.Async{kind.capitalize()} in its place",
+            )
+        else:
+            yield (
+                "unread",
+                f"{cls.name} has `async def {name}`, and it can't be made out what @{', @'.join(around)} does with it",
+                file.place(method),
+                "run port with --import: a topology with a method that nobody would await is refused",
+            )
 
 
 def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:

@@ -10,15 +10,27 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from stormspark.porting.findings import Place, Unresolved
 
-__all__ = ["ORIGINALS", "PythonClass", "PythonFile", "PythonProject", "assignment", "call_name", "keywords"]
+__all__ = [
+    "ORIGINALS",
+    "Method",
+    "PythonClass",
+    "PythonFile",
+    "PythonProject",
+    "assignment",
+    "call_name",
+    "keywords",
+]
 
 
 #: Packages that front-ends of stormspark replace. If the project has a copy of such a package, the copy is not read.
 ORIGINALS = {"streamparse", "pystorm", "heronpy"}
+
+#: The statement that defines a method: ``def`` or ``async def``.
+Method: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(eq=False)
@@ -77,12 +89,12 @@ class PythonClass:
                     return value, one.file
         return None
 
-    def methods(self) -> dict[str, tuple[ast.FunctionDef, PythonFile]]:
+    def methods(self) -> dict[str, tuple[Method, PythonFile]]:
         """Return the methods of the class by name, including those inherited from the project's classes."""
-        found: dict[str, tuple[ast.FunctionDef, PythonFile]] = {}
+        found: dict[str, tuple[Method, PythonFile]] = {}
         for one in self.chain():
             for statement in one.node.body:
-                if isinstance(statement, ast.FunctionDef):
+                if isinstance(statement, Method):
                     found.setdefault(statement.name, (statement, one.file))
         return found
 

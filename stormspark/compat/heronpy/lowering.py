@@ -30,10 +30,10 @@ from stormspark.compat.heronpy.stream import Stream
 from stormspark.compat.heronpy.tasks import HeronBolt, HeronSpout, StatefulHeronBolt, StatefulHeronSpout
 from stormspark.config import for_component
 
-__all__ = ["lowered", "native_spec"]
+__all__ = ["CALLED", "lowered", "native_spec"]
 
 #: The methods of users' classes that are called.
-_CALLED = (
+CALLED = (
     *("initialize", "process", "process_tick", "processWindow", "init_state", "pre_save"),
     *("next_tuple", "ack", "fail", "activate", "deactivate", "close"),
 )
@@ -102,7 +102,7 @@ def _component(
     if component is None:
         component = load_class(spec.python_class_path, f"{spec.place}: the class")
     base = "AsyncSpout" if spec.is_spout else "AsyncBolt"
-    problem = problem_with_coroutine(component, _CALLED, f"use a stormspark.{base} in its place")
+    problem = problem_with_coroutine(component, CALLED, f"use a stormspark.{base} in its place")
     if problem is not None:
         spec.refuse(problem)
     streams = spec.streams()

@@ -32,7 +32,7 @@ from stormspark.grouping import (
 )
 from stormspark.user_line import declared_at
 
-__all__ = ["lower"]
+__all__ = ["CALLED", "lower"]
 
 _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
     "shuffle": ShuffleGrouping,
@@ -42,7 +42,7 @@ _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
     "local_or_shuffle": LocalOrShuffleGrouping,
 }
 #: The methods of users' classes that are called, by kind of component.
-_CALLED = {
+CALLED = {
     "bolt": ("initialize", "process", "process_tick", "process_batch", "process_batches", "group_key"),
     "spout": ("initialize", "next_tuple", "ack", "fail", "activate", "deactivate"),
 }
@@ -138,7 +138,7 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
 def _refuse_coroutines(spec: ComponentSpec) -> None:
     base = f"Async{spec.kind.capitalize()}"
     instead = f"put a stormspark.{base} in its place, by native(...) of stormspark.compat.streamparse.native"
-    problem = problem_with_coroutine(spec.component_cls, _CALLED[spec.kind], instead)
+    problem = problem_with_coroutine(spec.component_cls, CALLED[spec.kind], instead)
     if problem is not None:
         raise spec.fail(InvalidTopologyError, f"{problem} (C14, B20)")
 

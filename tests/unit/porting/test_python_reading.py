@@ -379,3 +379,86 @@ def test_values_that_have_to_be_run_keep_their_source(tmp_path):
     [workers] = [one for one in topology.settings if one.key == "topology.workers"]
     assert workers.value == Unresolved("cpu_count()")
     assert reported(topology, "unread", "the value of topology.workers can't be made out")
+
+
+ASYNC = {
+    "topologies/asynchronous.py": """
+from streamparse import Topology
+from comps import Batches, Child, Helps, Made, Words
+class Asynchronous(Topology):
+    words = Words.spec()
+    child = Child.spec(inputs=[words])
+    batches = Batches.spec(inputs=[words])
+    helps = Helps.spec(inputs=[words])
+    made = Made.spec(inputs=[words])
+""",
+    "src/comps.py": """
+from acme import in_a_loop
+from pystorm import BatchingBolt
+from streamparse import Bolt, Spout
+class Words(Spout):
+    outputs = ["word"]
+    async def next_tuple(self): pass
+class Base(Bolt):
+    async def process(self, tup): pass
+class Child(Base):
+    pass
+class Batches(BatchingBolt):
+    async def process_batch(self, key, tups): pass
+class Helps(Base):
+    async def ask(self): pass
+    def process(self, tup): pass
+class Made(Bolt):
+    @in_a_loop
+    async def process(self, tup): yield 1
+""",
+}
+
+
+def test_async_def_of_a_method_that_is_called_needs_a_change(tmp_path):
+    """Nobody would await it, so `run` refuses the topology."""
+    [topology] = read_files(tmp_path, ASYNC).topologies
+    where = "src/comps.py"
+    for name, method, kind in (
+        ("Words", "next_tuple", "Spout"),
+        ("Child", "process", "Bolt"),
+        ("Batches", "process_batch", "Bolt"),
+    ):
+        [found] = reported(topology, "change", rf"^{name} has `async def {method}`, which nobody would await")
+        line = 9 if method == "process" else line_of(tmp_path, f"async def {method}", where)
+        assert str(found.place) == f"{where}:{line}"
+        assert found.todo == f"write a plain `def {method}`, or put a stormspark.Async{kind} in its place"
+    [decorated] = reported(topology, "unread", "Made has `async def process`.*@in_a_loop")
+    assert "--import" in decorated.todo
+    assert [one.text for one in reported(topology, "runs", ".")] == [
+        "bolt 'helps': no change to Helps is known to be needed"
+    ]
+
+
+def test_async_def_in_heronpy_needs_a_change_too(tmp_path):
+    """heronpy calls other methods than streamparse does."""
+    source = """
+from heronpy.api.bolt.bolt import Bolt
+from heronpy.api.bolt.window_bolt import SlidingWindowBolt
+from heronpy.api.spout.spout import Spout
+from heronpy.api.topology import TopologyBuilder
+class Words(Spout):
+    outputs = ["word"]
+    def initialize(self, config, context): pass
+    async def close(self): pass
+class Windows(SlidingWindowBolt):
+    async def processWindow(self, window, tuples): pass
+class Saves(Bolt):
+    def process(self, tup): pass
+    async def process_batch(self): pass
+builder = TopologyBuilder(name="mine")
+words = builder.add_spout("words", Words, par=1)
+builder.add_bolt("windows", Windows, par=1, inputs=[words])
+builder.add_bolt("saves", Saves, par=1, inputs=[words])
+"""
+    [topology] = read_files(tmp_path, {"mine.py": source}).topologies
+    assert reported(topology, "change", "^Words has `async def close`")
+    assert reported(topology, "change", "^Windows has `async def processWindow`")
+    assert [one.text for one in reported(topology, "runs", "no change")] == [
+        "bolt 'saves': no change to Saves is known to be needed"
+    ]
