@@ -41,7 +41,7 @@ from stormspark.user_line import raised_at, user_line
 from stormspark.waiting_code import (
     Findings,
     WaitsValueError,
-    declared_waits,
+    declared_by,
     declares_that_it_computes,
     look_through,
 )
@@ -161,7 +161,7 @@ class Declarer(ComponentConfiguration):
         """
         try:
             if on_workers_thread:
-                declared_waits(type(self._component))
+                declared_by(self._component)
                 return Findings(None)
             return look_through(self._component)
         except WaitsValueError as error:

@@ -6,6 +6,7 @@ Executors of such a component need threads of their own (A16).
 from stormspark.waiting_code.declared import WaitsValueError, declared_waits
 from stormspark.waiting_code.search import (
     Findings,
+    declared_by,
     declares_that_it_computes,
     known_to_wait,
     look_through,
@@ -16,6 +17,7 @@ from stormspark.waiting_code.search import (
 __all__ = [
     "Findings",
     "WaitsValueError",
+    "declared_by",
     "declared_waits",
     "declares_that_it_computes",
     "known_to_wait",

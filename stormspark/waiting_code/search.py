@@ -64,6 +64,7 @@ from stormspark.waiting_code.uses import (
 
 __all__ = [
     "Findings",
+    "declared_by",
     "declares_that_it_computes",
     "known_to_wait",
     "look_through",
@@ -108,7 +109,7 @@ class Findings(NamedTuple):
 def look_through(component: object) -> Findings:
     """Look through the code of a component.
 
-    Raises `WaitsValueError` if a class sets ``waits`` to anything but True, False or None.
+    Raises `WaitsValueError` if a class or an object sets ``waits`` to anything but True, False or None.
     """
     try:
         search = _Search(component)
@@ -140,8 +141,12 @@ def waiting(code: object) -> tuple[str, str]:
 
 def declares_that_it_computes(component: object) -> bool:
     """Return whether a component's class or instance says ``waits = False``. Raises `WaitsValueError` as `look_through` does."""
-    own = dict.get(attributes_of(component) or {}, "waits")
-    return declared_waits(type(component), own) is False
+    return declared_by(component) is False
+
+
+def declared_by(component: object) -> bool | None:
+    """Return what a component's class or instance says by ``waits``. Raises `WaitsValueError` as `look_through` does."""
+    return declared_waits(type(component), dict.get(attributes_of(component) or {}, "waits"))
 
 
 def why_it_may_wait(component: object) -> str | None:

@@ -106,6 +106,14 @@ class Rule(CustomStreamGrouping):
         return []
 
 
+class Chooses(CustomStreamGrouping):
+    """Says nothing."""
+
+    def choose_tasks(self, task: int, values: Any) -> list[int]:
+        """Choose nobody."""
+        return []
+
+
 def test_a_class_of_stormspark_that_a_component_holds_is_checked_too() -> None:
     holds: Any = Plain()
     holds.held = Rule()
@@ -146,7 +154,60 @@ def test_a_mistake_in_a_topology_of_streamparse_names_its_line() -> None:
         lower(Mixed, "mixed")
 
 
-def test_methods_properties_and_values_of_instances_say_nothing() -> None:
+def with_waits(one: Any, value: Any) -> Any:
+    """Set the attribute of an object, and return the object."""
+    one.waits = value
+    return one
+
+
+class OfEach(Plain):
+    """Says it in each object."""
+
+    def __init__(self, said: Any) -> None:
+        self.waits = said
+
+
+class KnownOfEach(OfEach):
+    """Extends a class that says it."""
+
+    waits = True
+
+
+class Async(AsyncBolt):
+    """Has an event loop, and no choice."""
+
+    async def execute(self, tup: Any) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("bolt", "said"),
+    [
+        (with_waits(Plain(), "yes"), "waits of an object of class Plain must be True, False or None, got 'yes' of type str"),
+        (with_waits(Plain(), 0), "waits of an object of class Plain must be True, False or None, got 0 of type int"),
+        (with_waits(Async(), "no"), "waits of an object of class Async must be True, False or None, got 'no' of type str"),
+        (OfEach("no"), "{line}: waits of an object of class OfEach must be True, False or None, got 'no' of type str"),
+        (KnownOfEach(1), "{line}: waits of an object of class KnownOfEach must be True, False or None, got 1 of type int"),
+    ],
+)  # fmt: skip
+def test_another_value_in_an_object_is_an_error_too(bolt: Any, said: str) -> None:
+    """It names the line that adds the object, and the line of its class that sets the value, if there is one."""
+    with pytest.raises(InvalidTopologyError) as caught:
+        builder_with(bolt).create_topology("wrong")
+    said = said.format(line=f"{__file__}:{line_of('self.waits = said')}")
+    assert re.match(
+        rf".*test_declared\.py:\d+: bolt 'mine': {re.escape(said)}: True gives", str(caught.value)
+    )
+
+
+def test_a_grouping_says_it_by_the_same_values() -> None:
+    with pytest.raises(
+        InvalidTopologyError, match=r"waits of an object of class Chooses must be .* got 'no'"
+    ):
+        TopologyBuilder().set_bolt("mine", Plain()).custom_grouping("words", with_waits(Chooses(), "no"))
+
+
+def test_methods_and_properties_say_nothing() -> None:
     """A component may use the name for something else."""
 
     class Property(Plain):
@@ -162,9 +223,16 @@ def test_methods_properties_and_values_of_instances_say_nothing() -> None:
     class NotSaid(Plain):
         waits = None
 
-    counts: Any = Plain()
-    counts.waits = 0
-    for one in (Property(), Cached(), NotSaid(), counts):
+    cached = Cached()
+    assert cached.waits == 1  # and now the object has it, too
+    for one in (
+        Property(),
+        Cached(),
+        cached,
+        NotSaid(),
+        with_waits(Plain(), None),
+        with_waits(Plain(), Plain().execute),
+    ):
         assert look_through(one) == (None, None)
 
 
