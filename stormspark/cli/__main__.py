@@ -1,4 +1,4 @@
-"""``python -m stormspark.cli``, for places where the ``stormspark`` script is not on the path."""
+"""``python -m stormspark.cli``, which is the same as ``python -m stormspark``."""
 
 from stormspark.cli import main
 
