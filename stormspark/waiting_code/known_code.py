@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from enum import Enum
 
 __all__ = [
@@ -17,8 +18,10 @@ __all__ = [
     "Verdict",
     "holds_no_code",
     "is_stormspark",
+    "listed_names",
     "module_verdict",
     "runs_any_code",
+    "shown",
     "verdict",
 ]
 
@@ -136,20 +139,41 @@ def _is_pythons(top: str) -> bool:
     return file is None or str(file).startswith(_PYTHONS_FOLDER)
 
 
-def _listed(module: str) -> str | None:
-    """Return the name under which a module is listed, which is its own name or its package's name. None if it is on no list."""
+def listed_names(module: str) -> Iterator[str]:
+    """Yield the names under which a module may be listed: its own name, then the names of its packages. None if the module is a
+    user's, but has the name of one of Python's.
+
+    >>> list(listed_names("_sqlite3")), list(listed_names("xml.etree"))
+    (['sqlite3'], ['xml.etree', 'xml'])
+    """
     top, dot, rest = module.partition(".")
     if top in sys.stdlib_module_names:
         if not _is_pythons(top):
-            return None
+            return
         plain = top if top == "__future__" else top.lstrip("_")
         top = _ALIASES.get(plain, plain)
     name = top + dot + rest
     while name:
-        if name in _COMPUTE or name in _EXCEPT or name in _ONLY:
-            return name
+        yield name
         name = name.rpartition(".")[0]
-    return None
+
+
+def _listed(module: str) -> str | None:
+    """Return the name under which a module is listed, which is its own name or its package's name. None if it is on no list."""
+    return next(
+        (one for one in listed_names(module) if one in _COMPUTE or one in _EXCEPT or one in _ONLY), None
+    )
+
+
+def shown(module: str, name: str) -> str:
+    """Return a name of a module as messages show it: as users write it.
+
+    >>> shown("time", "sleep"), shown("io", "open"), shown("builtins", "input")
+    ('time.sleep', 'open', 'input')
+    """
+    return (
+        name if module == "builtins" or (module in {"io", "_io"} and name == "open") else f"{module}.{name}"
+    )
 
 
 def verdict(module: str, name: str) -> Verdict:

@@ -36,6 +36,7 @@ from stormspark.waiting_code.known_code import (
     is_stormspark,
     module_verdict,
     runs_any_code,
+    shown,
     verdict,
 )
 from stormspark.waiting_code.overridden import LEADS_TO_BASES, Overridden
@@ -258,7 +259,7 @@ class _Search:
         module, name = text(function.__globals__.get("__name__")), function.__name__
         known = verdict(module, name)
         if known is Verdict.WAITS:
-            place.stop(f"{module}.{name}")
+            place.stop(shown(module, name))
         for given in (function.__defaults__, function.__kwdefaults__, function.__dict__):
             self._add(given, place)
         if known is Verdict.COMPUTES:
@@ -293,10 +294,10 @@ class _Search:
         """Check a name of a module whose code can't be read. End the search unless the name is known to compute."""
         known = verdict(module, name)
         if known is Verdict.WAITS:
-            place.stop(f"{module}.{name}")
+            place.stop(shown(module, name))
         if known is Verdict.UNKNOWN:
             why = "may run any code" if runs_any_code(module, name) else "is compiled"
-            self._unknown(place, f"{module}.{name}, which {why}")
+            self._unknown(place, f"{shown(module, name)}, which {why}")
 
     def _use(self, use: Use, place: _Place) -> None:
         """Follow a value that a function uses, or the attribute of a module."""
@@ -309,7 +310,7 @@ class _Search:
             known = verdict(module, name)
             if not is_module(member) and known is not Verdict.UNKNOWN:
                 if known is Verdict.WAITS:
-                    place.stop(f"{module}.{name}")
+                    place.stop(shown(module, name))
                 return
             value, attributes = member, attributes[1:]
         if value is NOT_DEFINED:

@@ -275,6 +275,23 @@ def test_the_reason_names_the_line_of_the_use(project: Make) -> None:
     assert why_it_may_wait(mine) == "execute uses time.sleep (my_bolts.py:6)"
 
 
+@pytest.mark.parametrize(
+    ("body", "before", "shown"),
+    [
+        ("open('x')", "", "open"),
+        ("io.open('x')", "import io", "open"),
+        ("read('x')", "read = open", "read, and so open"),
+        ("eval('1')", "", "eval"),
+        ("builtins.input()", "import builtins", "input"),
+    ],
+)
+def test_what_is_built_into_python_is_named_as_users_write_it(
+    project: Make, body: str, before: str, shown: str
+) -> None:
+    why = why_it_may_wait(project(bolt(body, before)))
+    assert re.match(rf"execute uses {shown} \(my_bolts\.py:\d+\)", str(why))
+
+
 def test_helpers_in_other_modules_are_followed(project: Make) -> None:
     helpers = "import time\ndef fetch():\n    return time.sleep(1)\n"
     mine = project(bolt("helpers.fetch()", "import helpers"), helpers=helpers)
