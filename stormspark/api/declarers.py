@@ -41,6 +41,7 @@ from stormspark.user_line import raised_at, user_line
 from stormspark.waiting_code import (
     Findings,
     WaitsValueError,
+    blocking_call,
     declared_by,
     declares_that_it_computes,
     look_through,
@@ -85,6 +86,9 @@ class ComponentDeclaration:
     on_workers_thread: bool = False
     #: How many calls of an `AsyncBolt` may be under way at once in each task; 0 for every other component.
     capacity: int = 0
+    #: If the component is async, but one of its coroutines calls something that blocks the event loop: a description of this
+    #: call. Otherwise empty.
+    blocks_the_loop: str = ""
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The line in which the user subscribed to each of the ``inputs``, as FILE:LINE. A front-end may leave lines out.
@@ -150,6 +154,9 @@ class Declarer(ComponentConfiguration):
             says_that_it_computes=declares_that_it_computes(component),
             on_workers_thread=on_workers_thread,
             capacity=component.capacity if isinstance(component, AsyncBolt) else 0,
+            blocks_the_loop=blocking_call(component) or ""
+            if isinstance(component, AsyncBolt | AsyncSpout)
+            else "",
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )

@@ -49,6 +49,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_many_threads(plan),
         *_of_code_that_waits_all_the_same(plan),
         *_of_others_that_hold_up_the_worker(plan),
+        *_of_coroutines_that_block(plan),
     ]
 
 
@@ -235,6 +236,22 @@ def _of_others_that_hold_up_the_worker(plan: PhysicalPlan) -> Iterator[str]:
                 f"{_place(component)} runs on the worker's thread, and so does {found}: while that waits, all tasks of its "
                 f"worker wait that have no thread of their own (A16, D13, J21); let it only compute, or set "
                 f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
+            )
+
+
+def _of_coroutines_that_block(plan: PhysicalPlan) -> Iterator[str]:
+    for component in plan.components.values():
+        found = component.blocks_the_loop
+        if found:
+            instead = (
+                "write await asyncio.sleep(...)"
+                if "time.sleep (" in found
+                else "use an async client, or write await asyncio.to_thread(...)"
+            )
+            yield (
+                f"{_place(component)}: {found}, which blocks the event loop: until it returns, all async tasks of its worker "
+                f"stand still, also those of other components; {instead}, or set stormspark.executor.threads of this "
+                f"{component.kind} to 'never' if it never blocks for long"
             )
 
 

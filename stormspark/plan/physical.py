@@ -94,6 +94,9 @@ class ComponentPlan:
     #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
     #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
+    #: If the component is async, but one of its coroutines calls something that blocks the event loop: a description of this
+    #: call. Otherwise empty.
+    blocks_the_loop: str = ""
     #: The code of others that runs where the component emits, and that is known to wait: groupings and task hooks. Empty if the
     #: component has threads, which this code holds up in place of the worker's thread.
     holds_up: tuple[str, ...] = ()

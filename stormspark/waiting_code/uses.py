@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import resolve_name
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-__all__ = ["ANY_PARENT", "NOT_DEFINED", "UNKNOWN", "NotImported", "ParentOf", "Use", "module_dict", "uses"]
+__all__ = [
+    "ANY_PARENT",
+    "NOT_DEFINED",
+    "UNKNOWN",
+    "NotImported",
+    "ParentOf",
+    "Use",
+    "calls",
+    "module_dict",
+    "uses",
+]
 
 
 class _Mark:
@@ -44,7 +55,7 @@ class Use(NamedTuple):
     #: The name of the value in the code; empty if it has none.
     name: str
     attributes: tuple[str, ...]
-    #: Whether the last attribute is called as a method.
+    #: Whether the value is called at once, or its last attribute as a method.
     called: bool
     line: int | None
 
@@ -68,10 +79,15 @@ _PAIRS = {
     "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
 }
 #: The instructions around a call of ``super`` that have no meaning here.
-_AROUND_CALLS = {"PUSH_NULL", "PRECALL", "EXTENDED_ARG", "NOP"}
+_AROUND_CALLS = {"PUSH_NULL", "PRECALL", "NOP"}
+#: Whether Python loads a function that is called before the mark of a call, and not after it.
+_MARK_IS_BEHIND = sys.version_info >= (3, 13)
+#: The names of code that runs where it is written.
+_RUNS_IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+_IS_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
 #: The instructions with which ``import a.b as c`` moves the imported module on the stack.
-_MOVES = {"SWAP", "POP_TOP", "COPY", "EXTENDED_ARG"}
+_MOVES = {"SWAP", "POP_TOP", "COPY"}
 
 
 def module_dict(module: ModuleType) -> dict[str, Any]:
@@ -91,9 +107,39 @@ def uses(function: FunctionType) -> Iterator[Use]:
     >>> [(use.name, use.attributes) for use in uses(late)]
     [('time', ('time',))]
     """
+    return _uses(function.__code__, function.__globals__, _enclosed(function))
+
+
+def calls(function: FunctionType, bound: object = UNKNOWN) -> Iterator[Use]:
+    """Yield what a function calls by name while it runs. ``bound`` is the object whose method it is.
+
+    What the function passes on as a value is no call of its own. Nor are the calls in a function that is defined inside of it,
+    unless that is a coroutine function.
+
+    >>> import time
+    >>> def late(put_off):
+    ...     put_off(time.sleep, 1)
+    ...     put_off(lambda: time.sleep(1))
+    ...     return time.time() > 5
+    >>> [(use.name, use.attributes) for use in calls(late)]
+    [('time', ('time',))]
+    """
+    code, local = function.__code__, _enclosed(function)
+    if bound is not UNKNOWN and code.co_argcount:
+        first = code.co_varnames[0]
+        local[first] = bound, first, ()
+    return (use for use in _uses(code, function.__globals__, local, _runs_too) if use.called)
+
+
+def _runs_too(code: CodeType) -> bool:
+    """Return whether code inside of a function runs with it: a comprehension, or a coroutine function, which is awaited there."""
+    return code.co_name in _RUNS_IN_PLACE or bool(code.co_flags & _IS_ASYNC)
+
+
+def _enclosed(function: FunctionType) -> dict[str, _Meaning]:
+    """Return the values that a function has from the functions around it."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    local = {name: (_content(cell), name, ()) for name, cell in cells}
-    return _uses(function.__code__, function.__globals__, local)
+    return {name: (_content(cell), name, ()) for name, cell in cells}
 
 
 def _content(cell: CellType) -> object:
@@ -103,13 +149,18 @@ def _content(cell: CellType) -> object:
         return UNKNOWN  # the cell is empty until the enclosing function assigns a value
 
 
-def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meaning]) -> Iterator[Use]:
+def _uses(
+    code: CodeType,
+    names: Mapping[str, Any],
+    around: Mapping[str, _Meaning],
+    enters: Callable[[CodeType], bool] = lambda code: True,
+) -> Iterator[Use]:
     local = dict(around)
     constants: list[Any] = [None, None]
     importing: tuple[object, str] | None = None
     #: The value that the last instruction has loaded, and the attributes that were loaded from it so far.
     loaded: _Meaning | None = None
-    called = False
+    called = marked = loads_marked = False
     line: int | None = code.co_firstlineno
     steps = list(_instructions(code))
     go_on_at = 0
@@ -119,7 +170,7 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
         if op in _ATTRIBUTES:
             root, root_name, attributes = loaded or (UNKNOWN, "", ())
             loaded = root, root_name, (*attributes, name)
-            called = _is_call(instruction)
+            called = marked or _is_call(instruction)
             line = _line(instruction) or line
             continue
         if op == "IMPORT_FROM" and importing is not None:
@@ -132,8 +183,11 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
         if importing is not None and op in _MOVES:
             continue
         if loaded is not None:
-            yield Use(*loaded, called, line)
-            loaded, called = None, False
+            yield Use(*loaded, called or (_MARK_IS_BEHIND and op == "PUSH_NULL"), line)
+            loaded = None
+        # A mark that comes first belongs to the value that is loaded next, or to the last attribute of this value.
+        called = marked = loads_marked or (op == "LOAD_GLOBAL" and bool((instruction.arg or 0) & 1))
+        loads_marked = op == "PUSH_NULL" and not _MARK_IS_BEHIND
         importing = None
         line = _line(instruction) or line
         if op in _CONSTANTS:
@@ -146,7 +200,7 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
             loaded = _meaning(op, name, local, names)
             if loaded is not None and loaded[0] is super:
                 parent, go_on_at = _parent(steps, at + 1, local, names)
-                loaded = parent, "", ()
+                loaded, marked = (parent, "", ()), False
         elif op in _LOCALS:
             loaded = _meaning(op, name, local, names)
         elif op in {"STORE_NAME", "STORE_GLOBAL"}:
@@ -154,8 +208,8 @@ def _uses(code: CodeType, names: Mapping[str, Any], around: Mapping[str, _Meanin
     if loaded is not None:
         yield Use(*loaded, called, line)
     for constant in code.co_consts:
-        if type(constant) is CodeType:
-            yield from _uses(constant, names, local)
+        if type(constant) is CodeType and enters(constant):
+            yield from _uses(constant, names, local, enters)
 
 
 def _meaning(op: str, name: str, local: Mapping[str, _Meaning], names: Mapping[str, Any]) -> _Meaning | None:
@@ -190,8 +244,13 @@ def _parent(
 
 
 def _instructions(code: CodeType) -> Iterator[_Step]:
-    """Yield each instruction with its name and its argument. Yield an instruction of `_PAIRS` twice, once for each half."""
+    """Yield each instruction with its name and its argument. Yield an instruction of `_PAIRS` twice, once for each half.
+
+    Leave out those that only extend the argument of the next one.
+    """
     for instruction in dis.get_instructions(code):
+        if instruction.opname == "EXTENDED_ARG":
+            continue
         pair = _PAIRS.get(instruction.opname)
         if pair is None:
             yield instruction, instruction.opname, instruction.argval
