@@ -193,7 +193,7 @@ class _Place(NamedTuple):
     def stop(self, what: str) -> NoReturn:
         """End the search, because ``what`` is at this place and may wait."""
         if self.method:
-            through = f"leads to {self.leads_to}, which " if self.leads_to else ""
+            through = self._through()
             same = not self.name or self.name.rpartition(".")[2] == what.rpartition(".")[2]
             msg = (
                 f"{self.method} {through}uses {what if same else f'{self.name}, and so {what}'} ({self.line})"
@@ -201,6 +201,13 @@ class _Place(NamedTuple):
         else:
             msg = f"its {self.name} has {what}" if self.name else f"it has {what}"
         raise _MayWaitError(msg)
+
+    def _through(self) -> str:
+        """Return the words that lead from the method to the function. All methods of a class count, called or not."""
+        cls, _, function = self.leads_to.rpartition(".")
+        if cls:
+            return f"leads to {cls}, whose {function} "
+        return f"leads to {function}, which " if function else ""
 
 
 class _Search:

@@ -344,7 +344,16 @@ def test_a_client_that_is_written_in_python_leads_to_its_socket(project: Make) -
     why = why_it_may_wait(
         project(bolt("R.get(tup[0])", "import fake_redis\nR = fake_redis.Redis()"), fake_redis=client)
     )
-    assert why == "execute leads to Redis.send, which uses socket.create_connection (fake_redis.py:10)"
+    assert why == "execute leads to Redis, whose send uses socket.create_connection (fake_redis.py:10)"
+
+
+def test_a_client_that_is_only_made_is_not_said_to_be_called(project: Make) -> None:
+    client = "import time\nclass Client:\n    def get(self): time.sleep(1)\n"
+    text = bolt("self.client.get()", "import clients") + (
+        "    def prepare(self, conf, context):\n        self.client = clients.Client()\n"
+    )
+    why = why_it_may_wait(project(text, clients=client))
+    assert why == "prepare leads to Client, whose get uses time.sleep (clients.py:3)"
 
 
 @pytest.mark.parametrize(
