@@ -74,6 +74,7 @@ def _component(
         if threads_reason or settings.executor_threads == "never"
         else tuple(found.known_to_wait for found in others if found.known_to_wait),
         waits_all_the_same=component.waits_all_the_same if settings.executor_threads == "auto" else "",
+        says_that_it_computes=component.says_that_it_computes,
         blocks_the_loop="" if settings.executor_threads == "never" else component.blocks_the_loop,
         own_conf=component.conf,
     )

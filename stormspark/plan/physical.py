@@ -94,6 +94,8 @@ class ComponentPlan:
     #: If the component declares that its code only computes (``waits = False``), but the code uses something that waits: a
     #: description of this use. Otherwise empty.
     waits_all_the_same: str = ""
+    #: Whether the component declares that its code only computes (``waits = False``).
+    says_that_it_computes: bool = False
     #: If the component is async, but one of its coroutines calls something that blocks the event loop: a description of this
     #: call. Otherwise empty.
     blocks_the_loop: str = ""

@@ -41,6 +41,8 @@ class TaskReports:
         if not self._may_report(reported_at, now):
             return
         text = error if isinstance(error, str) else _at(error, "{}: ") + _traceback(error)
+        if hint := self._about_threads(error):
+            remark = f"{remark} {hint}:" if remark else f"{hint}:"
         if self._is_full(reported_at, now):
             last = (
                 f"(the last one reported for now: more than {self._most} in {self._interval:g} s are counted only, see "
@@ -82,7 +84,25 @@ class TaskReports:
             f"{component.kind} {component.id!r}, task {self._task} ({self._name}), declared at {component.declared_at}, "
             f"{what}: {type(error).__name__}: {error}{_at(error, ' (at {})')}\n{text}"
         )
+        if hint := self._about_threads(error):
+            msg = f"{msg.rstrip()}\n{hint}"
         return ComponentError(msg)
+
+    def _about_threads(self, error: BaseException | str) -> str:
+        """Return what to do if an object of sqlite3 was made on another thread because the user wants no threads; otherwise
+        nothing.
+        """
+        of_sqlite = type(error).__module__ == "sqlite3" and "in that same thread" in str(error)
+        component = self._component
+        if not of_sqlite or component.threads_reason:
+            return ""
+        if component.settings.executor_threads == "never":
+            instead = f"set stormspark.executor.threads of this {component.kind} to 'always'"
+        elif component.says_that_it_computes:
+            instead = f"remove waits = False from this {component.kind}"
+        else:
+            return ""
+        return f"{instead}, so that all its calls come from one thread of its own (A16)"
 
     def take_errors(self) -> list[ErrorReport]:
         """Return the errors since the last call, oldest first."""
