@@ -113,9 +113,9 @@ def _called(use: Use, caller: object) -> _Called:
     if type(value) is ParentOf and attributes and caller is not UNKNOWN:
         value, bound = _plain(_member(type(caller), attributes.pop(0), behind=value.cls)), caller
     while attributes:
-        name, bound = attributes.pop(0), UNKNOWN
         if type(value) is NotImported:
-            return _Called([(value.module, name)])
+            return _Called(_names_not_imported(value.module, attributes))
+        name, bound = attributes.pop(0), UNKNOWN
         if is_module(value):
             names.append((module_name(value), name))
             value = module_dict(value).get(name, UNKNOWN)
@@ -152,6 +152,18 @@ def _of_value(value: Any, bound: object, names: list[tuple[str, str]]) -> _Calle
         names += _names_of_class(value)
         return _Called(names, _member(value, "__init__"))
     return _Called(names)
+
+
+def _names_not_imported(module: str, attributes: list[str]) -> list[tuple[str, str]]:
+    """Return the names under which an attribute of a module may be listed that is not imported so far.
+
+    After ``import urllib.request``, the code writes ``urllib.request.urlopen``.
+    """
+    *inner, name = attributes
+    _, *rest = module.split(".")
+    if inner[: len(rest)] == rest:
+        inner = inner[len(rest) :]
+    return [(module, attributes[0]), (".".join((module, *inner)), name)]
 
 
 def _names_of_class(cls: type) -> Iterator[tuple[str, str]]:

@@ -178,6 +178,18 @@ async def imports(self: Any, tup: Any) -> None:
     boto3.client("s3")
 
 
+async def imports_a_part(self: Any, tup: Any) -> None:
+    import cassandra.cluster  # type: ignore[import-not-found]
+
+    cassandra.cluster.Cluster()
+
+
+async def imports_from_a_part(self: Any, tup: Any) -> None:
+    from cassandra.cluster import Cluster
+
+    Cluster()
+
+
 async def gets(self: Any, tup: Any) -> None:
     requests.get("http://x")
 
@@ -226,6 +238,8 @@ async def nothing(self: Any, *arguments: Any) -> None: ...
         (bolt(opens), "calls sqlite3.connect"),
         (bolt(nothing, prepare=opens), "calls sqlite3.connect"),
         (bolt(imports), "calls boto3.client"),
+        (bolt(imports_a_part), "calls cassandra.cluster.Cluster"),
+        (bolt(imports_from_a_part), "calls cassandra.cluster.Cluster"),
         (bolt(gets), "calls requests.get"),
         (bolt(fetches, pool=Pool()), "leads to Pool.fetch, which calls self.session.get, and so requests.Session"),
         (bolt(gets_with_its_own, session=MySession()), "calls self.session.get, and so requests.Session"),
