@@ -109,7 +109,8 @@ def watch(
 
     1. Show the topology's progress every ``poll`` seconds, until one of these happens: it ends by itself; it has run for
        ``seconds``; it has been idle for ``until_idle`` seconds; the first interrupt arrives.
-    2. If the topology still runs, let it stop at the end of its batch, and go on showing its progress.
+    2. If the topology still runs, say that it stops, and why. Let it stop at the end of its batch, and go on showing its
+       progress.
     3. On a second interrupt, kill the topology. Name the calls of user code that are cut off. Wait some seconds for the end, if
        the engine needs that to tidy up. A third interrupt ends this wait.
     """
@@ -124,19 +125,18 @@ def watch(
         if ended:
             return Ending.BY_ITSELF
         if interrupts.count:
-            reason = Ending.INTERRUPTED
-            display.say(
-                f"stopping at the end of the batch; close and cleanup get {running.close_secs:g} s (press Ctrl-C again to end at "
-                f"once)"
-            )
+            reason, why, press = Ending.INTERRUPTED, "", "Ctrl-C again"
             break
         if seconds is not None and statistics.seconds >= seconds:
-            reason = Ending.TIME_UP
+            reason, why, press = Ending.TIME_UP, f"{seconds:g} s are over: ", "Ctrl-C twice"
             break
         if idleness is not None and idleness.reached(statistics):
-            reason = Ending.IDLE
+            reason, why, press = Ending.IDLE, f"idle for {until_idle:g} s: ", "Ctrl-C twice"
             break
         running.wait(poll)
+    display.say(
+        f"{why}stopping at the end of the batch; close and cleanup get {running.close_secs:g} s (press {press} to end at once)"
+    )
 
     # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.
     stopping = _Stopping(running.stop)

@@ -71,6 +71,20 @@ def test_the_first_interrupt_stops_it_and_says_so():
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"seconds": 2.5}, "2.5 s are over: "), ({"until_idle": 1.0}, "idle for 1 s: ")],
+    ids=["time", "idle"],
+)
+def test_a_stop_without_an_interrupt_says_why_it_stops(options, why):
+    """During the stop, the progress shows 0 tuples/s for up to ten seconds."""
+    topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0)
+    _, notes = watched(topology, **options)
+    assert notes.said == [
+        f"{why}stopping at the end of the batch; close and cleanup get 10 s (press Ctrl-C twice to end at once)"
+    ]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_second_interrupt_kills_it(number):
     topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
