@@ -39,7 +39,7 @@ class SlowCalls:
             if busy.on_loop:
                 self._look_at_loop(busy)
             elif busy.seconds >= self._stuck_secs:
-                slow[_component(busy)].append(busy)
+                slow[busy.component].append(busy)
         for returned in self._next.keys() - slow.keys():
             del self._next[returned]
         for component, theirs in slow.items():
@@ -51,7 +51,7 @@ class SlowCalls:
                 _log.warning("%s%s", self._warning(longest), also)
 
     def _look_at_loop(self, busy: Busy) -> None:
-        component, now = _component(busy), time.monotonic()
+        component, now = busy.component, time.monotonic()
         due, pause = self._next_on_loop.get(component, (0.0, _FIRST_PAUSE_SECS))
         if now >= due:
             self._next_on_loop[component] = now + pause, 2 * pause
@@ -88,7 +88,3 @@ class SlowCalls:
             f"worker {worker} has been in {busy.code} for {seconds}, and the topology waits for it: next_tuple, execute and the "
             f"like must return soon (B1); if this call never returns, kill the topology"
         )
-
-
-def _component(busy: Busy) -> str:
-    return busy.task.partition("[")[0]

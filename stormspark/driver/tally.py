@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from stormspark.backpressure import Pressure
-from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import DataPoint, Histogram, LongCall, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.busy import Busy
 from stormspark.worker.step import WorkerReport
 
 __all__ = ["Tally"]
@@ -22,13 +24,17 @@ __all__ = ["Tally"]
 
 class Tally:
     """The tally of one topology, which is thread-safe. The topology's running time begins when the tally is made, and ends with
-    `stop`.
+    `stop`. ``clock`` returns seconds.
     """
 
     def __init__(
-        self, plan: PhysicalPlan, engine: str, pressure: Callable[[], Pressure] | None = None
+        self,
+        plan: PhysicalPlan,
+        engine: str,
+        pressure: Callable[[], Pressure] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._plan, self._engine, self._pressure = plan, engine, pressure
+        self._plan, self._engine, self._pressure, self._clock = plan, engine, pressure, clock
         self._lock = threading.Lock()
         #: By worker: the counters of its current incarnation.
         self._counters: dict[int, Mapping[int, TaskCounters]] = {}
@@ -41,13 +47,24 @@ class Tally:
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
         self._batch_times = Histogram()
         self._phases: dict[str, Histogram] = {}
-        self._began = time.monotonic()
+        self._began = clock()
         self._ended: float | None = None
+        #: When the last reports came; None before the first ones. A report says how many calls were under way since then.
+        self._reported_at: float | None = None
+        #: For how many seconds `_in_calls` has been counted. `_in_calls`: by component, how many seconds all calls together have
+        #: taken in this time, those under way included.
+        self._counted = 0.0
+        self._in_calls: defaultdict[str, float] = defaultdict(float)
+        self._is_stopping = False
+        #: By component: the call that blocked the event loop longest at a time.
+        self._blocked_loop: dict[str, Busy] = {}
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
         """Add the reports of a batch, or of one of its rounds, and the ``seconds`` that it took."""
         with self._lock:
             self._batch_times.add(seconds)
+            since_last = self._since_last_reports()
+            self._counted += since_last
             for report in reports:
                 if self._living.get(report.worker, report.incarnation) != report.incarnation:
                     for task, counted in self._counters[report.worker].items():
@@ -56,6 +73,12 @@ class Tally:
                 self._counters[report.worker] = report.counters
                 self._living[report.worker] = report.incarnation
                 self._backlogs[report.worker] = report.backlog
+                for task, counted in report.counters.items():
+                    self._in_calls[self._plan.tasks[task].component] += counted.calls_under_way * since_last
+                for busy in report.blocked_loop:
+                    if busy.component in self._plan.components:
+                        longest = self._blocked_loop.get(busy.component, busy)
+                        self._blocked_loop[busy.component] = max(longest, busy, key=lambda one: one.seconds)
                 for error in report.errors:
                     self._last_error[error.component] = error.text
                 for failure in report.failures:
@@ -70,10 +93,22 @@ class Tally:
             for phase, took in seconds.items():
                 self._phases.setdefault(phase, Histogram()).add(took)
 
+    def _since_last_reports(self) -> float:
+        """Return how many seconds have passed since the last reports. Return 0 for the first ones, which include the start, and
+        once the topology stops: then no new calls begin, but those under way may last.
+        """
+        before, self._reported_at = self._reported_at, self._clock()
+        return 0.0 if before is None or self._is_stopping else self._reported_at - before
+
+    def begin_to_stop(self) -> None:
+        """Leave later reports out of the average number of calls under way, because the topology stops."""
+        with self._lock:
+            self._is_stopping = True
+
     def stop(self) -> None:
         """Stop counting the topology's running time, because it has ended."""
         with self._lock:
-            self._ended = self._ended or time.monotonic()
+            self._ended = self._ended or self._clock()
 
     def statistics(self) -> TopologyStatistics:
         """Return a frozen snapshot of all statistics."""
@@ -85,7 +120,7 @@ class Tally:
             return TopologyStatistics(
                 topology=self._plan.topology,
                 engine=self._engine,
-                seconds=(self._ended or time.monotonic()) - self._began,
+                seconds=(self._ended or self._clock()) - self._began,
                 batches=self._batch_times.count,
                 batch_ms=self._batch_times.summary(),
                 backlog=sum(self._backlogs.values()),
@@ -100,7 +135,13 @@ class Tally:
                         {metric: dict(points) for metric, points in self._metrics.get(name, {}).items()},
                         self._last_failure.get(name),
                         plan.calls_at_once,
+                        self._in_calls[name] / self._counted if self._counted else 0.0,
+                        _long_call(self._blocked_loop.get(name)),
                     )
                     for name, plan in self._plan.components.items()
                 },
             )
+
+
+def _long_call(busy: Busy | None) -> LongCall | None:
+    return None if busy is None else LongCall(busy.task, busy.code, round(busy.seconds, 1))

@@ -341,6 +341,7 @@ class LocalTopology:
 
     def _end(self, *, graceful: bool) -> None:
         self._graceful = graceful
+        self._tally.begin_to_stop()
         self._stopping.set()
         if graceful:
             self.workers.limit_waiting()

@@ -20,7 +20,13 @@ from stormspark.metrics.metric import (
     Timer,
 )
 from stormspark.metrics.quiet import Quiet
-from stormspark.metrics.statistics import ComponentStatistics, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics.statistics import (
+    ComponentStatistics,
+    LongCall,
+    TaskCounters,
+    TopologyStatistics,
+    summarise,
+)
 
 __all__ = [
     "AssignableMetric",
@@ -33,6 +39,7 @@ __all__ = [
     "Gauge",
     "Histogram",
     "LatencySummary",
+    "LongCall",
     "MeanReducer",
     "Meter",
     "Metric",

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from stormspark.backpressure import Pressure
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import DataPoint
 
-__all__ = ["ComponentStatistics", "TaskCounters", "TopologyStatistics", "summarise"]
+__all__ = ["ComponentStatistics", "LongCall", "TaskCounters", "TopologyStatistics", "summarise"]
 
 #: The JSON summary holds this many of the last changes of limits.
 _CHANGES_SHOWN = 100
@@ -65,6 +65,15 @@ class TaskCounters:
 _COUNTS = tuple(name for name in TaskCounters.__dataclass_fields__ if name != "latency")
 
 
+class LongCall(NamedTuple):
+    """A call of user code that took very long, or that has not returned."""
+
+    task: str
+    #: The method and its line, in words, such as "execute of split[0] (split.py:7)".
+    code: str
+    seconds: float
+
+
 @dataclass(frozen=True)
 class ComponentStatistics:
     """The statistics of one component of a running or ended topology."""
@@ -99,6 +108,11 @@ class ComponentStatistics:
     last_failure: str | None = None
     #: How many calls of a bolt may be under way at once, in all of its tasks together; 0 if its calls hold up the worker.
     calls_at_once: int = 0
+    #: How many calls of a bolt were under way at once, on average over all rounds before the topology began to stop. It is 0 for
+    #: calls that hold up the worker.
+    mean_calls_under_way: float = 0.0
+    #: The call that blocked the event loop of its worker longest at a time; None if none did so for a second (B1).
+    blocked_loop: LongCall | None = None
 
     @property
     def latency(self) -> LatencySummary:
@@ -108,6 +122,8 @@ class ComponentStatistics:
     def as_json(self) -> dict[str, Any]:
         """Return the component's entry of the JSON summary: complete latency for a spout, execute latency for a bolt (J15)."""
         result = {name: value for name, value in vars(self).items() if name not in ("histogram", "metrics")}
+        if self.blocked_loop is not None:
+            result["blocked_loop"] = self.blocked_loop._asdict()
         if self.metrics:
             result["metrics"] = {
                 name: {str(task): _json_value(point.value) for task, point in points.items()}
@@ -194,6 +210,8 @@ def summarise(
     metrics: Mapping[str, Mapping[int, DataPoint]] | None = None,
     last_failure: str | None = None,
     calls_at_once: int = 0,
+    mean_calls_under_way: float = 0.0,
+    blocked_loop: LongCall | None = None,
 ) -> ComponentStatistics:
     """Add up the counters of a component's tasks and freeze them."""
     total = TaskCounters()
@@ -206,6 +224,8 @@ def summarise(
         last_error=last_error,
         last_failure=last_failure,
         calls_at_once=calls_at_once,
+        mean_calls_under_way=mean_calls_under_way,
+        blocked_loop=blocked_loop,
         histogram=total.latency,
         metrics=metrics or {},
         **counts,

@@ -330,6 +330,7 @@ class SparkTopology:
         again after a restart. So if the topology also has other spouts, this method first deactivates the spouts. Then it gives
         the held tuples one message timeout to be acked, as Storm does.
         """
+        self._tally.begin_to_stop()
         self._wait_for_held()
         self._nimbus.limit_waiting()
         self._stop_wanted.set()

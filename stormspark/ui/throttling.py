@@ -24,7 +24,7 @@ _LEAST_WORK = 0.05
 _LEAST_SHARE = 0.005
 #: A bolt is full if at least this share of the calls that it may have under way at once is under way, on average.
 _FULL = 0.9
-#: The same for a whole run, which also has a start and an end.
+#: The same for a whole run, in which a bolt may have less to do for a while.
 _FULL_IN_RUN = 0.8
 
 
@@ -76,7 +76,7 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
     """Yield a line for each spout that was slowed down, and for each bolt that slowed spouts down or is above its high mark.
 
     Further lines are about pauses at max spout pending, about bolts that had as many calls under way as they may have, about
-    tuples that did not fit into queues, and about how often limits have changed.
+    calls that blocked an event loop, about tuples that did not fit into queues, and about how often limits have changed.
     """
     seconds, pressure = statistics.seconds, statistics.pressure
     blamed: set[str] = set()
@@ -103,15 +103,19 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
 
 
 def _other_brakes(name: str, component: ComponentStatistics, statistics: TopologyStatistics) -> Iterator[str]:
-    """Yield a line if a spout was paused at max spout pending, if a bolt was full, and if tuples did not fit into its queue."""
+    """Yield a line if a spout was paused at max spout pending, if a bolt was full, if a component blocked the event loop, and
+    if tuples did not fit into a bolt's queue.
+    """
     share = paused_share(component.skipped_max_spout_ms, component.tasks, statistics.seconds)
     if share >= _LEAST_SHARE:
         limit = max_pending(name, statistics)
         more = f" ({limit})" if limit else ""
         yield f"{name}: paused for {share:.0%} of the time at topology.max.spout.pending{more}"
-    calls = component.histogram.seconds / statistics.seconds if statistics.seconds else 0.0
+    calls = component.mean_calls_under_way
     if component.calls_at_once and calls >= component.calls_at_once * _FULL_IN_RUN:
         yield f"{name}: {calls_under_way(calls, component.calls_at_once)} on average"
+    if (blocked := component.blocked_loop) is not None:
+        yield f"{name}: {blocked.code} blocked the event loop of its worker, for up to {blocked.seconds:,.1f} s at a time"
     if component.shed:
         yield f"{name}: {component.shed:,} tuples did not fit into its queue and were dropped or failed"
 

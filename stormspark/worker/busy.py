@@ -28,6 +28,11 @@ class Busy(NamedTuple):
     place: CodePlace | None = None
 
     @property
+    def component(self) -> str:
+        """The id of the task's component."""
+        return self.task.partition("[")[0]
+
+    @property
     def code(self) -> str:
         """The code that runs, in words.
 

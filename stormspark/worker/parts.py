@@ -176,6 +176,7 @@ def make_parts(
         reporter=Reporter(
             index,
             incarnation,
+            services,
             wiring,
             turns,
             outside,

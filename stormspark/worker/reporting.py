@@ -17,6 +17,7 @@ from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import record_ids
 from stormspark.worker.round_clock import RoundClock
+from stormspark.worker.services import TaskServices
 from stormspark.worker.sources.acker_log import AckerLog, change_table
 from stormspark.worker.step import Step, WorkerReport, merge_progress
 from stormspark.worker.transactions import WorkerTransaction
@@ -33,6 +34,7 @@ class Reporter:
         self,
         worker: int,
         incarnation: int,
+        services: TaskServices,
         wiring: Wiring,
         turns: Turns,
         outside: OutsideWork,
@@ -43,6 +45,7 @@ class Reporter:
         random: Random,
     ) -> None:
         self._worker, self._incarnation, self._random = worker, incarnation, random
+        self._services = services
         self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
         self._executors = executors
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
@@ -95,6 +98,7 @@ class Reporter:
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
+            blocked_loop=self._services.longest_blocks(),
         )
         self._round.filled = 0.0
         return report

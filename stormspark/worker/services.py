@@ -144,6 +144,10 @@ class TaskServices:
         """Return the call of a coroutine that blocks the event loop, if there is one. Another thread calls this."""
         return None if (loop := self._event_loop) is None else loop.blocked()
 
+    def longest_blocks(self) -> tuple[Busy, ...]:
+        """Return, for each component that has blocked the event loop, the call that did so longest at a time."""
+        return () if (loop := self._event_loop) is None else tuple(loop.longest_blocks.values())
+
     def loop_has_notes(self) -> bool:
         """Return whether coroutines have noted something for the worker's thread."""
         return self._event_loop is not None and self._event_loop.has_notes()

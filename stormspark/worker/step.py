@@ -12,6 +12,7 @@ from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
+from stormspark.worker.busy import Busy
 from stormspark.worker.round_orders import PLAIN_ORDERS, RoundOrders
 from stormspark.worker.tuples.salvage import salvage
 
@@ -117,6 +118,8 @@ class WorkerReport:
     at_rest: bool = False
     #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None
+    #: For each component that has blocked the event loop, the call that did so longest at a time since this process began.
+    blocked_loop: tuple[Busy, ...] = ()
 
 
 def read_report(payload: bytes) -> WorkerReport:

@@ -48,6 +48,8 @@ class EventLoop:
         #: `_same_since`: since when it was at that line at each look; None if it is not there any more.
         self._seen: tuple[str, CodePlace] = ("", CodePlace("", ""))
         self._same_since: float | None = None
+        #: For each component that has blocked the loop, the call that did so longest at a time. The thread that looks writes it.
+        self.longest_blocks: dict[str, Busy] = {}
         #: When `look` asked the loop for a call; None once the loop has made the call.
         self._asked_at: float | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -131,7 +133,12 @@ class EventLoop:
         if late < _LATE_SECS and same < _SAME_LINE_SECS:
             return None
         task, place = self._seen
-        return Busy(task, max(late, same), alone=True, on_loop=True, place=place)
+        busy = Busy(task, max(late, same), alone=True, on_loop=True, place=place)
+        longest = self.longest_blocks.get(busy.component)
+        if longest is None or longest.seconds < busy.seconds:
+            # A new dict, because the worker's thread may read the old one at the same time.
+            self.longest_blocks = {**self.longest_blocks, busy.component: busy}
+        return busy
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function on the loop soon. Any thread may call this. Do nothing if the loop has ended."""

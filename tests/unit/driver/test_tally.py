@@ -6,11 +6,14 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from stormspark.driver.tally import Tally
 from stormspark.metrics import TaskCounters
+from stormspark.user_line import CodePlace
+from stormspark.worker.busy import Busy
 from stormspark.worker.step import ErrorReport, WorkerReport
 
 PLAN: Any = SimpleNamespace(
@@ -61,3 +64,39 @@ def test_phases_of_batches_are_summed_up():
         {"workers": 200, "between": 200}
     )
     assert tally.statistics().as_json()["phases_ms"]["workers"]["mean"] == pytest.approx(200)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_calls_under_way_are_averaged_over_the_time_before_the_stop():
+    """J16: neither the start nor the ten seconds of a stop pull the average down, and calls that never end count."""
+    clock = Clock()
+    tally = Tally(PLAN, "local", clock=clock)
+    for at, calls in (20.0, 0.0), (24.0, 100.0), (32.0, 70.0):
+        clock.now = at
+        tally.add_batch([report(0, 0, at, calls_under_way=calls), report(1, 0, at, calls_under_way=10.0)], 1)
+    assert tally.statistics().components["s"].mean_calls_under_way == pytest.approx(90)
+    tally.begin_to_stop()
+    clock.now = 42.0
+    tally.add_batch([report(0, 0, 42), report(1, 0, 42)], 1)
+    tally.stop()
+    assert tally.statistics().components["s"].mean_calls_under_way == pytest.approx(90)
+
+
+def test_the_longest_block_of_an_event_loop_is_kept():
+    """B1: a warning in the log is easily overlooked."""
+    tally, place = Tally(PLAN, "spark"), CodePlace("execute", "ask.py:5")
+    for seconds in 2.0, 20.04, 3.0:
+        blocks = Busy("s[1]", seconds, on_loop=True, place=place), Busy("a coroutine", 60.0, on_loop=True)
+        tally.add_batch([replace(report(0, 0, 0), blocked_loop=blocks), report(1, 0, 0)], 1)
+    assert tally.statistics().components["s"].as_json()["blocked_loop"] == {
+        "task": "s[1]",
+        "code": "execute of s[1] (ask.py:5)",
+        "seconds": 20.0,
+    }

@@ -148,8 +148,13 @@ def test_a_start_that_does_not_return_is_named(caplog):
 def test_a_blocked_event_loop_is_named_while_it_is_blocked(caplog, monkeypatch):
     monkeypatch.setattr(event_loop, "_LATE_SECS", 0.1)
     with LocalCluster() as cluster:
-        submit(cluster, b=BlocksLoop())
+        running = submit(cluster, b=BlocksLoop())
         warned_of(caplog, f"execute of b[0] ({LINE}) has blocked the event loop of worker 0")
+        deadline = time.monotonic() + 60
+        while (blocked := running.statistics().components["b"].blocked_loop) is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert blocked.code == f"execute of b[0] ({LINE})"
         go.set()
 
 

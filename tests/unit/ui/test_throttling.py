@@ -9,7 +9,14 @@ from typing import Any
 from rich.console import Console
 
 from stormspark.backpressure import BoltPressure, LimitChange, Pressure, SpoutPressure
-from stormspark.metrics import Histogram, LatencySummary, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import (
+    Histogram,
+    LatencySummary,
+    LongCall,
+    TaskCounters,
+    TopologyStatistics,
+    summarise,
+)
 from stormspark.ui import Speedometer, print_summary
 from stormspark.ui.throttling import throttling_lines
 
@@ -31,6 +38,8 @@ def at(
     executed: int = 0,
     busy: float = 0.0,
     at_once: int = 0,
+    mean_calls: float = 0.0,
+    blocked: LongCall | None = None,
     **counts: Any,
 ) -> TopologyStatistics:
     """A topology whose bolts have executed so much, in so many seconds of work; ``counts`` are of each of its components."""
@@ -38,7 +47,13 @@ def at(
     components = {name: summarise("spout", 2, [TaskCounters(**counts)], None) for name in spouts}
     components |= {
         name: summarise(
-            "bolt", 2, [TaskCounters(executed=executed, latency=work, **counts)], None, calls_at_once=at_once
+            "bolt",
+            2,
+            [TaskCounters(executed=executed, latency=work, **counts)],
+            None,
+            calls_at_once=at_once,
+            mean_calls_under_way=mean_calls,
+            blocked_loop=blocked,
         )
         for name in bolts
     }
@@ -193,7 +208,14 @@ def test_the_calls_of_a_bolt_on_the_workers_thread_are_not_counted() -> None:
 
 def test_below_the_table_stands_which_bolts_were_full_all_the_time() -> None:
     spouts, bolts = {"words": held(None)}, {"ask": bolt()}
-    assert list(throttling_lines(at(10.0, spouts, bolts, 4000, 196.0, at_once=20))) == [
+    assert list(throttling_lines(at(10.0, spouts, bolts, at_once=20, mean_calls=19.6))) == [
         "ask: 20 of 20 calls under way on average"
     ]
-    assert list(throttling_lines(at(10.0, spouts, bolts, 3000, 150.0, at_once=20))) == []
+    assert list(throttling_lines(at(10.0, spouts, bolts, 4000, 196.0, at_once=20, mean_calls=15.0))) == []
+
+
+def test_below_the_table_stands_who_blocked_the_event_loop() -> None:
+    blocked = LongCall("ask[1]", "execute of ask[1] (ask.py:5)", 20.04)
+    assert list(throttling_lines(at(40.0, {}, {"ask": bolt()}, blocked=blocked))) == [
+        "ask: execute of ask[1] (ask.py:5) blocked the event loop of its worker, for up to 20.0 s at a time"
+    ]
