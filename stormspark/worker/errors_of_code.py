@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["ERRORS_OF_CODE"]
+__all__ = ["ERRORS_OF_CODE", "contained"]
 
 #: Errors, and the exceptions that end a program: ``sys.exit()`` in one task must not end the worker, which has other tasks.
 #: `KeyboardInterrupt` is missing, because it comes from the person at the terminal, and not from the code.
 ERRORS_OF_CODE = (Exception, SystemExit, GeneratorExit)
+
+
+def contained(where: str, error: BaseException) -> Exception:
+    """Return an `Exception` for an error that user code has raised in ``where``. Raising it ends no thread and no event loop.
+
+    The error is the cause of the exception, so messages still name the line that raised it.
+
+    >>> contained("execute", KeyError("k"))
+    KeyError('k')
+    >>> contained("execute", SystemExit(3))
+    RuntimeError('execute raised SystemExit: 3')
+    """
+    if isinstance(error, Exception):
+        return error
+    containing = RuntimeError(f"{where} raised {type(error).__name__}: {error}")
+    containing.__cause__ = error
+    return containing

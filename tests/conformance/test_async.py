@@ -77,7 +77,7 @@ def test_an_exception_restarts_the_task_alone(run: Run, end: str) -> None:
     assert done.acked("numbers") == Counter(range(200))
     assert done.statistics.components["ask"].restarts == 1
     reasons = {one.message: one.reason for one in done.failed("numbers")}
-    expected = "KeyError: 5" if end == "raises" else "RuntimeError: a coroutine raised SystemExit: 5"
+    expected = "KeyError: 5" if end == "raises" else "RuntimeError: execute raised SystemExit: 5"
     assert all(reason.endswith(expected) for reason in reasons.values())
     assert "restarted" not in reasons[5]
 

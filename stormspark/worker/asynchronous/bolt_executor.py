@@ -25,8 +25,9 @@ from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.metrics import Histogram
 from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
 from stormspark.worker.asynchronous.bolt_notes import MOST_NOTES, PassesNotes
-from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
+from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
 from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.errors_of_code import contained
 
 __all__ = ["AsyncBoltExecutor"]
 
@@ -168,7 +169,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
             return
         self._outside -= 1
         if error is not None:
-            self._raise_or_fail(tup, contained(error))
+            self._raise_or_fail(tup, contained("execute", error))
         elif tup.state != SETTLED:
             self._collector.ack(tup)
 

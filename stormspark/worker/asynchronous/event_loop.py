@@ -17,7 +17,7 @@ from stormspark.worker.busy import Busy
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.pools import end_pool
 
-__all__ = ["END_SECS", "EventLoop", "contained"]
+__all__ = ["END_SECS", "EventLoop"]
 
 #: For how many seconds `EventLoop.end` waits for cancelled coroutines. If a coroutine blocks the loop, the loop's thread is
 #: left running.
@@ -171,16 +171,3 @@ class EventLoop:
         await self._loop.shutdown_asyncgens()
         self._ends = True
         self._loop.stop()
-
-
-def contained(error: BaseException) -> Exception:
-    """Return an `Exception` for the error that has ended a coroutine. Raising it ends only the coroutine's asyncio task.
-
-    >>> contained(KeyError("k"))
-    KeyError('k')
-    >>> contained(SystemExit(3))
-    RuntimeError('a coroutine raised SystemExit: 3')
-    """
-    if isinstance(error, Exception):
-        return error
-    return RuntimeError(f"a coroutine raised {type(error).__name__}: {error}")

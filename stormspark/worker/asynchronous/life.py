@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.metrics import Metric
 from stormspark.spi import LivesOutside
-from stormspark.worker.asynchronous.event_loop import EventLoop, contained
+from stormspark.worker.asynchronous.event_loop import EventLoop
+from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class _Life:
             try:
                 await call()
             except BaseException as raised:  # includes `SystemExit`, which would end the loop
-                error = contained(raised)
+                error = contained(name, raised)
             if self._over:
                 return
             self._made += 1

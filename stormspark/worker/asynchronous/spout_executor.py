@@ -19,8 +19,9 @@ from typing import Any
 
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
-from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop, contained
+from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
 from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.thread import STOP_SECS
 
 __all__ = ["AsyncSpoutExecutor"]
@@ -115,7 +116,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         #: From the loop to the worker's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
         #: From the loop to the worker's thread: the exception with which a call of the spout has ended.
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         #: From the worker's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         self._noted = 0  # how many notes were made so far
@@ -161,7 +162,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
             if len(notes) == self._prefetch // 2:
                 self._loop.call(self._may_call.set)
         elif self._error is not None:
-            raise contained(self._error)
+            raise self._error
 
     def take_returned(self) -> bool:
         """Return whether a call of the user's ``next_tuple`` has returned since the last call of this method."""
@@ -244,7 +245,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
                 elif not calls % _TURN:
                     await asyncio.sleep(0)
         except BaseException as error:
-            self._end(error)
+            self._end("next_tuple", error)
 
     def _must_wait(self) -> bool:
         return not self._active or len(self._notes) >= self._prefetch or len(self._verdicts) >= _MOST_VERDICTS
@@ -263,12 +264,12 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
                 self.collector.verdict = None
                 await self._has_verdicts.wait()
         except BaseException as error:
-            self._end(error)
+            self._end("ack or fail", error)
 
-    def _end(self, error: BaseException) -> None:
+    def _end(self, call: str, error: BaseException) -> None:
         """Remember the exception that has ended a call, unless it is the cancellation at the end."""
         if not self._closed:
-            self._error = error
+            self._error = contained(call, error)
 
     def _cancel_all(self) -> None:
         self._life.end()

@@ -18,6 +18,7 @@ from stormspark.backpressure import BoltLoad
 from stormspark.errors import ComponentError, FailedException
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.bolts.runner import Runner
+from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.bolt_collectors import ThreadedBasicCollector
 from stormspark.worker.executors.bolt_runner import ThreadedRunner, threaded_runner_for
 from stormspark.worker.executors.notes import InstanceEnded, Notes
@@ -151,9 +152,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             return
         if isinstance(error, InstanceEnded):
             error = RuntimeError("execute has gone on after the end of its instance")
-        elif not isinstance(error, Exception):
-            error = RuntimeError(f"execute raised {type(error).__name__}: {error}")
-        self._fail_and_restart("execute", error, tup)
+        self._fail_and_restart("execute", contained("execute", error), tup)
         if tup in self.under_way:
             self._hold(tup, begun)  # another thread has acked it, and the ack is not carried out yet
         self._go_on()

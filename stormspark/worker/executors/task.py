@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stormspark.api import TaskHook
 from stormspark.errors import ComponentError
 from stormspark.worker.bolt_task import BoltTask
+from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.thread import CallNotReturnedError, ThreadRefusedError
 from stormspark.worker.task import Task
@@ -149,8 +150,7 @@ class ThreadedTask(Task):
         except Exception:
             raise
         except BaseException as error:  # InstanceEnded and SystemExit end the call, and not the worker
-            msg = f"{type(error).__name__}: {error}"
-            raise RuntimeError(msg) from error
+            raise contained(getattr(call, "__name__", "its code"), error) from error
 
     @property
     def hears_verdicts(self) -> bool:
@@ -168,7 +168,7 @@ class ThreadedTask(Task):
         try:
             super().stop()
         except BaseException as error:  # InstanceEnded and SystemExit must not end the thread
-            self.report_error(f"{self._last_call} raised {type(error).__name__}: {error}")
+            self.report_error(contained(self._last_call, error))
         self.has_stopped = True
 
     def stop(self) -> None:
@@ -302,11 +302,8 @@ class ThreadedTask(Task):
         if not notes.ended and not self.is_held:
             try:
                 callback()
-            except Exception as raised:
-                error = raised
-                self.is_held = True
             except BaseException as raised:
-                error = RuntimeError(f"{type(raised).__name__}: {raised}")
+                error = contained("a timer's callback", raised)
                 self.is_held = True
         self._note(notes, partial(self._timer_ended, notes, error))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from stormspark.acker import ACKED, Verdict
 from stormspark.api import SpoutAckInfo, SpoutFailInfo
+from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.activation import ActivatedOnThread
 from stormspark.worker.executors.notes import InstanceEnded
 from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
@@ -118,9 +119,7 @@ class HearsVerdicts(ActivatedOnThread):
 
     def _raised_on_thread(self, where: str, error: BaseException) -> None:
         """Handle an error of ``next_tuple``, ``ack`` or ``fail``."""
-        if not isinstance(error, Exception):
-            error = RuntimeError(f"{where} raised {type(error).__name__}: {error}")
-        self.raised(where, error)
+        self.raised(where, contained(where, error))
         self._go_on()
 
     def _count_ack(self) -> None:

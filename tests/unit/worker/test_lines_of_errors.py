@@ -1,10 +1,11 @@
 """W22: an error of a component names the line of the user's own code that raised it."""
 
 import json
+import sys
 
 import pytest
 
-from stormspark import AsyncBolt, BasicBolt, Fields, TopologyBuilder
+from stormspark import AsyncBolt, AsyncSpout, BasicBolt, Fields, TopologyBuilder
 from stormspark.errors import ComponentError
 from stormspark.local import LocalCluster
 from stormspark.testing import FixedTupleSpout
@@ -68,6 +69,88 @@ def test_an_error_begins_with_the_line_in_the_report_and_in_the_log(bolt, caplog
     assert text.splitlines()[-1].startswith("json.decoder.JSONDecodeError: ")
     shown = [one_line(record) for record in caplog.records if record.name == "stormspark.task.parse"]
     assert f" {LINE}: json.decoder.JSONDecodeError: " in shown[0]
+
+
+def leave():
+    sys.exit(3)
+
+
+LEAVES_AT = f"{__file__}:{leave.__code__.co_firstlineno + 1}"
+
+
+class Leave(Parse):
+    def execute(self, tup, collector):
+        leave()
+
+
+class LeaveOnThread(Leave):
+    waits = True
+
+
+class LeaveAsync(ParseAsync):
+    async def execute(self, tup):
+        leave()
+
+
+@pytest.mark.parametrize(
+    "bolt", [Leave(), LeaveOnThread(), LeaveAsync()], ids=lambda bolt: type(bolt).__name__
+)
+def test_code_that_exits_is_named_with_its_line(bolt):
+    with LocalCluster() as cluster:
+        running = cluster.submit_topology("texts", {"topology.message.timeout.secs": 30}, topology(bolt))
+        while not (text := running.statistics().components["parse"].last_error):
+            running.wait(0.01)
+    assert f"{LEAVES_AT}: Traceback (most recent call last):" in text.splitlines()
+    assert text.splitlines()[-1].endswith("SystemExit: 3")
+
+
+class LeaveAtEndOnThread(ParseOnThread):
+    def execute(self, tup, collector):
+        pass
+
+    def cleanup(self):
+        leave()
+
+
+class TimerOnThread(LeaveAtEndOnThread):
+    def prepare(self, conf, context):
+        context.set_timer(0.001, leave)
+
+    def cleanup(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    "bolt", [LeaveAtEndOnThread(), TimerOnThread()], ids=lambda bolt: type(bolt).__name__
+)
+def test_a_timer_and_a_cleanup_that_exit_are_named_with_their_line(bolt, caplog):
+    with LocalCluster() as cluster:
+        running = cluster.submit_topology("texts", {}, topology(bolt))
+        if isinstance(bolt, TimerOnThread):
+            while not running.statistics().components["parse"].last_error:
+                running.wait(0.01)
+    shown = [one_line(record) for record in caplog.records if record.name == "stormspark.task.parse"]
+    assert f" {LEAVES_AT}: RuntimeError: " in shown[0] and shown[0].endswith("raised SystemExit: 3")
+
+
+class LeaveAsyncSpout(AsyncSpout):
+    async def next_tuple(self):
+        leave()
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(Fields("text"))
+
+
+def test_an_async_spout_that_exits_is_named_with_its_line():
+    builder = TopologyBuilder()
+    builder.set_spout("leaves", LeaveAsyncSpout())
+    builder.set_bolt("parse", Parse()).shuffle_grouping("leaves")
+    with LocalCluster() as cluster:
+        running = cluster.submit_topology("texts", {}, builder.create_topology("texts"))
+        while not (text := running.statistics().components["leaves"].last_error):
+            running.wait(0.01)
+    assert f"{LEAVES_AT}: Traceback (most recent call last):" in text.splitlines()
+    assert text.splitlines()[-1] == "RuntimeError: next_tuple raised SystemExit: 3"
 
 
 def test_an_error_that_stops_the_topology_names_the_line():
