@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["CodePlace", "declared_at", "raised_at", "running_at", "user_line"]
+__all__ = ["CodePlace", "declared_at", "raised_at", "running_at", "user_line", "waiting_at"]
 
 _PACKAGE = str(Path(__file__).parent) + "/"
 #: Compiled modules name themselves in tracebacks as they were named when they were compiled.
@@ -84,6 +84,25 @@ def running_at(frame: FrameType | None, below: str, *, only_own: bool = False) -
     while frame is not None and not _is_ours(frame.f_code.co_filename):
         frames.insert(0, frame)
         frame = frame.f_back
+    return _place_of(frames, only_own=only_own)
+
+
+def waiting_at(coroutine: Any) -> CodePlace | None:
+    """Return the place in user code at which a coroutine waits. Return None if it waits in no user code, or does not wait."""
+    frames: list[FrameType] = []
+    while coroutine is not None:
+        for kind in ("cr", "gi", "ag"):  # coroutines, generators and async generators may await each other
+            if (frame := getattr(coroutine, f"{kind}_frame", None)) is not None:
+                frames.append(frame)
+                coroutine = getattr(coroutine, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+                break
+        else:
+            break
+    return _place_of([frame for frame in frames if not _is_ours(frame.f_code.co_filename)])
+
+
+def _place_of(frames: list[FrameType], *, only_own: bool = False) -> CodePlace | None:
+    """Return the place of these frames, of which the last one is the innermost. See `running_at`."""
     own = [one for one in frames if _is_own(one.f_code.co_filename)]
     line = _line_of([(one.f_code, one.f_lineno) for one in (own if only_own else frames)])
     return None if line is None else CodePlace((own or frames)[0].f_code.co_name, line)

@@ -217,7 +217,7 @@ class LocalTopology:
                 pending = statistics.total("pending")
                 msg = f"topology {self.name!r} was not idle after {timeout:g} s: {pending} trees pending"
                 for busy in filter(None, (worker.under_way.busy() for worker in self.workers.workers)):
-                    msg += f"; it has been in the code of {busy.task} for {busy.seconds:.1f} s"
+                    msg += f"; it has been in {busy.code} for {busy.seconds:.1f} s"
                 raise TimeoutError(msg)
 
     def advance_time(self, seconds: float) -> None:

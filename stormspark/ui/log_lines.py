@@ -49,7 +49,7 @@ class LogLines(logging.Handler):
         if self._shown >= self._burst and record.created - self._shown_at < self._every:
             self._left_out += 1
             return
-        left_out = f" (and {self._left_out:,} more)" if self._left_out else ""
+        left_out = f" (earlier lines that were left out: {self._left_out:,})" if self._left_out else ""
         self._shown, self._shown_at, self._left_out = self._shown + 1, record.created, 0
         self._say(one_line(record) + left_out)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import get_ident
 
+from stormspark.user_line import CodePlace
+from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.busy import Busy
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.task import Task
@@ -79,6 +81,12 @@ class CurrentCall:
             return Busy(at[0], now - begins, True)
         since = self._since(at)
         return Busy(at[0], now - max(since, since if task is None else task.begun_at), self.opening)
+
+    @property
+    def place_on_loop(self) -> CodePlace | None:
+        """If the worker's thread waits for a coroutine of the task, such as its ``cleanup``, where the coroutine is."""
+        instance = None if (task := self._inside) is None else task.instance
+        return instance.place_in_code if isinstance(instance, AsyncExecutor) else None
 
     def look(self) -> None:
         """If the task has long been in a loop over many calls, cut the loop short, or notice that its calls do return.

@@ -39,7 +39,10 @@ class UnderWay:
                 found[found.index(theirs)] = theirs[0], mine
         frames = sys._current_frames() if found else {}
         calls = [
-            busy._replace(place=running_at(frames.get(thread), "stormspark.worker.core"))
+            busy._replace(
+                place=running_at(frames.get(thread), "stormspark.worker.core")
+                or (self._call.place_on_loop if thread == self._call.thread else None)
+            )
             for thread, busy in found
         ]
         if (blocked := self._services.blocked_loop()) is not None:

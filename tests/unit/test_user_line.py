@@ -1,5 +1,6 @@
 """Which line of user code an error or a warning names."""
 
+import asyncio
 import json
 import sys
 import threading
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from stormspark.errors import StormsparkError
-from stormspark.user_line import raised_at, running_at
+from stormspark.user_line import raised_at, running_at, waiting_at
 from stormspark.worker.executors.thread import ExecutorThread
 
 HERE = __file__
@@ -133,6 +134,28 @@ def test_a_thread_in_the_package_alone_runs_no_user_code():
         pass
     assert running_at(frame_of(ident), "nothing") is None
     thread.end()
+
+
+async def waits_for(future: asyncio.Future[None]) -> None:
+    await asyncio.wait_for(future, 60)
+
+
+async def cleanup(future: asyncio.Future[None]) -> None:
+    await waits_for(future)
+
+
+def test_a_coroutine_that_waits_is_named_with_its_call_and_its_line():
+    async def look() -> object:
+        future = asyncio.get_running_loop().create_future()
+        task = asyncio.ensure_future(cleanup(future))
+        await asyncio.sleep(0)
+        found = waiting_at(task.get_coro())
+        future.set_result(None)
+        await task
+        assert waiting_at(task.get_coro()) is None, "it has returned"
+        return found
+
+    assert asyncio.run(look()) == ("cleanup", line_of(waits_for))
 
 
 def test_a_thread_that_has_ended_runs_nothing():

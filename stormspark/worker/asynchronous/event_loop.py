@@ -12,7 +12,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from stormspark.user_line import CodePlace, running_at
+from stormspark.user_line import CodePlace, running_at, waiting_at
 from stormspark.worker.busy import Busy
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.pools import end_pool
@@ -101,6 +101,12 @@ class EventLoop:
         if place is not None:
             return place.line
         return "no line" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+    def place_of(self, running: asyncio.Task[None]) -> CodePlace | None:
+        """Return where the code of an asyncio task waits or runs. Any thread may call this."""
+        if asyncio.current_task(self._loop) is running:
+            return running_at(sys._current_frames().get(self.thread), __name__)
+        return waiting_at(running.get_coro())
 
     def look(self) -> None:
         """Look whether user code blocks the loop. Another thread calls this several times per second.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.metrics import Metric
 from stormspark.spi import LivesOutside
+from stormspark.user_line import CodePlace
 from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
@@ -96,8 +97,14 @@ class _Life:
                 f"its {name} could not begin, because the event loop is blocked at {self._loop.place}, and the topology stops "
                 f"without it (B1, C1)"
             )
-        seconds = time.monotonic() - since
-        return f"has not returned from its {name} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
+        seconds, place = time.monotonic() - since, self.place
+        at = "" if place is None else f" ({place.line})"
+        return f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
+
+    @property
+    def place(self) -> CodePlace | None:
+        """Where the code of the call is that is under way; None if that is not known. Any thread may read this."""
+        return None if (running := self._running) is None else self._loop.place_of(running)
 
     # -- on the loop -------------------------------------------------------------------------------------------
 
@@ -176,6 +183,11 @@ class AsyncExecutor(LivesOutside):
     @abstractmethod
     def begin_to_stop(self) -> None:
         """Begin the last calls of the instance on the event loop, without waiting for them."""
+
+    @property
+    def place_in_code(self) -> CodePlace | None:
+        """Where the code is that the instance's life has called; None if that is not known. Any thread may read this."""
+        return self._life.place if hasattr(self, "_life") else None
 
     @property
     def calls_of_life(self) -> int:

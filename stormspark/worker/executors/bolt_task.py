@@ -208,10 +208,10 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         fails = self._fails
         if len(fails) >= most:
             if not self._fails_missed:
-                name, seconds = self.executor.at_for
+                busy = self.executor.busy
                 self.reports.add_failure(
                     "hooks",
-                    f"the task hooks do not hear of all fails (J21): the code of {name} has not returned for {seconds:.0f} s, "
+                    f"the task hooks do not hear of all fails (J21): {busy.code} has not returned for {busy.seconds:.0f} s, "
                     f"and {len(fails):,} fails already wait for its return",
                 )
             self._fails_missed += 1

@@ -175,30 +175,31 @@ class ThreadedTask(Task):
         """Give up the last calls, if they have not returned in time; see `Executors.finish`. A warning names the call."""
         if self.has_stopped or not self.executor.has_started:
             return
-        name, seconds = self.executor.at_for
-        if self._last_call and name == self.name:
+        busy = self.executor.busy
+        if self._last_call and busy.task == self.name:
             self.reports.logger.warning(
-                "%s has not returned from its %s for %.0f s, and the topology stops without it (B1, C1)",
+                "%s has not returned from its %s%s for %.0f s, and the topology stops without it (B1, C1)",
                 self.name,
                 self._last_call,
-                seconds,
+                "" if busy.place is None else f" ({busy.place.line})",
+                busy.seconds,
             )
         else:
             self.reports.logger.warning(
-                "%s gets no close or cleanup: the code of %s has not returned for %.0f s",
+                "%s gets no close or cleanup: %s has not returned for %.0f s",
                 self.name,
-                name,
-                seconds,
+                busy.code,
+                busy.seconds,
             )
         self.end_thread_work()
 
     def give_up_call(self, waited: float) -> None:
         """Abort the batch, because the topology stops and has waited for the calls of this task for ``waited`` seconds."""
-        name, seconds = self.executor.at_for
-        stuck = self.executor.at is not None and seconds >= waited
+        busy = self.executor.busy
+        stuck = self.executor.at is not None and busy.seconds >= waited
         self.executor.gave_up |= stuck
         calls = (
-            f"the code of {name} has not returned for {seconds:.0f} s"
+            f"{busy.code} has not returned for {busy.seconds:.0f} s"
             if stuck
             else "it still has calls to make"
         )

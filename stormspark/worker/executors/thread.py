@@ -4,12 +4,15 @@ A17).
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol, TypeVar
 
+from stormspark.user_line import running_at
+from stormspark.worker.busy import Busy
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.host.forks import end_in_children
 
@@ -149,9 +152,8 @@ class ExecutorThread:
         while not waited_for.is_done:
             if self._is_late() and not patient:
                 waited_for.is_dropped = True
-                msg = "the code of {} has not returned for {:.0f} s, and the topology stops".format(
-                    *self.at_for
-                )
+                busy = self.busy
+                msg = f"{busy.code} has not returned for {busy.seconds:.0f} s, and the topology stops"
                 raise CallNotReturnedError(msg)
             self._serve(self)
         if waited_for.error is not None:
@@ -182,6 +184,14 @@ class ExecutorThread:
     def is_idle(self) -> bool:
         """Whether no code runs on this thread, and no submitted call waits."""
         return not self._calls and self.at is None
+
+    @property
+    def busy(self) -> Busy:
+        """The call that runs on this thread, with its place."""
+        name, seconds = self.at_for
+        return Busy(
+            name, seconds, place=running_at(sys._current_frames().get(self.ident), "stormspark.worker.core")
+        )
 
     def is_silent_for(self, seconds: float) -> bool:
         """Return whether a call has been under way for ``seconds`` and has noted nothing in the last ``seconds``."""

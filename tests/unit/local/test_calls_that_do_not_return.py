@@ -251,6 +251,34 @@ def test_a_stop_gives_up_a_call_on_the_workers_thread_that_holds_up_the_last_bat
     assert cleaned == []
 
 
+def test_a_cleanup_that_waits_on_the_event_loop_is_named_with_its_line(monkeypatch):
+    """A second Ctrl-C names the calls that it cuts off, and the worker's thread waits for this one."""
+    monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 300.0)
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=BlocksLoopAtEnd())
+        running.run_until_idle()
+        stopping = threading.Thread(target=running.stop)
+        stopping.start()
+        deadline = time.monotonic() + 60
+        while not (named := [busy.code for busy in running.calls_under_way() if busy.place]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        running.kill()
+        stopping.join(60)
+    line = BlocksLoopAtEnd.cleanup.__code__.co_firstlineno + 2
+    assert named == [f"cleanup of b[0] ({__file__}:{line})"]
+
+
+def test_a_topology_that_does_not_become_idle_names_the_call_that_it_is_in():
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=BlocksWorker())
+        assert begun.wait(60)
+        with pytest.raises(TimeoutError, match="was not idle after") as raised:
+            running.run_until_idle(timeout=0.05)
+        assert f"it has been in execute of b[0] ({LINE}) for " in str(raised.value)
+        go.set()
+
+
 @pytest.mark.parametrize("bolt", [BlocksAtEnd(), BlocksLoopAtEnd()], ids=["thread", "coroutine"])
 def test_a_kill_ends_a_stop_that_waits_for_last_calls(bolt, monkeypatch):
     monkeypatch.setattr(executors, "STOP_SECS", 300.0)

@@ -21,8 +21,8 @@ def test_a_flood_is_counted():
         "number 0",
         "number 1",
         "number 2",
-        "number 52 (and 49 more)",
-        "number 102 (and 49 more)",
+        "number 52 (earlier lines that were left out: 49)",
+        "number 102 (earlier lines that were left out: 49)",
         "and 17 more such lines",
     ]
 

@@ -338,7 +338,7 @@ def test_a_cleanup_that_never_returns_takes_no_cleanup_from_another_task(
     rig = _with_neighbour(Acts(cleans="waits"))
     _close(rig)
     assert {type(one) for one in _told("cleanup")} == {Acts, Neighbour}
-    assert "b[0]: has not returned from its cleanup for" in caplog.text
+    assert f"b[0]: has not returned from its cleanup ({__file__}:" in caplog.text
 
 
 @pytest.mark.slow
@@ -366,7 +366,7 @@ def test_a_last_call_of_a_spout_that_never_returns_does_not_hold_up_a_stop_for_e
     rig = _acting(Acting(where, "waits"))
     _close(rig)
     assert _told("began")[-1] == where
-    assert f"s[0]: has not returned from its {where} for" in caplog.text
+    assert f"s[0]: has not returned from its {where} ({__file__}:" in caplog.text
 
 
 @pytest.mark.slow

@@ -67,5 +67,8 @@ def test_calls_that_never_return_keep_no_process_from_ending(tmp_path: Path) -> 
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == "stopped\n"
-    for task in ("thread[0] gets no close or cleanup", "loop[0]: has not returned from its cleanup"):
+    for task in (
+        f"thread[0] gets no close or cleanup: execute of thread[0] ({script}:",
+        f"loop[0]: has not returned from its cleanup ({script}:",
+    ):
         assert task in ended.stderr

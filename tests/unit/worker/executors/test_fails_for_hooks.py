@@ -74,5 +74,5 @@ def test_what_waits_for_hooks_is_bounded_while_tuples_are_shed(caplog: pytest.Lo
     assert {thread for _, thread in told.all} == {"waits:0"}
     warnings = [one.getMessage() for one in caplog.records if "task hooks" in one.getMessage()]
     assert len(warnings) == 1
-    assert "the code of waits[0] has not returned" in warnings[0]
+    assert f"execute of waits[0] ({__file__}:" in warnings[0] and " has not returned" in warnings[0]
     assert f"{MOST} fails already wait" in warnings[0]

@@ -149,7 +149,7 @@ def test_a_last_call_that_never_returns_holds_up_a_stop_for_some_seconds_only(
             if "and the topology stops without it" in one.getMessage()
         ]
         assert len(warnings) == 5
-        assert warnings[0].startswith(f"{task} has not returned from its {stuck} for ")
+        assert warnings[0].startswith(f"{task} has not returned from its {stuck} ({__file__}:")
     finally:
         _released.set()
 
