@@ -58,6 +58,8 @@ class Tally:
         self._is_stopping = False
         #: By component: the call that blocked the event loop longest at a time.
         self._blocked_loop: dict[str, Busy] = {}
+        #: By task: the calls that had not returned when the topology ended.
+        self._not_returned: dict[str, Busy] = {}
 
     def add_batch(self, reports: Iterable[WorkerReport], seconds: float) -> None:
         """Add the reports of a batch, or of one of its rounds, and the ``seconds`` that it took."""
@@ -76,9 +78,7 @@ class Tally:
                 for task, counted in report.counters.items():
                     self._in_calls[self._plan.tasks[task].component] += counted.calls_under_way * since_last
                 for busy in report.blocked_loop:
-                    if busy.component in self._plan.components:
-                        longest = self._blocked_loop.get(busy.component, busy)
-                        self._blocked_loop[busy.component] = max(longest, busy, key=lambda one: one.seconds)
+                    self._add_block(busy)
                 for error in report.errors:
                     self._last_error[error.component] = error.text
                 for failure in report.failures:
@@ -104,6 +104,19 @@ class Tally:
         """Leave later reports out of the average number of calls under way, because the topology stops."""
         with self._lock:
             self._is_stopping = True
+
+    def add_not_returned(self, calls: Iterable[Busy]) -> None:
+        """Add calls of user code that had not returned when the topology ended."""
+        with self._lock:
+            for busy in calls:
+                if busy.on_loop:
+                    self._add_block(busy)
+                else:
+                    self._not_returned[busy.task] = busy
+
+    def _add_block(self, busy: Busy) -> None:
+        longest = self._blocked_loop.get(busy.component, busy)
+        self._blocked_loop[busy.component] = max(longest, busy, key=lambda one: one.seconds)
 
     def stop(self) -> None:
         """Stop counting the topology's running time, because it has ended."""
@@ -136,12 +149,15 @@ class Tally:
                         self._last_failure.get(name),
                         plan.calls_at_once,
                         self._in_calls[name] / self._counted if self._counted else 0.0,
-                        _long_call(self._blocked_loop.get(name)),
+                        _long_call(self._blocked_loop[name]) if name in self._blocked_loop else None,
+                        tuple(
+                            _long_call(busy) for busy in self._not_returned.values() if busy.component == name
+                        ),
                     )
                     for name, plan in self._plan.components.items()
                 },
             )
 
 
-def _long_call(busy: Busy | None) -> LongCall | None:
-    return None if busy is None else LongCall(busy.task, busy.code, round(busy.seconds, 1))
+def _long_call(busy: Busy) -> LongCall:
+    return LongCall(busy.task, busy.code, round(busy.seconds, 1))

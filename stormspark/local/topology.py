@@ -305,6 +305,8 @@ class LocalTopology:
         with self._finishing:
             if self._ended.is_set():
                 return  # `_give_up` was faster
+            for worker in self.workers.workers:
+                self._tally.add_not_returned(worker.services.not_returned.values())
             self.workers.abandon()  # this ends the tasks that were not closed gracefully
             if self._garbage is not None:
                 self._garbage.end()
@@ -394,6 +396,7 @@ class LocalTopology:
         """End the topology although a last call on its thread has not returned. It does not get to the tasks behind that call."""
         for busy in self.calls_under_way():
             if busy.seconds > STOP_SECS and not busy.alone:
+                self._tally.add_not_returned([busy])
                 _log.warning(
                     "%s has not returned for %.0f s, and topology %s stops without it; it is on the worker's thread, so the "
                     "tasks behind it get no close or cleanup (B1, C1)",

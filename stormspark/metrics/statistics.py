@@ -113,6 +113,8 @@ class ComponentStatistics:
     mean_calls_under_way: float = 0.0
     #: The call that blocked the event loop of its worker longest at a time; None if none did so for a second (B1).
     blocked_loop: LongCall | None = None
+    #: The calls that had not returned when the topology ended, so that their tasks got no ``close`` or ``cleanup`` (B1, C1).
+    not_returned: tuple[LongCall, ...] = ()
 
     @property
     def latency(self) -> LatencySummary:
@@ -122,6 +124,7 @@ class ComponentStatistics:
     def as_json(self) -> dict[str, Any]:
         """Return the component's entry of the JSON summary: complete latency for a spout, execute latency for a bolt (J15)."""
         result = {name: value for name, value in vars(self).items() if name not in ("histogram", "metrics")}
+        result["not_returned"] = [call._asdict() for call in self.not_returned]
         if self.blocked_loop is not None:
             result["blocked_loop"] = self.blocked_loop._asdict()
         if self.metrics:
@@ -212,6 +215,7 @@ def summarise(
     calls_at_once: int = 0,
     mean_calls_under_way: float = 0.0,
     blocked_loop: LongCall | None = None,
+    not_returned: tuple[LongCall, ...] = (),
 ) -> ComponentStatistics:
     """Add up the counters of a component's tasks and freeze them."""
     total = TaskCounters()
@@ -226,6 +230,7 @@ def summarise(
         calls_at_once=calls_at_once,
         mean_calls_under_way=mean_calls_under_way,
         blocked_loop=blocked_loop,
+        not_returned=not_returned,
         histogram=total.latency,
         metrics=metrics or {},
         **counts,

@@ -43,6 +43,7 @@ from stormspark.worker.host.link import STRANGERS, Door, Endpoint
 from stormspark.worker.host.messages import (
     Adopt,
     Beat,
+    Closed,
     Fatal,
     Hello,
     Locate,
@@ -185,6 +186,7 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
+        self._not_returned: list[Busy] = []
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
@@ -316,6 +318,12 @@ class Nimbus:
         with self._changed:
             calls = [link.busy for link in self._links.values() if link.busy is not None]
         return sorted(calls, key=lambda busy: -busy.seconds)
+
+    @property
+    def not_returned(self) -> list[Busy]:
+        """The calls that had not returned when the workers had closed their tasks."""
+        with self._changed:
+            return [*self._not_returned]
 
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
         """Order all workers to close their spouts, clean up their bolts and end.
@@ -518,6 +526,10 @@ class Nimbus:
             link.send(self._orders_of(link))
         elif isinstance(message, Sees):
             self._look_at_folder(link, message)
+        elif isinstance(message, Closed):
+            with self._changed:
+                self._not_returned += message.not_returned
+            link.send(self._orders._replace(exit=True))
         elif isinstance(message, Stirs):
             self._on_stir()
         elif isinstance(message, Fatal):

@@ -677,7 +677,9 @@ class SparkTopology:
             self._nimbus.kill_workers()
         elif not self._nimbus.close_workers(_CLOSE_SECS, -1 if self._commits is None else self._commits.last):
             _log.warning("a worker of %s did not close within %g s and is killed", self.name, _CLOSE_SECS)
+            self._tally.add_not_returned(self._nimbus.calls())
             self._nimbus.kill_workers()
+        self._tally.add_not_returned(self._nimbus.not_returned)
 
     def _attempt(self, attempt: int, reason: str) -> Attempt:
         return Attempt(

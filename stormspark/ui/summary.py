@@ -19,7 +19,7 @@ from stormspark.ui.throttling import throttling_lines
 __all__ = ["print_summary", "summary_table"]
 
 
-#: The value of a user's metric is printed for at most this many tasks.
+#: The value of a user's metric, and calls that did not return, are printed for at most this many tasks.
 _TASKS_SHOWN = 4
 
 
@@ -81,7 +81,9 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
 
 
 def print_summary(statistics: TopologyStatistics, console: Console) -> None:
-    """Print the run's figures: a line for the whole run, the table, and lines on slowed spouts, errors, failures and metrics."""
+    """Print the run's figures: a line for the whole run, the table, and lines on slowed spouts, on calls that did not
+    return, and on errors, failures and metrics.
+    """
     console.print(Text(_headline(statistics)), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):
@@ -118,6 +120,11 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
         yield "failed: in brackets, by a bolt/timed out/lost with a worker"
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
+        calls = sorted(component.not_returned, key=lambda call: -call.seconds)
+        for call in calls[:_TASKS_SHOWN]:
+            yield f"{name}: {call.code} had not returned after {call.seconds:,.0f} s, and the topology ended without it"
+        if len(calls) > _TASKS_SHOWN:
+            yield f"{name}: more tasks whose calls had not returned: {len(calls) - _TASKS_SHOWN}"
         if component.last_error:
             yield f"{name}: {component.errors:,} errors, the last one: {_error_line(component.last_error)}"
         if component.last_failure:

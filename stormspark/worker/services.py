@@ -57,6 +57,8 @@ class TaskServices:
         self._tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
+        #: By task: the calls that had not returned when the topology stopped (B1, C1).
+        self.not_returned: dict[str, Busy] = {}
         #: Whether user code has threads of its own (W26).
         self.guarded = False
         self._tasks_are_guarded = False
@@ -161,6 +163,11 @@ class TaskServices:
             for one in tasks:
                 if one.start_error is not None:
                     raise one.start_error
+
+    def gave_up(self, call: Busy | None) -> None:
+        """Remember a call that had not returned when the topology stopped, if it is known which call that is."""
+        if call is not None:
+            self.not_returned[call.task] = call
 
     @property
     def opening(self) -> bool:

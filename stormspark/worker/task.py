@@ -211,6 +211,7 @@ class Task(ServesInstance):
             call(*args)
         except CallNotReturnedError as error:
             self.reports.logger.warning("%s: %s", self.name, error)
+            self._host.gave_up(error.busy)
         except ERRORS_OF_CODE as error:
             self.report_error(error)
 

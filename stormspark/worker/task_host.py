@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from stormspark.acker import Ledger
 from stormspark.api import TopologyContext
+from stormspark.worker.busy import Busy
 from stormspark.worker.stories.stories import Stories
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Host(Protocol):
     @property
     def shared_executor(self) -> Executor:
         """The thread pool of the worker."""
+
+    def gave_up(self, call: Busy | None) -> None:
+        """Remember a call that had not returned when the topology stopped, if it is known which call that is."""
 
     @property
     def opening(self) -> bool:

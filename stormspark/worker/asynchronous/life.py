@@ -23,6 +23,7 @@ from stormspark.metrics import Metric
 from stormspark.spi import LivesOutside
 from stormspark.user_line import CodePlace
 from stormspark.worker.asynchronous.event_loop import EventLoop
+from stormspark.worker.busy import Busy
 from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
 
@@ -86,20 +87,23 @@ class _Life:
         while not self._has_ended.wait(max(0.0, min(_LOOK_SECS, self._ends_at - time.monotonic()))):
             if self._loop.is_given_up or time.monotonic() >= self._ends_at:
                 self._loop.is_given_up = True
-                raise CallNotReturnedError(self._stuck())
+                raise CallNotReturnedError(*self._stuck())
         if self._last_error is not None:
             raise self._last_error
 
-    def _stuck(self) -> str:
+    def _stuck(self) -> tuple[str, Busy | None]:
+        """Return what has happened, and the call that has not returned."""
         name, since = self.calls[0][0] if self.calls else "last call", self._since
         if since is None:
-            return (
+            text = (
                 f"its {name} could not begin, because the event loop is blocked at {self._loop.place}, and the topology stops "
                 f"without it (B1, C1)"
             )
+            return text, self._loop.blocked()
         seconds, place = time.monotonic() - since, self.place
         at = "" if place is None else f" ({place.line})"
-        return f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
+        text = f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
+        return text, Busy(self._task, seconds, place=place)
 
     @property
     def place(self) -> CodePlace | None:

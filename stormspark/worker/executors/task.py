@@ -176,6 +176,7 @@ class ThreadedTask(Task):
         if self.has_stopped or not self.executor.has_started:
             return
         busy = self.executor.busy
+        self._host.gave_up(busy)
         if self._last_call and busy.task == self.name:
             self.reports.logger.warning(
                 "%s has not returned from its %s%s for %.0f s, and the topology stops without it (B1, C1)",

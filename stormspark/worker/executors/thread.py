@@ -25,7 +25,13 @@ _T = TypeVar("_T")
 
 
 class CallNotReturnedError(RuntimeError):
-    """Raised if the topology stops and a call for which the worker's thread waits has not returned in time."""
+    """Raised if the topology stops and a call for which the worker's thread waits has not returned in time. ``busy`` is the call,
+    if that is known.
+    """
+
+    def __init__(self, message: str, busy: Busy | None) -> None:
+        super().__init__(message)
+        self.busy = busy
 
 
 class ThreadRefusedError(RuntimeError):
@@ -154,7 +160,7 @@ class ExecutorThread:
                 waited_for.is_dropped = True
                 busy = self.busy
                 msg = f"{busy.code} has not returned for {busy.seconds:.0f} s, and the topology stops"
-                raise CallNotReturnedError(msg)
+                raise CallNotReturnedError(msg, busy)
             self._serve(self)
         if waited_for.error is not None:
             raise waited_for.error

@@ -7,7 +7,7 @@ The messages are listed by sender and receiver. An arrow in the right column lea
     forwarder -> nimbus     Locate -> There | StartHere | Refused; Lost -> Refused; StartFailed -> Refused
     placing task -> nimbus  Offer -> Places | Refused
     worker -> nimbus        Hello -> Welcome | Refused; Sees; Ready or StartFailed; then Beat -> Orders, again and again;
-                            Stirs; Fatal
+                            Stirs; Fatal; Closed -> Orders
     nimbus -> worker        right after Welcome: Adopt, then StateRows; later: Orders, also without a Beat, and Adopt
 
 A placing task is a Spark task that offers to start workers beside its Spark executor (`stormspark.spark.placement`).
@@ -26,6 +26,7 @@ from stormspark.worker.step import Step
 __all__ = [
     "Adopt",
     "Beat",
+    "Closed",
     "End",
     "Fatal",
     "Hello",
@@ -240,6 +241,12 @@ class Beat(NamedTuple):
     """A heartbeat of a worker process. It names the call that the worker is in."""
 
     busy: Busy | None = None
+
+
+class Closed(NamedTuple):
+    """A report of a worker that has closed its tasks: the calls that had not returned by then."""
+
+    not_returned: tuple[Busy, ...]
 
 
 class Stirs(NamedTuple):

@@ -59,6 +59,7 @@ from stormspark.worker.host.lifeline import Lifeline
 from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
 from stormspark.worker.host.messages import (
     Adopt,
+    Closed,
     End,
     Fatal,
     Orders,
@@ -264,13 +265,13 @@ class WorkerProcess:
         if self._worker is not None:
             self._worker.under_way.look()
 
-    def _leave(self, reason: str) -> NoReturn:
+    def _leave(self, reason: str, code: int = 1) -> NoReturn:
         """End the process once nimbus has read the last message and ordered the end, or after `LAST_WORDS_SECS`.
 
         Without this wait, the message could be lost on TCP.
         """
         self._exit_ordered.wait(LAST_WORDS_SECS)
-        self.end(reason, code=1)
+        self.end(reason, code)
 
     # -- the main thread -------------------------------------------------------------------------------------
 
@@ -286,6 +287,9 @@ class WorkerProcess:
                 self._worker.adopt(orders.task, orders.rows)
             elif orders.close:
                 self._worker.close(orders.committed)
+                if not_returned := self._worker.services.not_returned:
+                    self._lifeline.send(Closed(tuple(not_returned.values())))
+                    self._leave("it was closed without some of its calls", code=0)
                 self.end("it was closed")
             else:
                 self._worker.set_active(orders.active)

@@ -89,6 +89,17 @@ def test_calls_under_way_are_averaged_over_the_time_before_the_stop():
     assert tally.statistics().components["s"].mean_calls_under_way == pytest.approx(90)
 
 
+def test_calls_that_had_not_returned_at_the_end_are_kept():
+    """B1, C1: a task that got no cleanup must not be known from the log alone."""
+    tally, place = Tally(PLAN, "spark"), CodePlace("execute", "ask.py:5")
+    tally.add_batch([report(0, 0, 0)], 1)
+    of_loop = Busy("s[1]", 12.0, on_loop=True, place=place)
+    tally.add_not_returned([Busy("s[0]", 35.04, place=place), of_loop, Busy("a worker hook", 20.0)])
+    found = tally.statistics().components["s"].as_json()
+    assert found["not_returned"] == [{"task": "s[0]", "code": "execute of s[0] (ask.py:5)", "seconds": 35.0}]
+    assert found["blocked_loop"]["seconds"] == 12.0
+
+
 def test_the_longest_block_of_an_event_loop_is_kept():
     """B1: a warning in the log is easily overlooked."""
     tally, place = Tally(PLAN, "spark"), CodePlace("execute", "ask.py:5")

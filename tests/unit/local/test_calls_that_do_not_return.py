@@ -251,6 +251,35 @@ def test_a_stop_gives_up_a_call_on_the_workers_thread_that_holds_up_the_last_bat
     assert cleaned == []
 
 
+@pytest.mark.parametrize(
+    ("bolt", "call"),
+    [
+        (Blocks(), f"execute of b[0] ({LINE})"),
+        (BlocksAtEnd(), f"cleanup of b[0] ({LINE})"),
+        (BlocksWorkerAtEnd(), f"cleanup of b[0] ({LINE})"),
+        (
+            BlocksLoopAtEnd(),
+            f"cleanup of b[0] ({__file__}:{BlocksLoopAtEnd.cleanup.__code__.co_firstlineno + 2})",
+        ),
+    ],
+    ids=["execute on its thread", "cleanup on its thread", "cleanup on the worker's thread", "coroutine"],
+)
+def test_the_statistics_name_a_call_that_had_not_returned_at_the_end(bolt, call, short, monkeypatch):
+    """B1, C1: the task got no cleanup, or only a part of it."""
+    monkeypatch.setattr(executors, "STOP_SECS", 0.2)
+    monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 0.2)
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=bolt)
+        if type(bolt) is Blocks:
+            assert begun.wait(60)
+        else:
+            running.run_until_idle()
+        running.stop()
+        (left,) = running.statistics().components["b"].not_returned
+        assert (left.task, left.code) == ("b[0]", call)
+        go.set()
+
+
 def test_a_cleanup_that_waits_on_the_event_loop_is_named_with_its_line(monkeypatch):
     """A second Ctrl-C names the calls that it cuts off, and the worker's thread waits for this one."""
     monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 300.0)

@@ -24,6 +24,7 @@ from stormspark.worker.busy import Busy
 from stormspark.worker.host.link import Endpoint, dial
 from stormspark.worker.host.messages import (
     Beat,
+    Closed,
     Hello,
     Locate,
     Lost,
@@ -125,6 +126,17 @@ def test_a_worker_may_open_its_tasks_for_as_long_as_it_beats(
     assert nimbus.broken is None and not found.done()
     fake.ready()
     assert found.result(10) == There(HERE, 0)
+
+
+def test_a_worker_names_the_calls_that_had_not_returned_before_it_ends(make: Callable[..., Nimbus]) -> None:
+    """B1, C1: nimbus lets the worker end once it has read them."""
+    nimbus = make()
+    fake = Fake(nimbus)
+    fake.begin()
+    calls = (Busy("model[0]", 35.0), Busy("model[1]", 11.0))
+    fake.worker.send(Closed(calls))
+    assert fake.worker.recv().exit
+    assert nimbus.not_returned == [*calls]
 
 
 def test_a_start_may_be_bounded(make: Callable[..., Nimbus]) -> None:

@@ -1,9 +1,17 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from stormspark.metrics import DataPoint, LatencySummary, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import (
+    DataPoint,
+    LatencySummary,
+    LongCall,
+    TaskCounters,
+    TopologyStatistics,
+    summarise,
+)
 from stormspark.ui import print_summary
 from tests.unit.scripted_topology import component
 
@@ -45,6 +53,19 @@ def test_the_last_error_is_shown_with_the_line_that_raised_it():
     error = "split.py:7: Traceback (most recent call last):\n  File x\nValueError: no number\n"
     text = printed(split=component(errors=3, last_error=error))
     assert "split: 3 errors, the last one: split.py:7: ValueError: no number" in text
+
+
+def test_calls_that_had_not_returned_are_named_the_longest_first():
+    """B1, C1: their tasks got no cleanup, and the exit code does not say so."""
+    calls = tuple(LongCall(f"ask[{n}]", f"execute of ask[{n}] (ask.py:7)", 10.0 + n) for n in range(6))
+    text = printed(ask=replace(component(), not_returned=calls))
+    assert text.splitlines()[-5:] == [
+        *(
+            f"ask: execute of ask[{n}] (ask.py:7) had not returned after {10 + n} s, and the topology ended without it"
+            for n in (5, 4, 3, 2)
+        ),
+        "ask: more tasks whose calls had not returned: 2",
+    ]
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120, 200])
