@@ -2,7 +2,7 @@
 
 Counters in a report are totals since the worker's process began. So only the latest report of each (worker, incarnation) is
 needed, and a report that comes twice does no harm. The last totals of a dead incarnation stay in the sum. Only the pending
-trees, queued tuples and calls of a dead incarnation are left out, because they no longer exist.
+trees, queued tuples, calls and waiting tasks of a dead incarnation are left out, because they no longer exist.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Tally:
             for report in reports:
                 if self._living.get(report.worker, report.incarnation) != report.incarnation:
                     for task, counted in self._counters[report.worker].items():
-                        ended = replace(counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0)
+                        ended = replace(
+                            counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0, down=0
+                        )
                         self._past.setdefault(task, TaskCounters()).merge(ended)
                 self._counters[report.worker] = report.counters
                 self._living[report.worker] = report.incarnation

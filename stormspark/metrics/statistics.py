@@ -48,6 +48,9 @@ class TaskCounters:
     #: A gauge: how many calls of a bolt were under way at once since the previous report, on average. It is 0 for calls that
     #: hold up the worker.
     calls_under_way: float = 0.0
+    #: A gauge: 1 if an error has ended the task's instance and the next one has not started yet, because the task waits for its
+    #: restart or because its restart lasts (W22).
+    down: int = 0
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
 
@@ -99,6 +102,8 @@ class ComponentStatistics:
     skipped_inactive_ms: float
     queued_bytes: int
     calls_under_way: float
+    #: How many tasks wait for their restart.
+    down: int
     last_error: str | None
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     histogram: Histogram

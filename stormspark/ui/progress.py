@@ -19,6 +19,7 @@ from stormspark.ui.throttling import (
     is_full,
     max_pending,
     paused_share,
+    tasks_down,
     throttled_by,
     why_throttled,
 )
@@ -57,6 +58,9 @@ class Progress:
     #: The fullest bolt that `throttled` does not name, and its calls. A bolt is full if it had nearly as many calls under way in
     #: the last few seconds as it may have at once. None if there is no such bolt.
     full: str | None = None
+    #: The component with the largest share of tasks that wait for their restart, with their number, unless `throttled` has it.
+    #: None if there is no such component.
+    down: str | None = None
 
     def __str__(self) -> str:
         """Return the progress line.
@@ -75,9 +79,10 @@ class Progress:
         throttled = f"  throttled by {self.throttled}" if self.throttled else ""
         paused = f"  paused {self.paused}" if self.paused else ""
         full = f"  {self.full}" if self.full else ""
+        down = f"  {self.down}" if self.down else ""
         shed = f"  shed {self.shed:,}" if self.shed else ""
         return (
-            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}{paused}{full}  "
+            f"{self.topology} {self.seconds:.0f} s  {self.executed_per_s:,.0f} tuples/s{throttled}{paused}{full}{down}  "
             f"acked {self.acked:,} ({self.acked_per_s:,.0f}/s)  failed {self.failed:,}{shed}  "
             f"pending {self.pending:,}{queued}  batch {batch}"
         )
@@ -143,8 +148,8 @@ class Speedometer:
         while len(self._samples) > 1 and self._samples[1].at <= new.at - self._window:
             self._samples.popleft()
         old = self._samples[0]
-        full = self._full(statistics)
-        bolt, throttled = _throttled(statistics, old, new, full)
+        full, down = self._full(statistics), _down(statistics)
+        bolt, throttled = _throttled(statistics, old, new, full, down)
         elapsed = new.at - old.at
         ended = new.batches - old.batches
         return Progress(
@@ -162,6 +167,9 @@ class Speedometer:
             shed=statistics.total("shed"),
             paused=_paused(statistics, old, new),
             full=next((f"{name}: {calls}" for name, calls in full.items() if name != bolt), None),
+            down=next(
+                (f"{name}: {tasks}" for name, tasks in down.items() if tasks not in (throttled or "")), None
+            ),
         )
 
     def _full(self, statistics: TopologyStatistics) -> Mapping[str, str]:
@@ -175,14 +183,27 @@ class Speedometer:
         return {name: calls for name, (_, calls) in sorted(shares.items(), key=lambda one: -one[1][0])}
 
 
+def _down(statistics: TopologyStatistics) -> Mapping[str, str]:
+    """Return the components with tasks that wait for their restart, each with their number as text. The component with the
+    largest share of such tasks comes first.
+    """
+    down = [(name, one) for name, one in statistics.components.items() if one.down]
+    down.sort(key=lambda pair: -pair[1].down / pair[1].tasks)
+    return {name: tasks_down(one) for name, one in down}
+
+
 def _throttled(
-    statistics: TopologyStatistics, old: _Sample, new: _Sample, full: Mapping[str, str]
+    statistics: TopologyStatistics,
+    old: _Sample,
+    new: _Sample,
+    full: Mapping[str, str],
+    down: Mapping[str, str],
 ) -> tuple[str | None, str | None]:
     """Return the name of the bolt that slows spouts down, and a text for people.
 
     The name is None if a limit slows them down, or nothing does. The text names the bolt or the limit, with the reason; it is
     None if nothing slows the spouts down. The time per tuple is a mean over the last few seconds. ``full`` says how many calls of
-    full bolts are under way.
+    full bolts are under way, and ``down`` how many tasks wait for their restart. If all tasks do, no tuple takes any time.
     """
     pressure, bolt = statistics.pressure, throttled_by(statistics)
     if pressure is not None and any(spout.throttled_by == OPEN_TREES for spout in pressure.spouts.values()):
@@ -193,8 +214,10 @@ def _throttled(
     if executed == executed_before:  # the first snapshot, or a very slow tuple: use the mean of the run
         executed_before, seconds_before = 0, 0.0
     done = executed - executed_before
-    cost = (seconds - seconds_before) / done * 1000 if done else None
-    return bolt, f"{bolt} ({why_throttled(pressure.bolts[bolt], cost, full.get(bolt))})"
+    component = statistics.components[bolt]
+    cost = (seconds - seconds_before) / done * 1000 if done and component.down < component.tasks else None
+    calls = ", ".join(filter(None, (full.get(bolt), down.get(bolt))))
+    return bolt, f"{bolt} ({why_throttled(pressure.bolts[bolt], cost, calls)})"
 
 
 def _paused(statistics: TopologyStatistics, old: _Sample, new: _Sample) -> str | None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import three_digits
 from stormspark.ui.log_lines import before_traceback
-from stormspark.ui.throttling import throttling_lines
+from stormspark.ui.throttling import tasks_down, throttling_lines
 
 __all__ = ["print_summary", "summary_table"]
 
@@ -125,6 +125,8 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             yield f"{name}: {call.code} had not returned after {call.seconds:,.0f} s, and the topology ended without it"
         if len(calls) > _TASKS_SHOWN:
             yield f"{name}: more tasks whose calls had not returned: {len(calls) - _TASKS_SHOWN}"
+        if component.down:
+            yield f"{name}: {tasks_down(component)} at the end"
         if component.last_error:
             yield f"{name}: {component.errors:,} errors, the last one: {_error_line(component.last_error)}"
         if component.last_failure:

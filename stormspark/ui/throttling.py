@@ -13,6 +13,7 @@ __all__ = [
     "is_full",
     "max_pending",
     "paused_share",
+    "tasks_down",
     "throttled_by",
     "throttling_lines",
     "why_throttled",
@@ -48,7 +49,8 @@ def _shares(bolt: BoltPressure) -> tuple[float, float]:
 def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None, calls: str | None = None) -> str:
     """Return why a bolt slows spouts down: its queue, if that is above its high mark; else its time per tuple and waiting work.
 
-    ``calls`` says that the bolt is full (`calls_under_way`); None if it is not, or if its calls hold up the worker.
+    ``calls`` says that the bolt is full (`calls_under_way`), or that tasks wait for their restart (`tasks_down`); None or empty
+    if neither is so.
 
     >>> print(why_throttled(BoltPressure(9000, 102_760_448, 1_000_000, 104_857_600, 4.0, True), 1.0))
     queue 98 MB of 100
@@ -134,6 +136,12 @@ def calls_under_way(calls: float, at_once: int) -> str:
     '20 of 20 calls under way'
     """
     return f"{min(round(calls), at_once):,} of {at_once:,} calls under way"
+
+
+def tasks_down(component: ComponentStatistics) -> str:
+    """Return how many tasks of a component wait for their restart, as text."""
+    wait = "waits for its" if component.down == 1 else "wait for their"
+    return f"{component.down} of {component.tasks} tasks {wait} restart"
 
 
 def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:

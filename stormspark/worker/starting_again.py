@@ -10,6 +10,7 @@ from typing import Any
 
 from stormspark.api.retry import ExponentialBackoff
 from stormspark.errors import ComponentError
+from stormspark.metrics import TaskCounters
 from stormspark.worker.task import Task
 
 __all__ = ["StartsAgain"]
@@ -51,6 +52,14 @@ class StartsAgain(Task):
     def _is_down_now(self) -> None:
         """Have no instance until the next start."""
         self.is_down = True
+
+    def read_counters(self) -> TaskCounters:
+        """See `Task.read_counters`."""
+        is_starting_again = bool(self._raised_in_row) and (
+            self.begins_since is not None or self.starts_on_loop
+        )
+        self.counters.down = int(self.is_down or is_starting_again)
+        return super().read_counters()
 
     def _start_again(self) -> None:
         self.is_down = False

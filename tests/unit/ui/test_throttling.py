@@ -219,3 +219,39 @@ def test_below_the_table_stands_who_blocked_the_event_loop() -> None:
     assert list(throttling_lines(at(40.0, {}, {"ask": bolt()}, blocked=blocked))) == [
         "ask: execute of ask[1] (ask.py:5) blocked the event loop of its worker, for up to 20.0 s at a time"
     ]
+
+
+def waiting(look: TopologyStatistics, **down: int) -> TopologyStatistics:
+    """The same topology, but tasks of these components wait for their restart."""
+    components = {name: replace(one, down=down.get(name, 0)) for name, one in look.components.items()}
+    return replace(look, components=components)
+
+
+def test_the_line_says_how_many_tasks_of_the_slow_bolt_wait_for_their_restart() -> None:
+    """W22: if all of them do, the time that a tuple took before explains nothing."""
+    look = at(9.0, {"words": held("db")}, {"db": bolt(work=1.6)}, 100, 5.0)
+    now = Speedometer().read(waiting(look, db=2))
+    assert now.throttled == "db (2 of 2 tasks wait for their restart, 1.6 s of work waits)"
+    now = Speedometer().read(waiting(look, db=1))
+    assert now.throttled == "db (50.0 ms per tuple, 1 of 2 tasks waits for its restart, 1.6 s of work waits)"
+    assert now.down is None
+
+
+def test_the_line_names_tasks_that_wait_for_their_restart_where_no_bolt_throttles() -> None:
+    look = at(9.0, {"words": held(None)}, {"db": bolt(), "fine": bolt()}, 100, 5.0)
+    assert Speedometer().read(look).down is None
+    now = Speedometer().read(waiting(look, db=2, words=1))
+    assert "tuples/s  db: 2 of 2 tasks wait for their restart  acked" in str(now)
+
+
+def test_a_queue_above_its_mark_hides_no_tasks_that_wait_for_their_restart() -> None:
+    look = at(9.0, {"words": held("db")}, {"db": bolt(5000, 98 * MB, 3.0, above=True)})
+    now = Speedometer().read(waiting(look, db=2))
+    assert now.throttled == "db (queue 98 MB of 100)"
+    assert now.down == "db: 2 of 2 tasks wait for their restart"
+
+
+def test_below_the_table_stand_tasks_that_wait_for_their_restart() -> None:
+    out = io.StringIO()
+    print_summary(waiting(at(9.0, {}, {"db": bolt()}), db=2), Console(file=out, width=200))
+    assert out.getvalue().splitlines()[-1] == "db: 2 of 2 tasks wait for their restart at the end"

@@ -101,6 +101,7 @@ def test_a_bolt_whose_database_is_away_starts_again_and_its_tuples_wait(bolt: An
     (task,) = rig.tasks("b")
     assert Database.prepared == [True, False] and task.fatal is None
     assert task.waiting == 19
+    assert task.read_counters().down == 1, "the driver hears that it waits for its restart"
     assert len(rig.users("c")[0].seen) == 20, "the other bolt goes on"
     rig.batches(2)
     assert len(Database.prepared) == 2, "the first pause is not over"
@@ -113,6 +114,7 @@ def test_a_bolt_whose_database_is_away_starts_again_and_its_tuples_wait(bolt: An
     Database.away = False
     rig.advance(0.9, batches=3)
     assert Database.prepared == [True, False, False, False, False, True]
+    assert task.read_counters().down == 0
     assert Database.executed == list(range(1, 20))
     heard = rig.users("a")[0].heard
     assert sorted(message for what, message, *_ in heard if what == "ack") == list(range(1, 20))
