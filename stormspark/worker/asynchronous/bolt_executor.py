@@ -61,6 +61,8 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         #: that have ended, for `_latency`.
         self._begun = 0.0
         self._took: list[float] = []
+        #: Worker's thread: of an ordered bolt, for how many seconds all calls together have occupied places that are free again.
+        self._in_places = 0.0
         #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
         #: Loop: the calls that have not returned, in the order in which their tuples came.
@@ -163,6 +165,8 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         """Ack or fail the tuple of a call that has returned, unless the call has settled the tuple itself."""
         self._occupied -= 1
         self._begun -= call.begun
+        if self._ordered:
+            self._in_places += self._loop.now() - call.begun
         self._took.append(call.took)
         error, tup = call.error, call.tup
         if error is _TIMED_OUT:  # the tuple has failed already
@@ -191,10 +195,14 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
     def in_calls(self) -> tuple[float, float]:
         """Return the time, and how many seconds all calls together have taken so far: those of all instances that have ended,
         and those of this instance that are under way.
+
+        A call of an ordered bolt counts until its place is free, which is when all earlier calls have ended, too. Here only calls
+        of this instance count.
         """
         now = self._loop.now()
         begun = self._occupied - len(self._new)
-        return now, self._latency.seconds + max(begun * now - self._begun, 0.0)
+        ended = self._in_places if self._ordered else self._latency.seconds
+        return now, ended + max(begun * now - self._begun, 0.0)
 
     def begin_to_stop(self) -> None:
         """Cancel all calls, and begin to clean up the user's bolt on the event loop."""

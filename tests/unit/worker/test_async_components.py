@@ -415,6 +415,28 @@ def test_calls_under_way_are_counted_while_they_last_and_no_longer() -> None:
     scene.close()
 
 
+def test_an_ordered_call_counts_until_the_calls_before_it_have_ended() -> None:
+    """J16: it keeps its place, so a bolt whose first call is slow is full, although one call alone is under way."""
+    scene = Scene(Calls(capacity=4, ordered=True), ROWS[:4])
+    scene.under_way(0, 1, 2, 3)
+    (task,) = scene.rig.tasks("b")
+    for number in (1, 2, 3):
+        scene.bolt.end(number)
+    scene.until(lambda: len(scene.bolt.waiting) == 1)
+    begun, _ = task.in_calls()
+    scene.until(lambda: task.in_calls()[0] > begun + 0.05)
+    scene.rig.batches(1)
+    task.read_counters()
+    scene.rig.batches(2)
+    assert task.counters.calls_under_way == pytest.approx(4.0)
+    _, before = task.in_calls()
+    scene.bolt.end(0)
+    scene.until(lambda: task.counters.acked == 4)
+    _, after = task.in_calls()
+    assert after >= before, "the time in which the calls kept their places still counts"
+    scene.close()
+
+
 # -- what breaks out, and what comes late --------------------------------------------------------------------------
 
 
