@@ -144,7 +144,7 @@ def test_a_call_that_does_not_return_holds_up_a_stop_for_some_seconds_only(
         one.getMessage() for one in caplog.records if "so a later start does it again" in one.getMessage()
     ]
     assert len(warnings) == 1
-    assert "the code of waits" in warnings[0]
+    assert "execute of waits[0] (" in warnings[0]
     committed = [int(file.name) for file in (checkpoint / "spark" / "commits").glob("[0-9]*")]
     batch = len(committed)
     assert f"before batch {batch} is committed" in warnings[0]
