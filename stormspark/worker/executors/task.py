@@ -282,26 +282,26 @@ class ThreadedTask(Task):
 
     def set_timer(self, seconds: float, callback: Callable[[], None], first: float | None = None) -> None:
         """See `Task.set_timer`. The callback runs on the executor's thread."""
-        notes, waits = self._notes_of_caller, False
+        notes, is_under_way = self._notes_of_caller, False
 
         def due() -> None:
-            nonlocal waits
-            if waits:
-                return  # an earlier call still waits for the executor's thread, and counts for this period, too
-            waits = True
+            nonlocal is_under_way
+            if is_under_way:
+                return  # an earlier call waits for the executor's thread or runs there, and counts for this period, too
+            is_under_way = True
             notes.calls_due += 1
-            self.executor.submit(self.name, on_thread)
+            self.executor.submit_timer(self.name, on_thread)
 
         def on_thread() -> None:
-            nonlocal waits
-            waits = False
+            nonlocal is_under_way
             self._timer_on_thread(notes, callback)
+            is_under_way = False
 
         self._ask(partial(super().set_timer, seconds, due, first))
 
     def _timer_on_thread(self, notes: Notes, callback: Callable[[], None]) -> None:
         error: Exception | None = None
-        if not notes.ended and not self.is_held:
+        if not (notes.ended or self.is_held or self.is_stopping):
             try:
                 callback()
             except BaseException as raised:

@@ -95,6 +95,9 @@ class ExecutorThread:
         self._next = 0  # the index of the task whose turn is next
         #: Submitted calls, which are made before the next turn of a task.
         self._calls: deque[tuple[str, Callable[[], object]]] = deque()
+        #: Calls of timers that are due. The tasks may take a turn between two of them, so timers starve no task.
+        self._timers_due: deque[tuple[str, Callable[[], object]]] = deque()
+        self._timer_was_last = False
         #: A lock. It is locked while the thread sleeps, and while the thread has no reason to look for more work.
         self._sleep = threading.Lock()
         self._sleep.acquire()
@@ -140,6 +143,11 @@ class ExecutorThread:
         code ``call`` runs.
         """
         self._calls.append((task, call))
+        self.wake()
+
+    def submit_timer(self, task: str, call: Callable[[], object]) -> None:
+        """Make the ``call`` of a timer between two turns, and after all calls of `submit`. ``call`` must not raise."""
+        self._timers_due.append((task, call))
         self.wake()
 
     def run(self, task: str, call: Callable[..., _T], *args: Any, patient: bool = False) -> _T:
@@ -189,7 +197,7 @@ class ExecutorThread:
     @property
     def is_idle(self) -> bool:
         """Whether no code runs on this thread, and no submitted call waits."""
-        return not self._calls and self.at is None
+        return not (self._calls or self._timers_due) and self.at is None
 
     @property
     def busy(self) -> Busy:
@@ -224,19 +232,27 @@ class ExecutorThread:
 
     def _do_one_thing(self) -> bool:
         if self._calls:
-            task, call = self._calls[0]
-            self.enter(task)
-            self._calls.popleft()  # after `enter`, so that `is_idle` misses no call
-            call()
-            self._has_returned()
+            self._make_first(self._calls)
             return True
+        if self._timers_due and not self._timer_was_last:
+            self._timer_was_last = True
+            self._make_first(self._timers_due)
+            return True
+        self._timer_was_last = False
         for _ in self.tasks:
             task_here = self.tasks[self._next % len(self.tasks)]
             self._next += 1
             if task_here.take_turn():
                 self._has_returned()
                 return True
-        return False
+        return bool(self._timers_due)
+
+    def _make_first(self, calls: deque[tuple[str, Callable[[], object]]]) -> None:
+        task, call = calls[0]
+        self.enter(task)
+        calls.popleft()  # after `enter`, so that `is_idle` misses no call
+        call()
+        self._has_returned()
 
     def _has_returned(self) -> None:
         self.at = None
