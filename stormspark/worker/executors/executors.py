@@ -152,7 +152,7 @@ class Executors:
 
     def _serve(self, executor: ExecutorThread) -> None:
         """Wait a moment and take the notes of this executor's tasks, because the worker's thread waits for a call of this
-        executor.
+        executor. If a spout may not emit now, its questions are answered nevertheless, because the call waits for the answers.
         """
         assert self._bell is not None
         self._bell.wait(_WAIT_SECONDS)
@@ -163,6 +163,9 @@ class Executors:
                 self._take(task, notes)
             else:
                 self._noted.append((task, notes))
+        for task, notes in self._later:
+            if task.executor is executor and notes is task.notes:
+                notes.answer_questions()
 
     # -- waiting ---------------------------------------------------------------------------------------------------
 

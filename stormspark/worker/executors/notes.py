@@ -41,7 +41,9 @@ class Question:
         self._error: BaseException | None = None
 
     def __call__(self) -> None:
-        """Call the function, on the worker's thread."""
+        """Call the function, on the worker's thread, unless it was called already."""
+        if self._answered.is_set():
+            return
         try:
             self._result = self._call()
         except Exception as error:
@@ -49,9 +51,10 @@ class Question:
         self._answered.set()
 
     def refuse(self, error: BaseException) -> None:
-        """Make the thread that asks raise ``error``."""
-        self._error = error
-        self._answered.set()
+        """Make the thread that asks raise ``error``, unless its question was answered already."""
+        if not self._answered.is_set():
+            self._error = error
+            self._answered.set()
 
     def answer(self) -> Any:
         """Wait for the result, and return it. Raises any error of the function."""
@@ -158,6 +161,15 @@ class Notes:
                 self._announced = True
                 self._announce(self)
         return taken
+
+    def answer_questions(self) -> None:
+        """Answer the questions among the notes, and leave all other notes where they are.
+
+        The worker's thread calls this if it waits for a call that may ask, and may not take the notes yet.
+        """
+        for note in self._notes.copy():
+            if isinstance(note, Question):
+                note()
 
     def end(self) -> None:
         """Drop all notes, because the instance ends. A thread that waits in `add` or `ask` gets an `InstanceEnded`."""
