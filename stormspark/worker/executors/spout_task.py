@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
+from math import inf
 from typing import Any
 
 from stormspark.errors import EmitError
@@ -34,6 +35,7 @@ class ThreadedSpoutTask(HearsVerdicts):
         #: `is_asked`: whether emits are carried out now. `may_begin_turns`: whether a new turn may begin. The worker sets both.
         self.is_asked = self.may_begin_turns = True
         self._forget_turns()
+        self.allowance.called_until = self._called_until
 
     def _forget_turns(self) -> None:
         #: `_noted`: how many emits were noted so far. `_taken`: how many of these notes were carried out. `_granted`: how many
@@ -52,6 +54,8 @@ class ThreadedSpoutTask(HearsVerdicts):
         #: Whether ``next_tuple`` runs; used by the executor's thread. Emits in ``ack`` and ``fail`` are not limited, as in
         #: Storm.
         self._in_next_tuple = False
+        #: When ``next_tuple`` returned last, and since when it has been waiting in an emit; infinity if it is not.
+        self._last_returned, self._waits_since = -inf, inf
         self._stirred = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
@@ -118,6 +122,7 @@ class ThreadedSpoutTask(HearsVerdicts):
             self._note(notes, partial(self._raised_on_thread, "next_tuple", error))
             return True
         finally:
+            self._last_returned = clock()
             self._in_next_tuple = False
         emitted = self._noted != before
         if not emitted or not self._calls_left:
@@ -148,7 +153,9 @@ class ThreadedSpoutTask(HearsVerdicts):
             while (
                 self._in_next_tuple and self._noted >= self._granted and not self._unwinds and not notes.ended
             ):
+                self._waits_since = min(self._waits_since, self._clock())
                 self._counting.wait()
+            self._waits_since = inf
             if notes.ended or (self._unwinds and self._in_next_tuple):
                 raise InstanceEnded  # else this is ``deactivate`` or ``close``, which may emit
             self._noted += emits
@@ -250,6 +257,10 @@ class ThreadedSpoutTask(HearsVerdicts):
             f"asked for more. Emit fewer tuples in one call of next_tuple (declared at {self.component.declared_at})"
         )
         return True
+
+    def _called_until(self, now: float) -> float:
+        """See `RoundAllowance.called_until`. A call that waits in an emit is paused."""
+        return min(self._waits_since, now) if self._in_next_tuple else self._last_returned
 
     def began_a_turn_after(self, time: float) -> bool:
         """Return whether a turn is open and has begun after ``time``. If so, tuples may come soon."""

@@ -4,7 +4,9 @@ the round ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from math import inf
 
 from stormspark.metrics import TaskCounters
 
@@ -49,6 +51,9 @@ class RoundAllowance:
         self.held = False
         #: Why the spout is not called now, and since when; None while the spout is called.
         self._stopped: tuple[StopReason, float] | None = None
+        #: Until when the spout was called, at a given time at the latest. A call of a spout with a thread of its own may go on
+        #: after `stop`, and that time is no pause.
+        self.called_until: Callable[[float], float] = lambda now: -inf
 
     def begin(self, limit: int | None) -> None:
         """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""
@@ -91,6 +96,8 @@ class RoundAllowance:
         """Count the time since `stop`, because the spout is called again."""
         if self._stopped is not None:
             reason, since = self._stopped
+            if reason is not StopReason.INACTIVE:
+                since = min(max(since, self.called_until(now)), now)
             counters, name = self._counters, reason.value
             setattr(counters, name, getattr(counters, name) + (now - since) * 1000)
             self._stopped = None
