@@ -342,7 +342,7 @@ class LocalTopology:
         return self._work_done != before
 
     def _end(self, *, graceful: bool) -> None:
-        self._graceful = graceful
+        self._graceful &= graceful  # once the topology is killed, no later stop brings its last calls back
         self._tally.begin_to_stop()
         self._stopping.set()
         if graceful:

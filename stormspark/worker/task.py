@@ -201,8 +201,11 @@ class Task(ServesInstance):
             self._call_last(self._run, hook.cleanup)
 
     def begin_to_stop_on_loop(self) -> None:
-        """If the instance belongs to an async component, begin its last calls, without waiting for them."""
-        if isinstance(self.instance, AsyncExecutor):
+        """If the instance belongs to an async component, begin its last calls, without waiting for them.
+
+        Once the topology is killed, there are no last calls.
+        """
+        if isinstance(self.instance, AsyncExecutor) and not self.instance.is_given_up:
             self.instance.begin_to_stop()
 
     def _call_last(self, call: Callable[..., object], *args: Any) -> None:

@@ -133,7 +133,7 @@ class Turns:
             if idle or waits:
                 for spout in spouts:
                     spout.pause_at_max_pending(now)  # the waits below may be long
-            if waits and self._outside.wait(until):
+            if waits and self._wait_outside(until):
                 continue
             if idle and not self._waits_for_executors(spouts, until):
                 break
@@ -142,6 +142,10 @@ class Turns:
             spout.end_asking(now)
         self._call.enter(None)
         return used_up
+
+    def _wait_outside(self, until: float) -> bool:
+        """Wait for answers from outside, as `OutsideWork.wait` does, unless a stop or a kill waits for no call any longer."""
+        return not self._executors.is_late() and self._outside.wait(until)
 
     def _waits_for_executors(self, spouts: Sequence[SpoutTask], until: float) -> bool:
         """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if no executor is
@@ -183,7 +187,7 @@ class Turns:
             if (
                 not any(bolt.ready and bolt.fatal is None for bolt in self._bolts)
                 and not (self._services.guarded and self.calls_at_hand())
-                and not (self._outside.bolts and self._outside.wait(loops_until))
+                and not (self._outside.bolts and self._wait_outside(loops_until))
                 and not (self._expects_notes and self._executors.wait_with_patience(loops_until))
             ):
                 break

@@ -194,6 +194,11 @@ class AsyncExecutor(LivesOutside):
         return self._life.place if hasattr(self, "_life") else None
 
     @property
+    def is_given_up(self) -> bool:
+        """See `EventLoop.is_given_up`."""
+        return self._loop.is_given_up
+
+    @property
     def calls_of_life(self) -> int:
         """How many calls of the instance's life have not ended."""
         return len(self._life.calls)
