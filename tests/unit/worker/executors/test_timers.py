@@ -11,6 +11,7 @@ import pytest
 from stormspark import TopologyBuilder
 from stormspark.plan import plan_topology
 from stormspark.worker.core import Worker
+from stormspark.worker.executors.bolt_task import ThreadedBoltTask
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
 
 
@@ -104,9 +105,10 @@ def test_a_timer_is_not_due_again_while_its_call_runs() -> None:
     worker.open()
     try:
         (bolt,) = worker.wiring.bolts
-        until(lambda: worker.turns.fire_timers(worker.clock()) or BEGUN.is_set())
-        for periods in range(1, 4):
+        assert isinstance(bolt, ThreadedBoltTask)
+        for periods in range(1, 5):
             worker.turns.fire_timers(worker.clock() + periods)
+            assert BEGUN.wait(60)
         assert bolt.notes.calls_due == 1
     finally:
         GOES_ON.set()
