@@ -40,6 +40,8 @@ class ThreadedTask(Task):
     executors: Executors
     #: The notes of the current instance.
     notes: Notes
+    #: See `BoltTask`. A spout's task never sets this.
+    begins_no_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -286,6 +288,8 @@ class ThreadedTask(Task):
 
         def due() -> None:
             nonlocal is_under_way
+            if self.begins_no_call:
+                return  # else a stop, which waits for calls, would wait for one call after the other
             if is_under_way:
                 return  # an earlier call waits for the executor's thread or runs there, and counts for this period, too
             is_under_way = True

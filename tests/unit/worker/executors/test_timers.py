@@ -67,12 +67,16 @@ class Flushes(Repeat):
     [pytest.param(False, id="at least once"), pytest.param(True, id="exactly once", marks=pytest.mark.slow)],
 )
 def test_timers_that_are_always_due_leave_time_for_tuples(exactly_once: bool) -> None:
-    """A turn of the tasks comes between two calls of timers."""
+    """A turn of the tasks comes between two calls of timers. A stop, which waits for calls, does not wait for one after the
+    other.
+    """
     told, builder = Told("verdicts of flushes"), TopologyBuilder()
     builder.set_spout("numbers", Numbers([*range(5)], told))
     builder.set_bolt("flushes", Flushes()).shuffle_grouping("numbers")
     with running(builder.create_topology("flushes"), **{"stormspark.exactly.once": exactly_once}):
         until(lambda: len(told.all) == 5)
+        stops_at = time.monotonic()
+    assert time.monotonic() - stops_at < 5
 
 
 BEGUN, GOES_ON = threading.Event(), threading.Event()
