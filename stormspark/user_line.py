@@ -88,7 +88,20 @@ def running_at(frame: FrameType | None, below: str, *, only_own: bool = False) -
 
 
 def waiting_at(coroutine: Any) -> CodePlace | None:
-    """Return the place in user code at which a coroutine waits. Return None if it waits in no user code, or does not wait."""
+    """Return the place in user code at which a coroutine awaits something. Return None if it has ended, or is no user code.
+
+    >>> import asyncio
+    >>> async def execute(event):
+    ...     await event.wait()
+    >>> async def begin():
+    ...     coroutine = execute(asyncio.Event())
+    ...     task = asyncio.create_task(coroutine)
+    ...     await asyncio.sleep(0)
+    ...     task.cancel()
+    ...     return waiting_at(coroutine)
+    >>> asyncio.run(begin()).call
+    'execute'
+    """
     frames: list[FrameType] = []
     while coroutine is not None:
         for kind in ("cr", "gi", "ag"):  # coroutines, generators and async generators may await each other
@@ -102,7 +115,7 @@ def waiting_at(coroutine: Any) -> CodePlace | None:
 
 
 def _place_of(frames: list[FrameType], *, only_own: bool = False) -> CodePlace | None:
-    """Return the place of these frames, of which the last one is the innermost. See `running_at`."""
+    """Return the function of the first of these frames, and the line of the last one, in files of the user's own if possible."""
     own = [one for one in frames if _is_own(one.f_code.co_filename)]
     line = _line_of([(one.f_code, one.f_lineno) for one in (own if only_own else frames)])
     return None if line is None else CodePlace((own or frames)[0].f_code.co_name, line)

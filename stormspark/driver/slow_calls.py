@@ -66,6 +66,13 @@ class SlowCalls:
                 f"goes on meanwhile: await something there (asyncio.sleep, an async client, asyncio.to_thread), or make the "
                 f"component an ordinary bolt or spout, whose executors get threads"
             )
+        if busy.alone and busy.awaits:
+            then = (
+                "the spout hears of nothing else until it returns (B3)"
+                if busy.of_spout
+                else "other calls of the task go on, and its tuple times out (E10); set timeout_secs to limit such calls"
+            )
+            return f"{busy.code} in worker {worker} has not returned for {seconds}: {then}"
         if busy.alone and not busy.of_spout:
             return (
                 f"{busy.code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and tuples "

@@ -24,6 +24,8 @@ class Busy(NamedTuple):
     of_spout: bool = False
     #: Whether the call is a coroutine's, and blocks the event loop. Then all coroutines of the worker wait for it.
     on_loop: bool = False
+    #: Whether the call is a coroutine's, and awaits something. Then it does not keep the other coroutines from running.
+    awaits: bool = False
     #: The function that was called, and the line at which its code is; None if that is not known.
     place: CodePlace | None = None
 

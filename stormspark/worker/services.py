@@ -54,7 +54,8 @@ class TaskServices:
         self._threads: ThreadPoolExecutor | None = None
         self._making_threads = Lock()
         self._event_loop: EventLoop | None = None
-        self._tasks: Iterable[Task] = ()
+        #: The tasks of the worker, once it opens. Any thread may read this.
+        self.tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
         #: By task: the calls that had not returned when the topology stopped (B1, C1).
@@ -65,7 +66,7 @@ class TaskServices:
 
     def start(self, tasks: Iterable[Task]) -> None:
         """Start the worker hooks, and watch for threads that the code of these tasks starts."""
-        self._tasks = tasks
+        self.tasks = tasks
         watch_for_threads(self)
         self._hooks.start()
 
@@ -211,5 +212,5 @@ class TaskServices:
         # Executors with threads of their own set `guarded`, too, but they do not call `guard` of the tasks.
         if not self._tasks_are_guarded:
             self._tasks_are_guarded = True
-            for task in self._tasks:
+            for task in self.tasks:
                 task.guard()

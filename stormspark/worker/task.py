@@ -79,8 +79,14 @@ class Task(ServesInstance):
         self.begins_since = self._clock()
         try:
             self._start()
-        finally:
-            self.begun_at, self.begins_since = self._clock(), None
+        except BaseException:
+            self._start_is_over()
+            raise
+        if not self.starts_on_loop:
+            self._start_is_over()
+
+    def _start_is_over(self) -> None:
+        self.begun_at, self.begins_since = self._clock(), None
 
     def _start(self) -> None:
         self._end_previous()
@@ -128,6 +134,7 @@ class Task(ServesInstance):
             return
         if call == self._first_call:
             self.starts_on_loop = self._starting = False
+            self._start_is_over()
         if error is not None:
             failure = self._component_error(f"raised in {call}", error)
             failure.__cause__ = error
@@ -206,6 +213,7 @@ class Task(ServesInstance):
         Once the topology is killed, there are no last calls.
         """
         if isinstance(self.instance, AsyncExecutor) and not self.instance.is_given_up:
+            self._start_is_over()  # from now on, the worker waits for the last call
             self.instance.begin_to_stop()
 
     def _call_last(self, call: Callable[..., object], *args: Any) -> None:

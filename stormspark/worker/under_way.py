@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
 
-from stormspark.user_line import running_at
+from stormspark.user_line import running_at, waiting_at
+from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.services import TaskServices
+from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.starting_again import StartsAgain
 
 __all__ = ["UnderWay"]
 
@@ -45,9 +50,39 @@ class UnderWay:
             )
             for thread, busy in found
         ]
+        for call in self._awaiting():
+            awaiting = call
+            mine = next((one for one in calls if one.task == call.task and one.place is None), None)
+            if mine is not None:
+                calls.remove(mine)
+                if mine.seconds >= awaiting.seconds:  # the worker's thread waits for the coroutine
+                    awaiting = mine._replace(awaits=True, place=awaiting.place)
+            if awaiting.seconds >= least:
+                calls.append(awaiting)
         if (blocked := self._services.blocked_loop()) is not None:
-            calls.append(blocked)
+            calls = _with_blocked(calls, blocked)
         return sorted(calls, key=lambda busy: (busy.alone and not busy.on_loop, busy.of_spout, -busy.seconds))
+
+    def _awaiting(self) -> Iterator[Busy]:
+        """Iterate over the calls of coroutines: of each task, the one that has been under way for longest."""
+        now = time.monotonic()
+        for task in self._services.tasks:
+            instance = task.instance
+            call = instance.oldest_call() if isinstance(instance, AsyncExecutor) else None
+            if call is None:
+                continue
+            of_spout = isinstance(task, SpoutTask)
+            # A batch of a transaction waits for all calls of bolts. There may be a time limit for the first call.
+            waited_for = not of_spout and isinstance(task, StartsAgain) and task.in_transactions
+            yield Busy(
+                task.name,
+                now - call.since,
+                call.opens,
+                not (waited_for or call.opens),
+                of_spout,
+                awaits=True,
+                place=waiting_at(call.coroutine),
+            )
 
     def busy(self) -> Busy | None:
         """Return the most important of the `calls`, if there is one. Calls that have lasted for `_LONG_SECS` are more important
@@ -62,3 +97,17 @@ class UnderWay:
         """
         self._call.look()
         self._services.look_at_loop()
+
+
+def _with_blocked(calls: list[Busy], blocked: Busy) -> list[Busy]:
+    """Add the call that blocks the event loop, and leave out the coroutines' calls that only wait for the loop.
+
+    If a batch or a start waits for the call that blocks the loop, the call is not `Busy.alone`.
+    """
+    for call in calls:
+        if call.awaits and not call.alone and call.task == blocked.task and call.seconds >= blocked.seconds:
+            blocked = blocked._replace(alone=False, opens=call.opens)
+    return [
+        *(call for call in calls if not call.awaits or not (call.alone or call.task == blocked.task)),
+        blocked,
+    ]

@@ -8,7 +8,7 @@ still counts; see `stormspark.worker.asynchronous.bolt_executor`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ class Call:
 
     __slots__ = (
         "begun",
+        "coroutine",
         "deadline",
         "error",
         "has_begun",
@@ -42,6 +43,8 @@ class Call:
         #: How many seconds the call has taken, once it has ended.
         self.took = 0.0
         self.running: asyncio.Task[None]
+        #: The coroutine of ``execute``; None before the call has begun.
+        self.coroutine: Coroutine[Any, Any, None] | None = None
         self.has_begun = self.is_over = False
         #: Whether the call has acked or failed its tuple itself.
         self.is_settled = False

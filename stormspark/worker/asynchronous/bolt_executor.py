@@ -26,10 +26,13 @@ from stormspark.metrics import Histogram
 from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
 from stormspark.worker.asynchronous.bolt_notes import MOST_NOTES, PassesNotes
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
-from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.asynchronous.life import AsyncExecutor, CallOnLoop
 from stormspark.worker.errors_of_code import contained
 
 __all__ = ["AsyncBoltExecutor"]
+
+#: How often another thread tries to read which call is the oldest.
+_MOST_READS = 10
 
 
 class AsyncBoltExecutor(PassesNotes, Bolt):
@@ -65,7 +68,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         self._in_places = 0.0
         #: Worker's thread: whether the next note is a call whose exception restarts the task.
         self._raises_next = False
-        #: Loop: the calls that have not returned, in the order in which their tuples came.
+        #: Loop: the calls that have not returned, in the order in which their tuples came. `_oldest_work` looks at the first.
         self._calls: dict[Call, None] = {}
         #: Loop: the calls of an ordered bolt whose notes have not all gone into the queue.
         self._order: deque[Call] = deque()
@@ -228,6 +231,19 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         self._begun = 0.0
         self._end_reading()  # the loop closes the other end, because the loop may be writing to it
 
+    # -- on any thread -------------------------------------------------------------------------------------------
+
+    def _oldest_work(self) -> CallOnLoop | None:
+        for _ in range(_MOST_READS):
+            try:
+                oldest = next(iter(self._calls), None)
+            except RuntimeError:  # the loop has changed the dictionary meanwhile
+                continue
+            if oldest is None or oldest.coroutine is None:
+                return None
+            return CallOnLoop(False, oldest.begun, oldest.coroutine)
+        return None
+
     # -- on the loop ---------------------------------------------------------------------------------------------
 
     def _begin_calls(self, tuples: list[Tuple], begun: float) -> None:
@@ -250,7 +266,8 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         current_call.set(call)
         try:
             if not call.is_over:
-                await self._paced(call, self.bolt.execute(call.tup))
+                call.coroutine = self.bolt.execute(call.tup)
+                await self._paced(call, call.coroutine)
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error

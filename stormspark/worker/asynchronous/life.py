@@ -16,7 +16,7 @@ from concurrent.futures import Executor
 from copy import copy
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.metrics import Metric
@@ -30,12 +30,22 @@ from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
 if TYPE_CHECKING:
     from stormspark.worker.task import Task
 
-__all__ = ["AsyncExecutor"]
+__all__ = ["AsyncExecutor", "CallOnLoop"]
 
 _Call = Callable[[], Coroutine[Any, Any, object]]
 
 #: A thread that waits for the last call looks this often whether the topology is killed.
 _LOOK_SECS = 0.1
+
+
+class CallOnLoop(NamedTuple):
+    """A call of a coroutine of the user's, which is under way on the event loop."""
+
+    #: Whether the call is the first call of an instance: ``open`` or ``prepare``.
+    opens: bool
+    #: When the call began, on the loop's clock.
+    since: float
+    coroutine: Coroutine[Any, Any, object]
 
 
 class _Life:
@@ -47,8 +57,8 @@ class _Life:
         self._loop, self._task, self._ended = loop, task, ended
         #: The calls that have not ended. The first of them is under way, or is about to begin. Any thread may read this.
         self.calls: deque[tuple[str, _Call]] = deque()
-        #: When the first call of `calls` began; None if it has not begun.
-        self._since: float | None = None
+        #: The first call of `calls`; None if it has not begun. Any thread may read this.
+        self.under_way: CallOnLoop | None = None
         #: Whether no further call may be made.
         self._over = False
         self._running: asyncio.Task[None] | None = None
@@ -93,14 +103,14 @@ class _Life:
 
     def _stuck(self) -> tuple[str, Busy | None]:
         """Return what has happened, and the call that has not returned."""
-        name, since = self.calls[0][0] if self.calls else "last call", self._since
-        if since is None:
+        name, under_way = self.calls[0][0] if self.calls else "last call", self.under_way
+        if under_way is None:
             text = (
                 f"its {name} could not begin, because the event loop is blocked at {self._loop.place}, and the topology stops "
                 f"without it (B1, C1)"
             )
             return text, self._loop.blocked()
-        seconds, place = time.monotonic() - since, self.place
+        seconds, place = self._loop.now() - under_way.since, self.place
         at = "" if place is None else f" ({place.line})"
         text = f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
         return text, Busy(self._task, seconds, place=place)
@@ -123,9 +133,11 @@ class _Life:
     async def _make_calls(self) -> None:
         while self.calls and not self._over:
             name, call = self.calls[0]
-            self._since, error = time.monotonic(), None
+            error = None
             try:
-                await call()
+                coroutine = call()
+                self.under_way = CallOnLoop(not self._made, self._loop.now(), coroutine)
+                await coroutine
             except BaseException as raised:  # includes `SystemExit`, which would end the loop
                 error = contained(name, raised)
             if self._over:
@@ -137,7 +149,7 @@ class _Life:
             else:
                 self._over = error is not None and self._made == 1
                 self._ended(name, error)
-            self._since = None
+            self.under_way = None
             self.calls.popleft()
         self._running = None
         if self._over:
@@ -187,6 +199,19 @@ class AsyncExecutor(LivesOutside):
     @abstractmethod
     def begin_to_stop(self) -> None:
         """Begin the last calls of the instance on the event loop, without waiting for them."""
+
+    def oldest_call(self) -> CallOnLoop | None:
+        """Return the call of the instance that has been under way for longest. Any thread may call this.
+
+        Return None once the last call was asked for, because whoever waits for that call also warns about it.
+        """
+        if not hasattr(self, "_life") or self._life.is_ending:
+            return None
+        return self._life.under_way or self._oldest_work()
+
+    def _oldest_work(self) -> CallOnLoop | None:
+        """Return the oldest call that is not one of the instance's life. Any thread may call this."""
+        return None
 
     @property
     def place_in_code(self) -> CodePlace | None:

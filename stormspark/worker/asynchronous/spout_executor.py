@@ -20,7 +20,7 @@ from typing import Any
 from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
-from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.asynchronous.life import AsyncExecutor, CallOnLoop
 from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.thread import STOP_SECS
 
@@ -119,6 +119,8 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         self._error: Exception | None = None
         #: From the worker's thread to the loop: how trees have ended.
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
+        #: The ``ack`` or ``fail`` that is under way. Any thread may read this.
+        self._telling: CallOnLoop | None = None
         self._noted = 0  # how many notes were made so far
         self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
         #: `_active`: whether ``next_tuple`` may be called. `_was_activated`: whether the worker's thread has asked for
@@ -203,6 +205,11 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         if self._opened:
             self._loop.call(self._cancel_all)
 
+    # -- on any thread -------------------------------------------------------------------------------------------
+
+    def _oldest_work(self) -> CallOnLoop | None:
+        return self._telling  # nobody waits for ``next_tuple``, which may await its next input for ever
+
     # -- on the loop ---------------------------------------------------------------------------------------------
 
     def _note(self, note: Callable[[], object]) -> None:
@@ -257,7 +264,10 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
                 self._has_verdicts.clear()
                 while verdicts:
                     acked, message_id, self.collector.verdict = verdicts[0]
-                    await (spout.ack(message_id) if acked else spout.fail(message_id))
+                    coroutine = spout.ack(message_id) if acked else spout.fail(message_id)
+                    self._telling = CallOnLoop(False, self._loop.now(), coroutine)
+                    await coroutine
+                    self._telling = None
                     verdicts.popleft()
                     if len(verdicts) == _MOST_VERDICTS // 2:
                         self._may_call.set()

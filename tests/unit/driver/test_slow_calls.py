@@ -61,6 +61,14 @@ def test_the_tasks_of_a_component_are_named_once(said):
         ),
         (Busy("a[0]", 10.0, alone=True, of_spout=True), "next_tuple of a[0] has not returned for 10 s"),
         (
+            Busy("ask[0]", 10.0, alone=True, awaits=True, place=PLACE),
+            "execute of ask[0] (split.py:7) in worker 3 has not returned for 10 s: other calls of the task go on, and its tuple",
+        ),
+        (
+            Busy("a[0]", 10.0, alone=True, of_spout=True, awaits=True, place=CodePlace("ack", "a.py:1")),
+            "ack of a[0] (a.py:1) in worker 3 has not returned for 10 s: the spout hears of nothing else until it returns (B3)",
+        ),
+        (
             Busy("a[0]", 10.0, place=CodePlace("<lambda>", "a.py:1")),
             "worker 3 has been in the code of a[0] (a.py:1) for",
         ),
