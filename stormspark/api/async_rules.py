@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from stormspark.api.arrow_components import ArrowBolt
+from stormspark.api.arrow_components import ArrowBolt, ArrowSpout, PandasBolt
 from stormspark.api.async_components import AsyncBolt, AsyncSpout
 from stormspark.api.batch_kind import kind_of_batch
-from stormspark.api.components import BasicBolt, Bolt, Component, Spout
-from stormspark.api.coroutines import problem_with_coroutine
+from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTupleAwareBolt
 from stormspark.api.source import SourceSpout
 from stormspark.api.state import KeepsState, StatefulComponent, kind_of_state
 from stormspark.api.windows import WindowedBolt
+from stormspark.coroutines import problem_with_coroutine
 
 __all__ = ["problem_with_coroutines"]
 
@@ -21,11 +21,14 @@ _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "clo
 #: Methods of components that are not async. Users might write them as coroutines by mistake. A component may have other
 #: coroutines for its own use.
 _OF_OTHERS = (
-    *("execute", "execute_batch", "process", "prepare", "cleanup", *_OF_SPOUT),
+    *("execute", "execute_batch", "execute_frame", "process", "on_tick_tuple", "prepare", "cleanup"),
+    *("next_batch", "translate", *_OF_SPOUT),
     *("init_state", "pre_prepare", "pre_commit", "pre_rollback", "pre_save", "post_save", "pre_restore"),
 )
 
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
+#: Kinds that have methods of their own.
+_SPECIAL_KINDS: tuple[type[Component], ...] = (TickTupleAwareBolt, PandasBolt, ArrowSpout)
 _KINDS_WITH_STATE: tuple[type, ...] = (KeepsState, StatefulComponent)
 
 
@@ -49,7 +52,9 @@ def problem_with_coroutines(component: Component) -> str | None:
             or _number(component, "prefetch")
             or _mixture(component, "AsyncSpout")
         )
-    kinds = [kind for kind in (*_OTHER_KINDS, *_KINDS_WITH_STATE) if isinstance(component, kind)]
+    kinds = [
+        kind for kind in (*_OTHER_KINDS, *_SPECIAL_KINDS, *_KINDS_WITH_STATE) if isinstance(component, kind)
+    ]
     called = [name for name in _OF_OTHERS if any(hasattr(kind, name) for kind in kinds)]
     base = "AsyncSpout" if isinstance(component, Spout | SourceSpout) else "AsyncBolt"
     return problem_with_coroutine(component, called, f"derive {type(component).__qualname__} from {base}")

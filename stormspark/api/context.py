@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from stormspark.api.fields import Fields
 from stormspark.api.hooks import TaskHook
 from stormspark.api.streams import DEFAULT_STREAM, GlobalStreamId
+from stormspark.coroutines import refuse_coroutine
 from stormspark.grouping import Grouping
 from stormspark.metrics import Counter, Distribution, Gauge, Meter, Metric, Timer
 
@@ -203,11 +204,13 @@ class TopologyContext:
         With ``first``, a component that keeps a timer in its state can resume the timer where it stopped. A ``first`` below
         zero means that a call was missed. One call makes up for all calls that a timer has missed, for example while the worker
         was busy.
-        An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive.
+        An exception in ``callback`` counts as raised by the component. Raises ValueError unless ``seconds`` is positive, and
+        TypeError if ``callback`` is written with ``async``.
         """
         if not seconds > 0:
             msg = f"a timer's seconds must be more than 0, got {seconds!r}"
             raise ValueError(msg)
+        refuse_coroutine(callback, "a timer's callback")
         self._services.set_timer(seconds, callback, first)
 
     def now_ms(self) -> int:

@@ -12,10 +12,10 @@ from typing import Any
 from stormspark.api.collector import BasicOutputCollector, SpoutOutputCollector
 from stormspark.api.components import BasicBolt, Spout
 from stormspark.api.context import TopologyContext
-from stormspark.api.coroutines import kind_of_coroutine
 from stormspark.api.fields import Fields
 from stormspark.api.streams import OutputFieldsDeclarer
 from stormspark.api.tuples import Tuple
+from stormspark.coroutines import kind_of_coroutine
 from stormspark.errors import InvalidTopologyError
 
 __all__ = ["LambdaBolt", "LambdaSink", "LambdaSpout", "bolt_of", "spout_of"]

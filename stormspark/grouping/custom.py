@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
+from stormspark.coroutines import problem_with_coroutine
 from stormspark.errors import ComponentError, EmitError, InvalidTopologyError, SerializationError
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.repartitioning import ByChooser
@@ -16,6 +17,9 @@ from stormspark.grouping.streams import GlobalStreamId
 from stormspark.waiting_code import WaitsValueError, waiting
 
 __all__ = ["CustomChooser", "CustomGrouping", "CustomStreamGrouping"]
+
+#: The methods that stormspark calls.
+_CALLED = ("prepare", "choose_tasks", "refresh_load")
 
 
 class CustomStreamGrouping(ABC):
@@ -58,8 +62,8 @@ class CustomGrouping(Grouping):
     ``grouping`` is pickled at once, as components are (A3). It can be any object with ``prepare`` and ``choose_tasks``. A chooser
     raises `EmitError` if ``choose_tasks`` raises or returns anything but a list of target ids. Then no copy of the tuple is sent.
 
-    Raises `InvalidTopologyError` for a class, or for an object without these methods. Raises `SerializationError` for an object
-    that can't be pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
+    Raises `InvalidTopologyError` for a class, or for an object without these methods or with coroutines in their place. Raises
+    `SerializationError` for an object that can't be pickled. `chooser` raises `ComponentError` if ``prepare`` raises.
     """
 
     kind: ClassVar[str] = "custom"
@@ -82,6 +86,10 @@ class CustomGrouping(Grouping):
                     f"but {grouping!r} of type {name} has no {method} (D13); derive it from CustomStreamGrouping"
                 )
                 raise InvalidTopologyError(msg)
+        problem = problem_with_coroutine(grouping, _CALLED)
+        if problem is not None:
+            msg = f"the custom grouping {name}: {problem} (D13)"
+            raise InvalidTopologyError(msg)
         try:
             pickled: bytes = cloudpickle.dumps(grouping)
         except Exception as error:

@@ -130,11 +130,11 @@ class StateMetric(Metric):
     """
 
     def __init__(self, value_of: Callable[[], Any]) -> None:
-        self._value_of = value_of
+        self.value_of = value_of
 
     def get_value_and_reset(self) -> Any:
         """Return the function's current value."""
-        return self._value_of()
+        return self.value_of()
 
 
 class CombinedMetric(Metric):

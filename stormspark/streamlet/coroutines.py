@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stormspark.api.coroutines import kind_of_coroutine, problem_with_coroutine
+from stormspark.coroutines import kind_of_coroutine, problem_with_coroutine
 from stormspark.errors import InvalidTopologyError
 from stormspark.user_line import user_line
 

@@ -14,10 +14,10 @@ from stormspark.api import (
     Topology,
     TopologyBuilder,
 )
-from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.api.declarers import described
 from stormspark.api.state import StatefulComponent, TwoPhaseStatefulComponent
 from stormspark.config import merged
+from stormspark.coroutines import problem_with_coroutine
 from stormspark.errors import InvalidTopologyError
 from stormspark.transactional.batch_bolt import BatchBolt, BatchBoltExecutor, StatefulBatchBoltExecutor
 from stormspark.transactional.coordinator import (

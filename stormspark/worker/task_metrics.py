@@ -6,7 +6,8 @@ import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from stormspark.metrics import DataPoint, Metric
+from stormspark.coroutines import refuse_coroutine
+from stormspark.metrics import DataPoint, Metric, StateMetric
 from stormspark.worker.tuples.salvage import error_text
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ class TaskMetrics:
         if not isinstance(metric, Metric):
             msg = f"{task.name}: metric {name!r} must be a Metric, with get_value_and_reset(), got {metric!r}"
             raise TypeError(msg)
+        refuse_coroutine(metric.get_value_and_reset, f"{task.name}: the reading of metric {name!r} (J18)")
+        if isinstance(metric, StateMetric):
+            refuse_coroutine(metric.value_of, f"{task.name}: the function of metric {name!r} (J18)")
         self._names.add(name)
 
         def read() -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from stormspark.api import TaskHook
+from stormspark.coroutines import problem_with_coroutine
 from stormspark.metrics import Metric
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.worker.task_batches import TaskInBatches
@@ -18,6 +19,9 @@ from stormspark.worker.tuples.hooked_outlets import add_hooks
 from stormspark.worker.tuples.outlets import Outlet
 
 __all__ = ["ServesInstance"]
+
+#: The methods of a hook, none of which may be a coroutine.
+_OF_HOOK = tuple(name for name in vars(TaskHook) if not name.startswith("_"))
 
 
 class ServesInstance(TaskInBatches):
@@ -80,6 +84,10 @@ class ServesInstance(TaskInBatches):
             raise RuntimeError(msg)
         if not isinstance(hook, TaskHook):
             msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
+            raise TypeError(msg)
+        problem = problem_with_coroutine(hook, _OF_HOOK)
+        if problem is not None:
+            msg = f"{self.name}: a hook's {problem} (J21)"
             raise TypeError(msg)
 
     def append_hook(self, hook: TaskHook) -> None:

@@ -14,6 +14,7 @@ from stormspark.compat.heronpy.custom_grouping import ICustomGrouping
 from stormspark.compat.heronpy.delegates import load_class, serializer_of
 from stormspark.compat.heronpy.serializer import default_serializer
 from stormspark.compat.heronpy.stream import Grouping
+from stormspark.coroutines import problem_with_coroutine
 from stormspark.errors import ComponentError, InvalidTopologyError, ValueNotHashableError
 from stormspark.grouping import (
     AllGrouping,
@@ -147,6 +148,11 @@ def engine_grouping(
         user = default_serializer.deserialize(grouping.python_serialized)
         if not isinstance(user, ICustomGrouping | str):
             msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r} (D13)"
+            raise InvalidTopologyError(msg)
+        called = _class_named(user) if isinstance(user, str) else user
+        problem = problem_with_coroutine(called, ("prepare", "choose_tasks"))
+        if problem is not None:
+            msg = f"{place}: the custom grouping {user!r}: {problem} (D13)"
             raise InvalidTopologyError(msg)
         return CustomGrouping(HeronCustomGrouping(user, topology, config, sources))
     # Heron's grouping NONE is a shuffle grouping (D8).

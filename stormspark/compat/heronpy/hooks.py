@@ -21,8 +21,12 @@ from stormspark.compat.heronpy import task_hook
 from stormspark.compat.heronpy.constants import TOPOLOGY_AUTO_TASK_HOOKS
 from stormspark.compat.heronpy.delegates import BoltDelegate, SpoutDelegate, UnhashableId, load_class
 from stormspark.compat.heronpy.task_hook import ITaskHook
+from stormspark.coroutines import problem_with_coroutine
 
 __all__ = ["Hooks"]
+
+#: The methods of a hook, none of which may be a coroutine.
+_CALLED = tuple(name for name in vars(ITaskHook) if not name.startswith("_"))
 
 
 class Hooks:
@@ -38,6 +42,10 @@ class Hooks:
         """Add a hook. Raises TypeError if it is not an `ITaskHook`."""
         if not isinstance(hook, ITaskHook):
             msg = f"add_task_hook(): a hook must be an ITaskHook, given: {hook!r} of type {type(hook).__name__} (J21)"
+            raise TypeError(msg)
+        problem = problem_with_coroutine(hook, _CALLED)
+        if problem is not None:
+            msg = f"add_task_hook(): a hook's {problem} (J21)"
             raise TypeError(msg)
         self.hooks.append(hook)
 

@@ -15,7 +15,6 @@ from stormspark.api import (
     SpoutDeclarer,
     Topology,
 )
-from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.compat.heronpy.component_spec import HeronComponentSpec
 from stormspark.compat.heronpy.configuration import engine_conf, reliability_mode, typed, with_defaults
 from stormspark.compat.heronpy.constants import (
@@ -29,6 +28,7 @@ from stormspark.compat.heronpy.state import StatefulComponent
 from stormspark.compat.heronpy.stream import Stream
 from stormspark.compat.heronpy.tasks import HeronBolt, HeronSpout, StatefulHeronBolt, StatefulHeronSpout
 from stormspark.config import for_component
+from stormspark.coroutines import problem_with_coroutine
 
 __all__ = ["CALLED", "lowered", "native_spec"]
 

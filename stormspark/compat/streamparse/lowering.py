@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stormspark.api.coroutines import problem_with_coroutine
 from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.compat.streamparse.bolt import Bolt
 from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
@@ -18,6 +17,7 @@ from stormspark.compat.streamparse.specs import ComponentSpec, JavaComponentSpec
 from stormspark.compat.streamparse.spout import Spout
 from stormspark.compat.streamparse.spout_adapter import SpoutAdapter
 from stormspark.compat.streamparse.topology import TopologyType
+from stormspark.coroutines import problem_with_coroutine
 from stormspark.errors import InvalidTopologyError
 from stormspark.grouping import (
     AllGrouping,

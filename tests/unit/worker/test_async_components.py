@@ -13,7 +13,20 @@ from typing import Any
 
 import pytest
 
-from stormspark import AsyncBolt, AsyncSpout, BasicBolt, Bolt, FailedException, Fields, Spout, TopologyBuilder
+from stormspark import (
+    AsyncBolt,
+    AsyncSpout,
+    BasicBolt,
+    Bolt,
+    CustomStreamGrouping,
+    FailedException,
+    Fields,
+    PandasBolt,
+    Spout,
+    TaskHook,
+    TickTupleAwareBolt,
+    TopologyBuilder,
+)
 from stormspark.api import OutputFieldsDeclarer
 from stormspark.api.state import StatefulBolt, StatefulComponent
 from stormspark.errors import ComponentError, EmitError, InvalidTopologyError
@@ -822,6 +835,24 @@ class ForgottenState(StatefulComponent, BasicBolt):
         pass
 
 
+class ForgottenProcess(TickTupleAwareBolt):
+    async def process(self, tup: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class ForgottenTick(TickTupleAwareBolt):
+    def process(self, tup: Any) -> None:
+        pass
+
+    async def on_tick_tuple(self, tick: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class ForgottenFrame(PandasBolt):
+    async def execute_frame(self, frame: Any, collector: Any) -> None:  # type: ignore[override]
+        pass
+
+
 class Both(Calls, Bolt):  # type: ignore[misc]
     pass
 
@@ -839,6 +870,9 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
         (ForgottenSpout(), "or derive ForgottenSpout from AsyncSpout"),
         (ForgottenGenerator(), f"of class ForgottenGenerator ({__file__}:{YIELDS}) is an asynchronous generator function"),
         (ForgottenState(), "pre_save of class ForgottenState"),
+        (ForgottenProcess(), "process of class ForgottenProcess"),
+        (ForgottenTick(), "on_tick_tuple of class ForgottenTick"),
+        (ForgottenFrame(), "execute_frame of class ForgottenFrame"),
         (Both(), "it is both an AsyncBolt and a Bolt"),
         (Stateful(), "it is both an AsyncBolt and a Bolt"),
         (Calls(capacity=0), "capacity must be a whole number above 0, got 0"),
@@ -856,6 +890,63 @@ def test_what_can_not_be_async_is_refused_with_the_users_line(component: Any, sa
     with pytest.raises(InvalidTopologyError) as raised:
         add("x", component)
     assert "test_async_components.py" in str(raised.value) and says in str(raised.value)
+
+
+class ChoosesLater(CustomStreamGrouping):
+    async def choose_tasks(self, task: int, values: Any) -> list[int]:  # type: ignore[override]
+        return []
+
+
+def test_a_custom_grouping_that_would_choose_asynchronously_is_refused() -> None:
+    """D13: it could only choose tasks that nobody ever learns."""
+    bolt = TopologyBuilder().set_bolt("b", Forgetful())
+    with pytest.raises(
+        InvalidTopologyError,
+        match=r"test_async_components.py.*choose_tasks of class ChoosesLater .*is a coro",
+    ):
+        bolt.custom_grouping("a", ChoosesLater())
+
+
+class HooksLater(TaskHook):
+    async def bolt_execute(self, info: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class Forgetful(BasicBolt):
+    """Registers ``what`` in ``prepare``."""
+
+    def __init__(self, what: str = "") -> None:
+        self.what = what
+
+    def prepare(self, conf: Any, context: Any) -> None:
+        if self.what == "hook":
+            context.add_task_hook(HooksLater())
+        elif self.what == "timer":
+            context.set_timer(1, self.later)
+        else:
+            context.register_gauge("g", self.later)
+
+    async def later(self) -> int:
+        return 1
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("hook", "a hook's bolt_execute of class HooksLater (FILE:"),
+        ("timer", "a timer's callback, later (FILE:"),
+        ("gauge", "the function of metric 'g' (J18), later (FILE:"),
+    ],
+)
+def test_what_can_not_be_async_is_refused_where_it_is_registered(what: str, says: str) -> None:
+    """J18, J21, W20."""
+    with pytest.raises(ComponentError) as raised:
+        Rig(two(Forgetful(what), []), 1)
+    assert says.replace("FILE", __file__) in str(raised.value)
+    assert "is a coroutine function, which nobody would await" in str(raised.value)
 
 
 class Helped(Bolt):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
-__all__ = ["kind_of_coroutine", "problem_with_coroutine"]
+__all__ = ["kind_of_coroutine", "problem_with_coroutine", "refuse_coroutine"]
+
+_INSTEAD = "await in it by asyncio.run(...)"
 
 
 def kind_of_coroutine(function: object) -> str | None:
@@ -23,7 +25,7 @@ def kind_of_coroutine(function: object) -> str | None:
     return None
 
 
-def problem_with_coroutine(component: object, names: Iterable[str], instead: str) -> str | None:
+def problem_with_coroutine(component: object, names: Iterable[str], instead: str = _INSTEAD) -> str | None:
     """Return a sentence about the first of a component's methods with these ``names`` that is written with ``async``, or None.
 
     ``component`` is an object or its class. ``instead`` says what the user can do if the method has to be asynchronous.
@@ -39,10 +41,28 @@ Slow from AsyncBolt
         kind = kind_of_coroutine(method)
         if kind is not None:
             cls = component if isinstance(component, type) else type(component)
-            code = getattr(inspect.unwrap(method), "__code__", None)  # type: ignore[arg-type]
-            line = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
             return (
-                f"{name} of class {cls.__qualname__}{line} is {kind}, which nobody would await: write a plain `def {name}`, or "
-                f"{instead}"
+                f"{name} of class {cls.__qualname__}{_line_of(method)} is {kind}, which nobody would await: write a plain "
+                f"`def {name}`, or {instead}"
             )
     return None
+
+
+def refuse_coroutine(function: object, what: str) -> None:
+    """Raise TypeError if a function that the user gave as ``what`` is written with ``async``.
+
+    >>> async def tick(): ...
+    >>> refuse_coroutine(tick, "a timer's callback")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: a timer's callback, tick (...), is a coroutine function, which nobody would await: write it without async, ...
+    """
+    kind = kind_of_coroutine(function)
+    if kind is not None:
+        name = getattr(function, "__name__", type(function).__name__)
+        msg = f"{what}, {name}{_line_of(function)}, is {kind}, which nobody would await: write it without async, or {_INSTEAD}"
+        raise TypeError(msg)
+
+
+def _line_of(function: object) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)  # type: ignore[arg-type]
+    return f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
