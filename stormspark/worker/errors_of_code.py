@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ERRORS_OF_CODE", "contained"]
+__all__ = ["ERRORS_OF_CODE", "contained", "forget_context"]
 
 #: Errors, and the exceptions that end a program: ``sys.exit()`` in one task must not end the worker, which has other tasks.
 #: `KeyboardInterrupt` is missing, because it comes from the person at the terminal, and not from the code.
@@ -24,3 +24,21 @@ def contained(where: str, error: BaseException) -> Exception:
     containing = RuntimeError(f"{where} raised {type(error).__name__}: {error}")
     containing.__cause__ = error
     return containing
+
+
+def forget_context(error: BaseException, handled: BaseException | None) -> None:
+    """Leave ``handled`` out of the traceback of ``error``: an earlier error, which was handled when user code raised ``error``.
+
+    Contexts that user code has made itself stay.
+
+    >>> first, second, third = KeyError("first"), ValueError("second"), OSError("third")
+    >>> third.__context__, second.__context__ = second, first
+    >>> forget_context(third, first)
+    >>> third.__context__, second.__context__
+    (ValueError('second'), None)
+    """
+    one: BaseException | None = error
+    while one is not None and handled is not None:
+        if one.__context__ is handled:
+            one.__context__ = None
+        one = one.__context__

@@ -41,7 +41,8 @@ class StartsAgain(Task):
         most = max(_FIRST_PAUSE_SECS, self._settings.restart_max_delay_secs)
         pause = ExponentialBackoff(_FIRST_PAUSE_SECS, _FIRST_PAUSE_SECS, most).delay(self._raised_in_row + 1)
         assert pause is not None, "the number of tries is limited elsewhere"
-        self.report_restart(error, pause)
+        # The cause is the user's own error. The text of `error` has that error's traceback, too.
+        self.report_restart(error.__cause__ or error, pause)
         if self._too_many_in_row(self._first_call, error.__cause__ or error):
             return
         self._end_previous()  # it may have started threads, and set timers

@@ -7,6 +7,7 @@ have modules of their own: `stormspark.worker.task_batches` has the methods for 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from logging import Logger
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import LivesOutside
 from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.auto_hooks import DebugHook, load_hook
-from stormspark.worker.errors_of_code import ERRORS_OF_CODE
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE, forget_context
 from stormspark.worker.executors.thread import CallNotReturnedError
 from stormspark.worker.foreign_calls import Mailbox
 from stormspark.worker.step import ErrorReport
@@ -68,9 +69,11 @@ class Task(ServesInstance):
 
     def _instance(self) -> Any:
         """Return a fresh copy of the component (A3)."""
+        handled = sys.exception()
         try:
             return cloudpickle.loads(self.component.pickled)
         except ERRORS_OF_CODE as error:
+            forget_context(error, handled)
             failure = self._component_error("can't be unpickled in the worker", error)
             raise failure from error
 
@@ -105,6 +108,7 @@ class Task(ServesInstance):
 
     def _begin_instance(self) -> None:
         """Make the instance, and begin it; raises `ComponentError`."""
+        handled = sys.exception()  # an error of the previous instance, perhaps
         instance = self._instance()
         context = self._host.context(self)
         self._starting = True
@@ -120,6 +124,7 @@ class Task(ServesInstance):
             if self._attempt is not None:
                 instance.begin_batch(*self._attempt)
         except ERRORS_OF_CODE as error:
+            forget_context(error, handled)
             failure = self._component_error(f"raised in {self._first_call}", error)
             raise failure from error
         finally:

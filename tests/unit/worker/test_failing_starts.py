@@ -93,6 +93,19 @@ def _builder(bolt: Any, count: int) -> TopologyBuilder:
 
 
 @pytest.mark.parametrize("bolt", [Basic(), Plain()], ids=["basic", "plain"])
+def test_a_start_that_fails_is_told_by_one_traceback_without_the_error_before_it(bolt: Any) -> None:
+    """C4."""
+    rig = Rig(_builder(bolt, 5), 1)
+    Database.away = True
+    rig.batches(2)
+    first, second = rig.errors
+    assert first.count("Traceback") == 1 and first.endswith("ConnectionError: the connection is lost")
+    assert second.startswith("starts again in 0.1 s (restart 2 of at most ")
+    assert second.count("Traceback") == 1 and second.endswith("ConnectionError: the database is away")
+    assert "the connection is lost" not in second
+
+
+@pytest.mark.parametrize("bolt", [Basic(), Plain()], ids=["basic", "plain"])
 def test_a_bolt_whose_database_is_away_starts_again_and_its_tuples_wait(bolt: Any) -> None:
     """Each start that fails is one more error in the row, and the pauses double; other tasks go on."""
     rig = Rig(_builder(bolt, 20), 1)
