@@ -26,7 +26,7 @@ def error_of(call: Callable[[], object]) -> BaseException:
     raise AssertionError("it did not raise")
 
 
-def line_of(call: Callable[[], object]) -> str:
+def line_of(call: Callable[..., object]) -> str:
     return f"{HERE}:{call.__code__.co_firstlineno + 1}"
 
 
