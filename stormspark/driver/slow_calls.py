@@ -87,6 +87,9 @@ class SlowCalls:
         if busy.opens:
             code = busy.task if busy.place is None else busy.code
             limit = "; set stormspark.prepare.timeout.secs to limit that" if self._limits_starts else ""
+            if busy.starts_again:
+                waits = "it emits nothing meanwhile" if busy.of_spout else "its tuples wait meanwhile"
+                return f"{code} in worker {worker} has not returned for {seconds}: the task starts again, and {waits}{limit}"
             return (
                 f"worker {worker} is not ready yet, and the topology waits for it: it has been in {code} for {seconds}, where a "
                 f"task opens or state is read{limit}"

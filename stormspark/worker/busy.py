@@ -26,6 +26,8 @@ class Busy(NamedTuple):
     on_loop: bool = False
     #: Whether the call is a coroutine's, and awaits something. Then it does not keep the other coroutines from running.
     awaits: bool = False
+    #: Whether the call starts an instance anew while all other tasks go on.
+    starts_again: bool = False
     #: The function that was called, and the line at which its code is; None if that is not known.
     place: CodePlace | None = None
 

@@ -52,11 +52,10 @@ class UnderWay:
         ]
         for call in self._awaiting():
             awaiting = call
-            mine = next((one for one in calls if one.task == call.task and one.place is None), None)
-            if mine is not None:
+            mine = next((one for one in calls if call.opens and one.opens and one.task == call.task), None)
+            if mine is not None:  # the worker's thread waits for the coroutine
                 calls.remove(mine)
-                if mine.seconds >= awaiting.seconds:  # the worker's thread waits for the coroutine
-                    awaiting = mine._replace(awaits=True, place=awaiting.place)
+                awaiting = call._replace(seconds=mine.seconds, alone=mine.alone)
             if awaiting.seconds >= least:
                 calls.append(awaiting)
         if (blocked := self._services.blocked_loop()) is not None:
@@ -81,6 +80,7 @@ class UnderWay:
                 not (waited_for or call.opens),
                 of_spout,
                 awaits=True,
+                starts_again=call.opens and not waited_for and not self._call.opening,
                 place=waiting_at(call.coroutine),
             )
 

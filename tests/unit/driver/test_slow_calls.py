@@ -61,6 +61,10 @@ def test_the_tasks_of_a_component_are_named_once(said):
         ),
         (Busy("a[0]", 10.0, alone=True, of_spout=True), "next_tuple of a[0] has not returned for 10 s"),
         (
+            Busy("ask[0]", 10.0, True, awaits=True, starts_again=True, place=CodePlace("prepare", "a.py:1")),
+            "prepare of ask[0] (a.py:1) in worker 3 has not returned for 10 s: the task starts again, and its tuples",
+        ),
+        (
             Busy("ask[0]", 10.0, alone=True, awaits=True, place=PLACE),
             "execute of ask[0] (split.py:7) in worker 3 has not returned for 10 s: other calls of the task go on, and its tuple",
         ),

@@ -145,7 +145,32 @@ def test_a_prepare_that_awaits_for_ever_is_named_while_the_worker_opens(
     with _worker_of(two(Asks("prepare"), [])):
         until(lambda: bool(seen))
     (busy,) = seen
-    assert (busy.task, busy.opens, busy.alone, busy.place) == ("b[0]", True, False, ("prepare", ANSWER))
+    assert (busy.task, busy.place) == ("b[0]", ("prepare", ANSWER))
+    assert (busy.opens, busy.alone, busy.starts_again) == (True, False, False)
+
+
+class StartsAgain(Asks):
+    """Raises in ``execute``, and awaits something in the ``prepare`` that follows."""
+
+    raised = Event()
+
+    async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        if StartsAgain.raised.is_set():
+            await _answer()
+
+    async def execute(self, tup: Any) -> None:
+        StartsAgain.raised.set()
+        raise ValueError("a bad tuple")
+
+
+def test_a_prepare_at_a_restart_is_known_to_hold_up_its_own_task_alone() -> None:
+    """There may be a limit for it nevertheless."""
+    StartsAgain.raised.clear()
+    with _worker_of(two(StartsAgain("execute"), [(1,)])) as worker:
+        until(lambda: (busy := _call_of(worker, "b[0]")()) is not None and busy.opens)
+        busy, place = _seen(worker, "b[0]")
+        assert (busy.opens, busy.starts_again, busy.alone) == (True, True, False)
+        assert place == ("prepare", ANSWER)
 
 
 def test_an_ack_of_a_spout_that_awaits_for_ever_is_named_and_a_next_tuple_is_not(
