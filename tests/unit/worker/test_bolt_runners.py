@@ -92,7 +92,12 @@ def test_a_restart_that_fails_leaves_nothing_half_made(kind: type[OutsideOnce]) 
     (report,) = rig.cluster.run_batch()
     (task,) = rig.tasks("b")
     assert task.fatal is None and task.is_down
-    assert any("raised in prepare: OSError: no second child" in error.text for error in report.errors)
+    assert any(
+        "starts again in" in error.text
+        and "in prepare\n" in error.text
+        and "OSError: no second child" in error.text
+        for error in report.errors
+    )
     assert not task.works_outside and task.held() == []
 
 
