@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import subprocess
@@ -341,6 +342,9 @@ def test_the_command(tmp_path: Path):
 
 def test_a_corrected_file_has_the_workers_that_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Where nobody sets their number, the cores that ran count, and not those of this host (A16)."""
+    monkeypatch.setenv(
+        "PYTHONPATH", os.environ.get("PYTHONPATH", "")
+    )  # the folder of a file comes on the path
     folder = tmp_path / "stormspark/state"
     run = DurableWorkers(counting(Count(), [("a",), ("b",)], 6), folder, RECORD, cores=5)
     run.run_batch()
