@@ -331,7 +331,8 @@ class Worker:
 
     def _begin_round(self, now: float, step: Step) -> None:
         spouts, states, orders = self.wiring.spouts, self._parts.states, step.orders
-        limited = orders.limits is not None and any(spout.id in orders.limits for spout in spouts)
+        # A spout that emits nothing keeps the low limit that it began with, so that limit does not count.
+        limited = any(spout.allowance.used and spout.id in (orders.limits or ()) for spout in spouts)
         self.round_clock.round_begins(
             now,
             orders.target_secs,

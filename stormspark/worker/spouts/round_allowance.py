@@ -44,6 +44,8 @@ class RoundAllowance:
         self.left = UNLIMITED
         #: How many tuples the spout has emitted since the last `take_emitted`.
         self.emitted = 0
+        #: Whether the spout has emitted anything in this round.
+        self.used = False
         #: `hungry`: whether the spout had more to emit when it was stopped in this round, except by max spout pending. `limited`:
         #: whether its limit has stopped it.
         self.hungry = self.limited = False
@@ -58,12 +60,13 @@ class RoundAllowance:
     def begin(self, limit: int | None) -> None:
         """Begin a round, in which the spout may emit ``limit`` tuples, or any number of tuples if ``limit`` is None."""
         self.left = UNLIMITED if limit is None else limit
-        self.hungry = self.limited = self.held = False
+        self.hungry = self.limited = self.held = self.used = False
 
     def use(self, emitted: int) -> None:
         """Count tuples that the spout has emitted. A call that emits several tuples may exceed the limit (B4)."""
         self.emitted += emitted
         self.left -= emitted
+        self.used |= emitted > 0
 
     def stop(self, reason: StopReason, now: float) -> None:
         """Remember why the spout is not called from now on, although it may have tuples."""

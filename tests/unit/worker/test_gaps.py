@@ -202,6 +202,24 @@ def test_a_spout_that_is_held_is_not_asked(busy: Any) -> None:
     assert task.spout.next - before == 5
 
 
+def test_the_limit_of_a_spout_that_emits_nothing_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F14: such as the limit that a spout begins with, if all its calls find nothing new."""
+    builder = TopologyBuilder()
+    builder.set_spout("a", Busy([(n,) for n in range(5_000)]))
+    builder.set_spout("silent", Script([]))
+    builder.set_bolt("b", Collect()).shuffle_grouping("a").shuffle_grouping("silent")
+    rig = Rig(builder, 1, **CONF)
+    monkeypatch.setattr(Busy, "clock", rig.clock)
+    worker, (silent,), (busy,) = home_of(rig), rig.tasks("silent"), rig.tasks("a")
+    rig.batches(1)
+    rig.clock.advance(0.01)
+    report_of(rig, worker, {silent.id: 100})
+    assert worker.fill_gap()
+    rig.clock.advance(0.01)
+    report_of(rig, worker, {silent.id: 100, busy.id: 10_000})
+    assert not worker.fill_gap(), "the busy spout has a limit now"
+
+
 def test_a_spout_that_has_nothing_is_left_alone(busy: Any) -> None:
     rig = busy(0)
     worker = home_of(rig)
