@@ -13,6 +13,7 @@ from typing import Any
 from stormspark.backpressure import Limits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
+from stormspark.driver.calls_under_way import CallsUnderWay
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
@@ -66,9 +67,9 @@ class InProcessWorkers:
         #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
-        #: `_calls_were_under_way`: whether calls of bolts were under way at the end of the last round. `_is_incomplete`: whether
-        #: the last round may not have completed its trees; see `complete`.
-        self._calls_were_under_way = self._is_incomplete = False
+        self._calls = CallsUnderWay()
+        #: Whether the last round may not have completed its trees; see `complete`.
+        self._is_incomplete = False
         #: If batches are transactions, the source rows of the next or the running batch, as (task, partition, rows). The spouts
         #: get them again if the batch has to run again.
         self._rows: list[tuple[int, int, Sequence[tuple[Any, ...]]]] = []
@@ -178,11 +179,7 @@ class InProcessWorkers:
             ]
         reports = [read_report(frame.payload) for frames in inbound for frame in frames]
         emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
-        before, self._calls_were_under_way = (
-            self._calls_were_under_way,
-            any(report.calls_under_way for report in reports),
-        )
-        self._is_incomplete = emitted_late or before or self._calls_were_under_way
+        self._is_incomplete = self._calls.observe(reports) or emitted_late
         return reports
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:

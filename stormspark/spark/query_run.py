@@ -26,6 +26,7 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
+from stormspark.driver.calls_under_way import CallsUnderWay
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
@@ -106,8 +107,9 @@ class QueryRun:
         self._running = False
         #: Whether the last round may not have completed its tuples. Then another round has to do that before the topology ends.
         #: There are two reasons: spouts emitted tuples after superstep 0, between its supersteps or in a later superstep. Or
-        #: calls of bolts were under way at the round's end or before it (`_calls_were_under_way`).
-        self._went_on = self._calls_were_under_way = False
+        #: calls of bolts were under way at the round's end or before it (`_calls`).
+        self._went_on = False
+        self._calls = CallsUnderWay()
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
@@ -375,11 +377,7 @@ class QueryRun:
         """
         if self.plan.exactly_once or self.plan.sources or self.plan.settings.trigger_interval_ms:
             return False
-        before, self._calls_were_under_way = (
-            self._calls_were_under_way,
-            any(report.calls_under_way for report in reports),
-        )
-        return before or self._calls_were_under_way
+        return self._calls.observe(reports)
 
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.
