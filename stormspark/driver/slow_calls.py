@@ -9,10 +9,13 @@ from collections.abc import Iterable
 
 from stormspark.worker.busy import Busy
 
-__all__ = ["SlowCalls"]
+__all__ = ["LAST_BATCH_SECS", "SlowCalls"]
 
 _log = logging.getLogger(__name__)
 
+#: When the topology stops, a call that holds up its worker has this many seconds to return. Then it is given up, and on Spark its
+#: worker is killed.
+LAST_BATCH_SECS = 60.0
 #: The pause after the first warning about a component that blocks the event loop. Each further warning doubles it.
 _FIRST_PAUSE_SECS = 10.0
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
-from stormspark.driver.slow_calls import SlowCalls
+from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.errors import StormsparkError
@@ -37,8 +37,6 @@ _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait s
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
-#: In the last batch, a call on the worker's thread has this many seconds after `stop`. On Spark its worker is killed then.
-_LAST_BATCH_SECS = 60.0
 _MARGIN_SECS = 0.5  # executors and coroutines are given up after `STOP_SECS`, so the calls of the worker's thread are after that
 _starts = itertools.count(1)  # gives each topology of this process a number (A14)
 
@@ -368,7 +366,7 @@ class LocalTopology:
             mine = (worker.call.busy() for worker in self.workers.workers)
             late = any(call.seconds > STOP_SECS + _MARGIN_SECS for call in filter(None, mine))
             if not self._is_closing:
-                late = time.monotonic() - begun > _LAST_BATCH_SECS and self._is_stuck()
+                late = time.monotonic() - begun > LAST_BATCH_SECS and self._is_stuck()
             if late:
                 self._give_up()
             elif not self._is_closing and time.monotonic() - begun > warning_at:
@@ -378,7 +376,7 @@ class LocalTopology:
     def _is_stuck(self) -> bool:
         """Whether a call on the worker's thread has not returned since `stop`."""
         return any(
-            busy.seconds > _LAST_BATCH_SECS and not busy.alone and not busy.opens
+            busy.seconds > LAST_BATCH_SECS and not busy.alone and not busy.opens
             for busy in self.calls_under_way()
         )
 

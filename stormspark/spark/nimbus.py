@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.checkpoint.shared_folder import SharedFolder
-from stormspark.driver.slow_calls import SlowCalls
+from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
 from stormspark.worker.busy import Busy
@@ -71,8 +71,6 @@ _log = logging.getLogger(__name__)
 #: How long nimbus tries to send orders. Orders are a few bytes, which the socket buffers. If the buffer has no room for them, the
 #: worker has not read for a long time.
 _SEND_SECS = 5.0
-#: When the topology stops, a call that holds up its worker has this many seconds to return. Then the worker is killed.
-_LAST_BATCH_SECS = 60.0
 
 
 @dataclass
@@ -559,8 +557,8 @@ class Nimbus:
             key = "prepare" if busy.opens else "stuck"
             most = self._prepare_timeout if busy.opens else self._stuck_timeout
             limit = f"stormspark.{key}.timeout.secs"
-            if self._stops_since is not None and time.monotonic() - self._stops_since >= _LAST_BATCH_SECS:
-                most, limit = min(most or inf, _LAST_BATCH_SECS), "the topology stops"
+            if self._stops_since is not None and time.monotonic() - self._stops_since >= LAST_BATCH_SECS:
+                most, limit = min(most or inf, LAST_BATCH_SECS), "the topology stops"
             if 0 < most <= busy.seconds:
                 self._lose(
                     link.worker,

@@ -238,7 +238,7 @@ def test_a_stop_gives_up_a_call_on_the_workers_thread_that_holds_up_the_last_bat
     short, monkeypatch, caplog
 ):
     """B1, J2: nobody has to press Ctrl-C twice."""
-    monkeypatch.setattr(local, "_LAST_BATCH_SECS", 0.3)
+    monkeypatch.setattr(local, "LAST_BATCH_SECS", 0.3)
     with LocalCluster() as cluster:
         running = submit(cluster, a=BlocksWorker(), b=Cleans())
         assert begun.wait(60)
