@@ -1,15 +1,24 @@
-"""Pickles users' objects, such as each component that is declared (A3), and says which part of an object can't be pickled."""
+"""Pickles users' objects, such as each component that is declared (A3), and says which part of an object can't be pickled.
+Unpickles them on any thread.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from threading import RLock
+from typing import Any
 
 import cloudpickle
 
 from stormspark.errors import SerializationError
 
-__all__ = ["pickled"]
+__all__ = ["pickled", "unpickled"]
+
+#: How long one `unpickled` waits for another, in seconds. An object whose unpickling never ends must not hold up all others.
+TURN_SECS = 10.0
+
+_TURN = RLock()
 
 
 def pickled(thing: object, place: str, instead: str) -> bytes:
@@ -36,6 +45,24 @@ cannot pickle '_thread.lock' object; make it in open() (A2, A3)
         msg = f"{place} can't be pickled{because}: {error}; {instead} (A2, A3)"
         raise SerializationError(msg) from error
     return done
+
+
+def unpickled(data: bytes) -> Any:
+    """Unpickle what `pickled` has made. Only one thread does so at a time.
+
+    Unpickling imports the modules of an object's classes. If two threads import modules of one package at the same time, where
+    the package imports these modules itself, each thread may wait for the other one. Python then raises an error in one of them,
+    "deadlock detected by _ModuleLock", and executors start on threads of their own (A16).
+
+    >>> unpickled(pickled([1, 2], "a list", "use another one"))
+    [1, 2]
+    """
+    has_turn = _TURN.acquire(timeout=TURN_SECS)
+    try:
+        return cloudpickle.loads(data)
+    finally:
+        if has_turn:
+            _TURN.release()
 
 
 def _culprits(thing: object) -> Iterator[str]:

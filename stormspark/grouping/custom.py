@@ -15,6 +15,7 @@ from stormspark.errors import ComponentError, EmitError, InvalidTopologyError, S
 from stormspark.grouping.base import Grouping, GroupingContext
 from stormspark.grouping.repartitioning import ByChooser
 from stormspark.grouping.streams import GlobalStreamId
+from stormspark.pickling import unpickled
 from stormspark.waiting_code import WaitsValueError, waiting
 
 __all__ = ["CustomChooser", "CustomGrouping", "CustomStreamGrouping"]
@@ -156,13 +157,13 @@ class CustomChooser:
     def load(self) -> None:
         """Make the copy of the user's object already now, and leave errors to `prepare`."""
         with suppress(Exception):
-            self._loaded = cloudpickle.loads(self._pickled)
+            self._loaded = unpickled(self._pickled)
 
     def prepare(self) -> None:
         """Make the copy of the user's object and prepare it; raises `ComponentError` if that fails."""
         context = self._context
         try:
-            user = cloudpickle.loads(self._pickled) if self._loaded is None else self._loaded
+            user = unpickled(self._pickled) if self._loaded is None else self._loaded
             user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
             self._user = user
         except Exception as error:

@@ -19,6 +19,7 @@ from stormspark.api import (
 )
 from stormspark.api.state import KeyValueState, StatefulComponent
 from stormspark.errors import EmitError
+from stormspark.pickling import unpickled
 from stormspark.spi import COMMIT, FINISH, BatchAware, TransactionAttempt
 
 __all__ = [
@@ -161,7 +162,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
 
     def _made(self, collector: BasicOutputCollector) -> BatchBolt:
         self._collector._collector, self._collector._attempt = collector, self._attempt
-        instance: BatchBolt = cloudpickle.loads(self._pickled)
+        instance: BatchBolt = unpickled(self._pickled)
         self._before(instance)
         instance.prepare(self._conf, self._context, self._collector, self._attempt)
         self._instance = instance

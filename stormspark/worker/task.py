@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping
 from logging import Logger
 from typing import Any, TypeVar
 
-import cloudpickle
-
 from stormspark.acker import Ledger, Roots, Verdict
 from stormspark.api import TaskHook, TopologyContext
 from stormspark.backpressure import TaskLoad
 from stormspark.errors import ComponentError
 from stormspark.metrics import TaskCounters
+from stormspark.pickling import unpickled
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import LivesOutside
 from stormspark.worker.asynchronous.life import AsyncExecutor
@@ -71,7 +70,7 @@ class Task(ServesInstance):
         """Return a fresh copy of the component (A3)."""
         handled = sys.exception()
         try:
-            return cloudpickle.loads(self.component.pickled)
+            return unpickled(self.component.pickled)
         except ERRORS_OF_CODE as error:
             forget_context(error, handled)
             failure = self._component_error("can't be unpickled in the worker", error)

@@ -41,7 +41,7 @@ class TaskReports:
         if not self._may_report(reported_at, now):
             return
         text = error if isinstance(error, str) else _at(error, "{}: ") + _traceback(error)
-        if hint := self._about_threads(error):
+        if hint := self._about_imports(error) or self._about_threads(error):
             remark = f"{remark} {hint}:" if remark else f"{hint}:"
         if self._is_full(reported_at, now):
             last = (
@@ -84,9 +84,18 @@ class TaskReports:
             f"{component.kind} {component.id!r}, task {self._task} ({self._name}), declared at {component.declared_at}, "
             f"{what}: {type(error).__name__}: {error}{_at(error, ' (at {})')}\n{text}"
         )
-        if hint := self._about_threads(error):
+        if hint := self._about_imports(error) or self._about_threads(error):
             msg = f"{msg.rstrip()}\n{hint}"
         return ComponentError(msg)
+
+    def _about_imports(self, error: BaseException | str) -> str:
+        """Return what to do if executors have imported modules of one package on several threads at the same time."""
+        if type(error).__name__ != "_DeadlockError":
+            return ""
+        return (
+            f"another thread was importing the same package: import it at the top of the module of this {self._component.kind}, "
+            f"and not in its methods (A16)"
+        )
 
     def _about_threads(self, error: BaseException | str) -> str:
         """Return what to do if an object of sqlite3 was made on another thread because the user wants no threads; otherwise

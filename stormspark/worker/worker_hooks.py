@@ -7,10 +7,9 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-import cloudpickle
-
 from stormspark.api import WorkerHook, WorkerHookDeclaration, WorkerUserContext
 from stormspark.errors import ComponentError
+from stormspark.pickling import unpickled
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 
@@ -40,7 +39,7 @@ class WorkerHooks:
         """Make and start the hooks, in the order in which they were added. Raises `ComponentError` if a hook raises."""
         for declaration in self._plan.worker_hooks:
             try:
-                hook: WorkerHook = cloudpickle.loads(declaration.pickled)
+                hook: WorkerHook = unpickled(declaration.pickled)
                 hook.start(self._plan.conf, self._context)
             except ERRORS_OF_CODE as error:
                 text = "".join(traceback.format_exception(error))

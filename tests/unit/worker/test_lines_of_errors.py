@@ -71,6 +71,24 @@ def test_an_error_begins_with_the_line_in_the_report_and_in_the_log(bolt, caplog
     assert f" {LINE}: json.decoder.JSONDecodeError: " in shown[0]
 
 
+class _DeadlockError(RuntimeError):
+    """Has the name of the error that Python's import raises; that class has no public name."""
+
+
+class ImportsLate(Prepare):
+    def prepare(self, conf, context):
+        raise _DeadlockError("deadlock detected by _ModuleLock('pandas.core')")
+
+
+def test_an_error_of_imports_on_several_threads_says_what_to_do():
+    with LocalCluster() as cluster, pytest.raises(ComponentError) as raised:
+        cluster.submit_topology("texts", {}, topology(ImportsLate()))
+    hint = str(raised.value).splitlines()[-1]
+    assert hint.startswith(
+        "another thread was importing the same package: import it at the top of the module of this bolt"
+    )
+
+
 def leave():
     sys.exit(3)
 

@@ -1,0 +1,117 @@
+"""Executors unpickle their components on threads of their own, and import the components' modules there (A3, A16)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+import cloudpickle
+import pytest
+
+from stormspark import pickling
+from stormspark.pickling import unpickled
+
+PACKAGE = "of_two_modules"
+
+
+class SlowLoader:
+    """Finds the package. Its import goes on once the test has had time to begin a second import."""
+
+    begun = threading.Event()
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name) if name == PACKAGE else None
+        if spec is not None:
+            vars(spec.loader)["create_module"] = self.create_module
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        self.begun.set()
+        time.sleep(0.1)
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package that imports a module of its own."""
+    folder = tmp_path / PACKAGE
+    folder.mkdir()
+    (folder / "__init__.py").write_text(f"class First: pass\nfrom {PACKAGE}.other import Other\n")
+    (folder / "other.py").write_text("class Other: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    forget_package()
+
+
+def forget_package() -> None:
+    for module in [module for module in sys.modules if module.split(".")[0] == PACKAGE]:
+        del sys.modules[module]
+
+
+def unpickled_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[BaseException]]:
+    """Return the names of the classes, and the errors, of two threads that unpickle at the same time."""
+    importlib.import_module(PACKAGE)
+    modules = sys.modules[PACKAGE], sys.modules[f"{PACKAGE}.other"]
+    data = [cloudpickle.dumps(modules[0].First()), cloudpickle.dumps(modules[1].Other())]
+    forget_package()
+    monkeypatch.setattr(sys, "meta_path", [SlowLoader(), *sys.meta_path])
+    SlowLoader.begun.clear()
+    names: list[str] = []
+    errors: list[BaseException] = []
+
+    def unpickle(pickle: bytes) -> None:
+        try:
+            names.append(type(unpickled(pickle)).__name__)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=unpickle, args=(each,)) for each in data]
+    threads[0].start()
+    assert SlowLoader.begun.wait(10)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    return names, errors
+
+
+def test_two_threads_may_unpickle_objects_of_one_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, errors = unpickled_on_two_threads(monkeypatch)
+    assert (sorted(names), errors) == (["First", "Other"], [])
+
+
+def test_without_turns_python_reports_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is why threads take turns, and it shows that the test above can fail."""
+    monkeypatch.setattr(pickling, "TURN_SECS", 0.0)
+    _, errors = unpickled_on_two_threads(monkeypatch)
+    assert "_DeadlockError" in [type(error).__name__ for error in errors]
+
+
+def test_an_object_that_never_ends_its_unpickling_does_not_hold_up_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pickling, "TURN_SECS", 0.05)
+    begun = threading.Thread(target=unpickled, args=(cloudpickle.dumps(Waits()),), daemon=True)
+    begun.start()
+    assert STARTED.wait(10)
+    assert unpickled(cloudpickle.dumps(3)) == 3
+    GO_ON.set()
+    begun.join()
+
+
+STARTED, GO_ON = threading.Event(), threading.Event()
+
+
+def wait() -> None:
+    STARTED.set()
+    GO_ON.wait()
+
+
+class Waits:
+    """Its unpickling ends when `GO_ON` is set."""
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return wait, ()
