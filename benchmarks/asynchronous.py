@@ -1,10 +1,10 @@
-"""How many calls that wait 100 ms an `AsyncBolt` makes, against what its capacity allows and what asyncio alone makes.
+"""How many calls that wait an `AsyncBolt` makes, against what its capacity allows and what asyncio alone makes.
 
-    python -m benchmarks.asynchronous [--engine spark] [--capacity 10000] [--seconds 15]
+    python -m benchmarks.asynchronous [--engine spark] [--capacity 10000] [--latency 0.1] [--seconds 15]
 
-A spout at full speed, with message ids, feeds one task of an `AsyncBolt`, whose calls sleep for 100 ms and emit to a counting
-bolt. All are in one worker. ``possible_per_s`` is capacity / 0.1 s. `bare` makes the same calls without stormspark: as soon as
-one ends, the next one begins.
+A spout at full speed, with message ids, feeds one task of an `AsyncBolt`, whose calls sleep for ``--latency`` seconds and emit to
+a counting bolt. All are in one worker. ``possible_per_s`` is capacity / latency. `bare` makes the same calls without stormspark:
+as soon as one ends, the next one begins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from stormspark.engine import RunningTopology
 
 __all__ = ["bare", "run"]
 
-_CALL_SECS = 0.1
 _FIRST_TUPLE_SECS = 120.0
 
 
@@ -39,16 +38,16 @@ class Numbers(Spout):
 
 
 class Waits(AsyncBolt):
-    """Waits for 100 ms, as for a service, and emits."""
+    """Waits for ``latency`` seconds, as for a service, and emits."""
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
+    def __init__(self, capacity: int, latency: float) -> None:
+        self.capacity, self.latency = capacity, latency
 
     async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
         self.collector = collector
 
     async def execute(self, tup: Any) -> None:
-        await asyncio.sleep(_CALL_SECS)
+        await asyncio.sleep(self.latency)
         self.collector.emit((tup[0],))
 
     def declare_output_fields(self, declarer: Any) -> None:
@@ -65,10 +64,10 @@ class Count(BasicBolt):
         self.count += 1
 
 
-def _submit(engine: str, capacity: int) -> RunningTopology:
+def _submit(engine: str, capacity: int, latency: float) -> RunningTopology:
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers())
-    builder.set_bolt("waits", Waits(capacity)).shuffle_grouping("numbers")
+    builder.set_bolt("waits", Waits(capacity, latency)).shuffle_grouping("numbers")
     builder.set_bolt("count", Count()).shuffle_grouping("waits")
     topology = builder.create_topology("asynchronous")
     conf = {"topology.workers": 1}
@@ -81,9 +80,9 @@ def _submit(engine: str, capacity: int) -> RunningTopology:
     return submit(topology, conf=conf)
 
 
-def run(engine: str, capacity: int, seconds: float, warmup: float) -> dict[str, Any]:
+def run(engine: str, capacity: int, latency: float, seconds: float, warmup: float) -> dict[str, Any]:
     """Measure an `AsyncBolt` for so many seconds."""
-    running = _submit(engine, capacity)
+    running = _submit(engine, capacity, latency)
     try:
         deadline = time.monotonic() + _FIRST_TUPLE_SECS
         while not _acked(running):
@@ -99,8 +98,10 @@ def run(engine: str, capacity: int, seconds: float, warmup: float) -> dict[str, 
     return {
         "engine": f"stormspark-{engine}",
         "calls_per_s": round(calls),
-        "possible_per_s": round(capacity / _CALL_SECS),
+        "possible_per_s": round(capacity / latency),
+        "share": round(calls / (capacity / latency), 3),
         "capacity": capacity,
+        "latency_s": latency,
         "wall_s": round(seconds, 1),
     }
 
@@ -109,17 +110,17 @@ def _acked(running: RunningTopology) -> int:
     return running.statistics().components["waits"].acked
 
 
-def bare(capacity: int, seconds: float) -> dict[str, Any]:
+def bare(capacity: int, latency: float, seconds: float) -> dict[str, Any]:
     """Measure asyncio alone for so many seconds."""
-    return asyncio.run(_bare(capacity, seconds))
+    return asyncio.run(_bare(capacity, latency, seconds))
 
 
-async def _bare(capacity: int, seconds: float) -> dict[str, Any]:
+async def _bare(capacity: int, latency: float, seconds: float) -> dict[str, Any]:
     loop, under_way = asyncio.get_running_loop(), set()
     calls, until = 0, loop.time() + seconds
 
     async def call() -> None:
-        await asyncio.sleep(_CALL_SECS)
+        await asyncio.sleep(latency)
 
     def ended(task: asyncio.Task[None]) -> None:
         nonlocal calls
@@ -139,7 +140,9 @@ async def _bare(capacity: int, seconds: float) -> dict[str, Any]:
     return {
         "engine": "asyncio",
         "calls_per_s": round(calls / seconds),
+        "share": round(calls / seconds / (capacity / latency), 3),
         "capacity": capacity,
+        "latency_s": latency,
         "wall_s": seconds,
     }
 
@@ -151,12 +154,13 @@ def main() -> None:
     )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark")
     parser.add_argument("--capacity", type=int, default=10_000)
+    parser.add_argument("--latency", type=float, default=0.1, help="seconds per call")
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--warmup", type=float, default=5)
     args = parser.parse_args()
     for figures in (
-        run(args.engine, args.capacity, args.seconds, args.warmup),
-        bare(args.capacity, args.seconds),
+        run(args.engine, args.capacity, args.latency, args.seconds, args.warmup),
+        bare(args.capacity, args.latency, args.seconds),
     ):
         print(json.dumps(figures))
 

@@ -166,11 +166,11 @@ def _slow_bolt(asked: Asked) -> Figures:
     return slow_bolt.run(asked.engine, asked.seconds if asked.smoke else max(asked.seconds, 60.0))
 
 
-def _async(capacity: int) -> Callable[[Asked], Figures]:
+def _async(capacity: int, latency: float = 0.1) -> Callable[[Asked], Figures]:
     def run(asked: Asked) -> Figures:
         from benchmarks import asynchronous
 
-        return asynchronous.run(asked.engine, capacity, asked.seconds, asked.warmup)
+        return asynchronous.run(asked.engine, capacity, latency, asked.seconds, asked.warmup)
 
     return run
 
@@ -178,7 +178,7 @@ def _async(capacity: int) -> Callable[[Asked], Figures]:
 def _asyncio(asked: Asked) -> Figures:
     from benchmarks import asynchronous
 
-    return asynchronous.bare(10_000, asked.seconds)
+    return asynchronous.bare(10_000, 0.1, asked.seconds)
 
 
 def _waiting(case: str, engine: str, workers: int) -> Callable[[Asked], Figures]:
@@ -225,6 +225,7 @@ MEASUREMENTS: dict[str, Callable[[Asked], Figures]] = {
     "ours/vectorised_combined": _vectorised(combine=True),
     "ours/async_1000": _async(1_000),
     "ours/async_10000": _async(10_000),
+    "ours/async_10000_of_1_s": _async(10_000, 1.0),
     **{f"ours/{case}": _waiting(case, "spark", 2) for case in _WAITING},
     **{f"ours/{case}_one": _waiting(case, "spark", 1) for case in _WAITING},
     **{f"ours/{case}_local": _waiting(case, "local", 1) for case in _WAITING},
