@@ -32,6 +32,9 @@ _MB = 1024 * 1024
 _TURN_SECS = 0.1
 _COLLECTIONS = 3 if LONG_SECS else 1
 _BETWEEN_COLLECTIONS_SECS = 0.1
+#: If the heap is so many MB larger than at the first look, a batch may hold a buffer (64 MB are usual). What is there at all
+#: looks in so many seconds is no buffer.
+_BUFFER_MB, _BATCH_SECS = 15.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Watch:
         assert pressure is not None
         limits = [spout.limit for spout in pressure.spouts.values() if spout.limit is not None]
         workers = [_rss_mb(process) for process in self._find_workers().values()]
-        heap = heap_after_gc(self.spark) if collect else self.samples[-1].heap_mb if self.samples else 0.0
+        heap = self._heap_mb() if collect else self.samples[-1].heap_mb if self.samples else 0.0
         return Sample(
             seconds=round(time.monotonic() - self._began, 1),
             batches=now.batches,
@@ -147,6 +150,14 @@ class Watch:
             jvm_mb=_rss_mb(self.jvm),
             heap_mb=heap,
         )
+
+    def _heap_mb(self) -> float:
+        heap = heap_after_gc(self.spark)
+        until = time.monotonic() + _BATCH_SECS
+        while self.samples and heap > self.samples[0].heap_mb + _BUFFER_MB and time.monotonic() < until:
+            time.sleep(_BETWEEN_COLLECTIONS_SECS)
+            heap = min(heap, heap_after_gc(self.spark))
+        return heap
 
     def _find_workers(self) -> dict[int, psutil.Process]:
         if not self._workers or not all(one.is_running() for one in self._workers.values()):
