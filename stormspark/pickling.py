@@ -5,17 +5,25 @@ Unpickles them on any thread.
 from __future__ import annotations
 
 import inspect
+import io
+import pickle
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from threading import RLock
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
+from cloudpickle.cloudpickle import subimport
 
 from stormspark.errors import SerializationError
 
 __all__ = ["pickled", "unpickled"]
 
-#: How long one `unpickled` waits for another, in seconds. An object whose unpickling never ends must not hold up all others.
+#: For how many seconds one `unpickled` waits for the imports of another. A module whose import never ends must not hold up all
+#: others.
 TURN_SECS = 10.0
 
 _TURN = RLock()
@@ -48,18 +56,51 @@ cannot pickle '_thread.lock' object; make it in open() (A2, A3)
 
 
 def unpickled(data: bytes) -> Any:
-    """Unpickle what `pickled` has made. Only one thread does so at a time.
+    """Unpickle what `pickled` has made. Many threads may do so at the same time, because executors start on threads of their own
+    (A16).
 
-    Unpickling imports the modules of an object's classes. If two threads import modules of one package at the same time, where
-    the package imports these modules itself, each thread may wait for the other one. Python then raises an error in one of them,
-    "deadlock detected by _ModuleLock", and executors start on threads of their own (A16).
+    Unpickling imports the modules of an object's classes. Only one thread at a time imports here: if two threads import modules
+    of one package, and the package imports these modules itself, each thread may wait for the other one, and Python raises
+    "deadlock detected by _ModuleLock" in one of them. And what a module has already defined is used even if its import has not
+    ended: a module may submit a topology while it is imported, and wait for its executors.
 
     >>> unpickled(pickled([1, 2], "a list", "use another one"))
     [1, 2]
     """
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Looks into the modules that are there before it imports."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (subimport.__module__, subimport.__name__):
+            return _imported
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, _MISSING)
+        if found is not _MISSING:
+            return found
+        with _one_at_a_time():
+            return super().find_class(module, name)
+
+
+_MISSING = object()
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a module that a pickled function uses."""
+    if name not in sys.modules:
+        with _one_at_a_time():
+            return import_module(name)
+    return sys.modules[name]
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
     has_turn = _TURN.acquire(timeout=TURN_SECS)
     try:
-        return cloudpickle.loads(data)
+        yield
     finally:
         if has_turn:
             _TURN.release()

@@ -15,11 +15,11 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from stormspark.errors import StormsparkError, TopologyNotFoundError
 
-__all__ = ["add_line", "call", "import_file", "is_importing", "put_first", "raised"]
+__all__ = ["add_line", "call", "import_file", "put_first", "raised"]
 
 
 def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = False) -> ModuleType:
@@ -127,19 +127,3 @@ def _importable(stem: str) -> str:
     """
     name = re.sub(r"\W", "_", stem)
     return name if name.isidentifier() else f"_{name}"
-
-
-def is_importing() -> bool:
-    """Return whether the calling thread is importing a module now.
-
-    If so, any other thread that imports something from that module waits until the import has ended.
-
-    >>> is_importing()
-    False
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            return True
-        frame = frame.f_back
-    return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -150,20 +149,14 @@ class CustomChooser:
         self._allowed = frozenset(context.targets)
         self._sender = context.sender
         self._pickled, self._context = grouping.pickled, context
-        #: `_loaded`: the copy of the user's object, if it was made before `prepare`. `_user`: the prepared copy.
-        self._loaded: Any = None
+        #: The prepared copy of the user's object.
         self._user: Any = None
-
-    def load(self) -> None:
-        """Make the copy of the user's object already now, and leave errors to `prepare`."""
-        with suppress(Exception):
-            self._loaded = unpickled(self._pickled)
 
     def prepare(self) -> None:
         """Make the copy of the user's object and prepare it; raises `ComponentError` if that fails."""
         context = self._context
         try:
-            user = unpickled(self._pickled) if self._loaded is None else self._loaded
+            user = unpickled(self._pickled)
             user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
             self._user = user
         except Exception as error:

@@ -18,7 +18,6 @@ from stormspark.config import merged
 from stormspark.grouping import CustomGrouping, DirectGrouping, GroupingContext
 from stormspark.plan.physical import EdgePlan, PhysicalPlan, StreamPlan
 from stormspark.plan.supersteps import forward_order
-from stormspark.user_code import is_importing
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.bolt_task import ThreadedBoltTask
@@ -263,8 +262,6 @@ class _Connector:
         sender = self.wiring.tasks[source.task]
         if isinstance(sender, ThreadedTask) and isinstance(edge.grouping, CustomGrouping):
             choose = edge.grouping.unprepared_chooser(context)
-            if is_importing():  # see `ThreadedTask.start`
-                choose.load()
             sender.to_prepare.append(choose.prepare)
         else:
             choose = edge.grouping.chooser(context)

@@ -90,10 +90,7 @@ def test_without_turns_python_reports_a_deadlock(monkeypatch: pytest.MonkeyPatch
     assert "_DeadlockError" in [type(error).__name__ for error in errors]
 
 
-def test_an_object_that_never_ends_its_unpickling_does_not_hold_up_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pickling, "TURN_SECS", 0.05)
+def test_an_object_that_never_ends_its_unpickling_does_not_hold_up_the_others() -> None:
     begun = threading.Thread(target=unpickled, args=(cloudpickle.dumps(Waits()),), daemon=True)
     begun.start()
     assert STARTED.wait(10)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stormspark.api import TaskHook
 from stormspark.errors import ComponentError
-from stormspark.user_code import is_importing
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.errors_of_code import contained
 from stormspark.worker.executors.notes import InstanceEnded, Notes
@@ -48,8 +47,6 @@ class ThreadedTask(Task):
         super().__init__(*args, **kwargs)
         #: What prepares the custom groupings that choose on the executor's thread. Empty once they are prepared.
         self.to_prepare: list[Callable[[], None]] = []
-        #: The instance that `_instance` returns next, if it was made beforehand.
-        self._made_before: Any = None
 
     def begin_threaded(self, executor: ExecutorThread, executors: Executors) -> None:
         """Join an executor, before the first instance starts."""
@@ -85,20 +82,11 @@ class ThreadedTask(Task):
         self.is_held = self.is_starting = True
         self._end_previous()
         notes = self.notes
-        if self._host.opening and is_importing():
-            # The calling thread imports the module that submits the topology, and waits for this start. The executor's thread
-            # would wait for the end of that import.
-            self._made_before = self._instance()
         try:
             self.executor.submit(self.name, partial(self._start_on_thread, notes))
         except ThreadRefusedError as error:
             self.is_starting, self.begins_since = False, None
             raise self._no_thread(error) from error
-
-    def _instance(self) -> Any:
-        """See `Task._instance`."""
-        instance, self._made_before = self._made_before, None
-        return super()._instance() if instance is None else instance
 
     def _no_thread(self, error: ThreadRefusedError) -> ComponentError:
         component, threads = (
