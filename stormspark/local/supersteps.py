@@ -13,7 +13,6 @@ from typing import Any
 from stormspark.backpressure import Limits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
-from stormspark.driver.calls_under_way import CallsUnderWay
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
@@ -67,7 +66,6 @@ class InProcessWorkers:
         #: The facts for the next attempt at the running batch: the rows that were given up, and the announcements.
         self._earlier = NO_EARLIER_ATTEMPTS
         self._plain_orders = PLAIN_ORDERS
-        self._calls = CallsUnderWay()
         #: Whether the last round may not have completed its trees; see `complete`.
         self._is_incomplete = False
         #: If batches are transactions, the source rows of the next or the running batch, as (task, partition, rows). The spouts
@@ -108,9 +106,9 @@ class InProcessWorkers:
     def complete(self) -> Sequence[WorkerReport]:
         """If the last batch may not have completed its trees, run one more, in which no spout is called.
 
-        There are two reasons for that: spouts emitted after superstep 0, or calls of bolts are under way, or were just now. The
-        additional batch completes such trees, so that none of them is open when the topology ends. Return its reports; none if
-        there was nothing to complete.
+        There are two reasons for that: spouts emitted after superstep 0, or calls of bolts go on, or have done something in the
+        last batch. The additional batch completes such trees, so that none of them is open when the topology ends. Return its
+        reports; none if there was nothing to complete.
         """
         if not self._is_incomplete or self.plan.exactly_once:
             return ()
@@ -179,7 +177,7 @@ class InProcessWorkers:
             ]
         reports = [read_report(frame.payload) for frames in inbound for frame in frames]
         emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
-        self._is_incomplete = self._calls.observe(reports) or emitted_late
+        self._is_incomplete = emitted_late or any(report.calls_go_on for report in reports)
         return reports
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:

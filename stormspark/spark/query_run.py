@@ -26,7 +26,6 @@ from stormspark.checkpoint.barriers import reached
 from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
-from stormspark.driver.calls_under_way import CallsUnderWay
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
@@ -107,9 +106,8 @@ class QueryRun:
         self._running = False
         #: Whether the last round may not have completed its tuples. Then another round has to do that before the topology ends.
         #: There are two reasons: spouts emitted tuples after superstep 0, between its supersteps or in a later superstep. Or
-        #: calls of bolts were under way at the round's end or before it (`_calls`).
+        #: calls of bolts go on, or have done something in the round.
         self._went_on = False
-        self._calls = CallsUnderWay()
         self._last_ended: float | None = None
         self._quiet = Quiet()
         self.query: StreamingQuery | None = None
@@ -370,14 +368,14 @@ class QueryRun:
         return reports
 
     def _calls_to_wait_for(self, reports: Sequence[WorkerReport]) -> bool:
-        """Whether calls of bolts are under way, or were just now, so that a further round would take in what they did.
+        """Whether a further round would take in what calls of bolts do, or complete what they have done.
 
         A topology that has to end does not wait where a further round would read rows, be a transaction, or come after the
         trigger's interval.
         """
         if self.plan.exactly_once or self.plan.sources or self.plan.settings.trigger_interval_ms:
             return False
-        return self._calls.observe(reports)
+        return any(report.calls_go_on for report in reports)
 
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random
 
@@ -53,6 +53,8 @@ class Reporter:
         #: The changes of open rows that the durable acker has to learn.
         self.acker_log = AckerLog()
         self._work_done = -1
+        #: What bolts on threads and outside of the worker had done before this round; see `TaskCounters.work_done`.
+        self._done_in_calls = 0
         #: Whether nothing happened in this worker in the last round, and nothing waits.
         self.was_idle = False
 
@@ -92,9 +94,7 @@ class Reporter:
             worked=self._round.worked,
             filled=self._round.filled,
             emitted_late=self._round.emitted_late,
-            calls_under_way=0
-            if self._executors.is_late()
-            else self._executors.at_work + self._outside.calls_under_way,
+            calls_go_on=self._calls_go_on(counters),
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
@@ -102,6 +102,17 @@ class Reporter:
         )
         self._round.filled = 0.0
         return report
+
+    def _calls_go_on(self, counters: Mapping[int, TaskCounters]) -> bool:
+        """See `WorkerReport.calls_go_on`."""
+        bolts = (*self._executors.bolts, *self._outside.bolts)
+        before = self._done_in_calls
+        self._done_in_calls = sum(counters[bolt.id].work_done() for bolt in bolts)
+        if self._executors.is_late():
+            return False
+        return bool(
+            self._done_in_calls != before or self._executors.at_work or self._outside.calls_under_way
+        )
 
     @property
     def backlog(self) -> int:

@@ -108,9 +108,10 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether spouts emitted after superstep 0 of this round. If so, the trees of these tuples may need another round to end.
     emitted_late: bool = False
-    #: How many calls of bolts on threads and of async bolts have not returned, or were not taken in yet. If the topology stops,
-    #: only calls count for which it still waits.
-    calls_under_way: int = 0
+    #: Whether calls of bolts on threads or of async bolts go on, or have done something in this round. Multilang bolts count if
+    #: they have done something. If the topology stops, it needs another round to take in what they do and to complete the trees.
+    #: Always false once the topology waits for no call any more.
+    calls_go_on: bool = False
     #: Whether nothing happened in this worker in this round, and nothing waits.
     idle: bool = False
     #: Whether the worker is idle, no tree is open, and no bolt has tuples outside of the worker. If so, the worker notices new

@@ -34,8 +34,7 @@ class OutsideRunner(PlainRunner):
     @property
     def room(self) -> int:
         """See `Runner.room`."""
-        begins_no_call = self.task.component.capacity and self.task.begins_no_call
-        return 0 if begins_no_call else self._bolt.room
+        return 0 if self.task.begins_no_call else self._bolt.room
 
     @property
     def outside(self) -> int:

@@ -110,3 +110,54 @@ def test_what_they_ack_is_in_the_summary_and_the_spout_hears_of_it(bolt: Any, wo
     assert (counts["waits"].executed, counts["waits"].acked) == (EXECUTORS, EXECUTORS)
     assert (counts["last"].executed, counts["numbers"].acked) == (EXECUTORS, EXECUTORS)
     assert sorted(told.all) == sorted(("ack", str(n)) for n in begun)
+
+
+class Now(Numbers):
+    """A number now and then, so that no tuples wait."""
+
+    waits = True
+
+    def next_tuple(self) -> None:
+        """Wait, and emit."""
+        time.sleep(0.003)
+        super().next_tuple()
+
+
+class Short(_Counts, AsyncBolt):
+    """Calls of up to 18 ms, one at a time."""
+
+    capacity = 1
+
+    async def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    async def execute(self, tup: Any) -> None:
+        """Wait for a while, and emit."""
+        await asyncio.sleep(tup[0] % 7 * 0.003)
+        self.collector.emit((tup[0],))
+        self.returned.append(tup[0])
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare one field."""
+        declarer.declare("n")
+
+
+def test_calls_that_begin_and_end_in_the_last_round_are_taken_in_too() -> None:
+    """At the end of that round no call is under way, but a tree that crosses workers is complete one round later."""
+    for _ in range(12):
+        _Counts.returned.clear()
+        told = Told("verdicts at a stop with short calls")
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Now(list(range(10_000)), told))
+        builder.set_bolt("short", Short(), 3).shuffle_grouping("numbers")
+        builder.set_bolt("last", Last(), 3).shuffle_grouping("short")
+        conf = {
+            "topology.workers": 3,
+            "topology.max.spout.pending": 200,
+            "stormspark.executor.threads": "auto",
+        }
+        with running(builder.create_topology("short-calls"), **conf):
+            until(lambda: len(_Counts.returned) > 20)
+        acked = sorted(int(number) for _, number in told.all)
+        assert acked == sorted(_Counts.returned)
