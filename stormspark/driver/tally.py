@@ -68,26 +68,33 @@ class Tally:
             since_last = self._since_last_reports()
             self._counted += since_last
             for report in reports:
-                if self._living.get(report.worker, report.incarnation) != report.incarnation:
-                    for task, counted in self._counters[report.worker].items():
-                        ended = replace(
-                            counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0, down=0
-                        )
-                        self._past.setdefault(task, TaskCounters()).merge(ended)
-                self._counters[report.worker] = report.counters
-                self._living[report.worker] = report.incarnation
-                self._backlogs[report.worker] = report.backlog
-                for task, counted in report.counters.items():
-                    self._in_calls[self._plan.tasks[task].component] += counted.calls_under_way * since_last
-                for busy in report.blocked_loop:
-                    self._add_block(busy)
-                for error in report.errors:
-                    self._last_error[error.component] = error.text
-                for failure in report.failures:
-                    self._last_failure[failure.component] = failure.text
-                for point in report.data_points:
-                    named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
-                    named[point.task] = point
+                self._add(report, since_last)
+
+    def add_last_commit(self, reports: Iterable[WorkerReport]) -> None:
+        """Add reports that workers make when they have heard of the last commit. They are no batch."""
+        with self._lock:
+            for report in reports:
+                self._add(report, 0.0)
+
+    def _add(self, report: WorkerReport, since_last: float) -> None:
+        if self._living.get(report.worker, report.incarnation) != report.incarnation:
+            for task, counted in self._counters[report.worker].items():
+                ended = replace(counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0, down=0)
+                self._past.setdefault(task, TaskCounters()).merge(ended)
+        self._counters[report.worker] = report.counters
+        self._living[report.worker] = report.incarnation
+        self._backlogs[report.worker] = report.backlog
+        for task, counted in report.counters.items():
+            self._in_calls[self._plan.tasks[task].component] += counted.calls_under_way * since_last
+        for busy in report.blocked_loop:
+            self._add_block(busy)
+        for error in report.errors:
+            self._last_error[error.component] = error.text
+        for failure in report.failures:
+            self._last_failure[failure.component] = failure.text
+        for point in report.data_points:
+            named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
+            named[point.task] = point
 
     def add_phases(self, seconds: Mapping[str, float]) -> None:
         """Add how many seconds each part of a batch took."""

@@ -211,7 +211,14 @@ class InProcessWorkers:
         for worker in self.workers:
             worker.abandon()
 
+    def hear_of_last_commit(self) -> list[WorkerReport]:
+        """If batches are transactions, let the tasks hear of the last commit, and return the reports of that. Otherwise return
+        none.
+        """
+        reports = [worker.hear_of_last_commit(self._committed) for worker in self.workers]
+        return [read_report(report) for report in reports if report is not None]
+
     def close(self) -> None:
-        """End every task gracefully."""
+        """End every task gracefully. `hear_of_last_commit` has to come before that."""
         for worker in self.workers:
-            worker.close(self._committed)
+            worker.close()

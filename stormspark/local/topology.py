@@ -297,6 +297,7 @@ class LocalTopology:
                 break
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self._is_closing = True
+        self._tally.add_last_commit(self.workers.hear_of_last_commit())
         self.workers.close()
 
     def _finish(self) -> None:

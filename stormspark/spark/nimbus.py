@@ -45,6 +45,7 @@ from stormspark.worker.host.messages import (
     Beat,
     Closed,
     Fatal,
+    HeardOfCommit,
     Hello,
     Locate,
     Lost,
@@ -185,6 +186,7 @@ class Nimbus:
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
         self._not_returned: list[Busy] = []
+        self._last_reports: list[bytes] = []
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
         self._orders = Orders(active=active)
         self._storm_id, self._state, self._state_of = storm_id, state, state_of
@@ -322,6 +324,12 @@ class Nimbus:
         """The calls that had not returned when the workers had closed their tasks."""
         with self._changed:
             return [*self._not_returned]
+
+    @property
+    def last_reports(self) -> list[bytes]:
+        """The pickled reports of the workers that have heard of the last commit."""
+        with self._changed:
+            return [*self._last_reports]
 
     def close_workers(self, timeout: float, committed: int = -1) -> bool:
         """Order all workers to close their spouts, clean up their bolts and end.
@@ -524,6 +532,9 @@ class Nimbus:
             link.send(self._orders_of(link))
         elif isinstance(message, Sees):
             self._look_at_folder(link, message)
+        elif isinstance(message, HeardOfCommit):
+            with self._changed:
+                self._last_reports.append(message.report)
         elif isinstance(message, Closed):
             with self._changed:
                 self._not_returned += message.not_returned

@@ -75,6 +75,7 @@ from stormspark.worker.busy import Busy
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.round_orders import EarlierAttempts
 from stormspark.worker.state.batch_state import StateAccess
+from stormspark.worker.step import read_report
 from stormspark.worker.stories.story import Story, read_stories, stories_of
 
 __all__ = ["TRIGGERS", "SparkTopology", "submit"]
@@ -679,6 +680,7 @@ class SparkTopology:
             _log.warning("a worker of %s did not close within %g s and is killed", self.name, _CLOSE_SECS)
             self._tally.add_not_returned(self._nimbus.calls())
             self._nimbus.kill_workers()
+        self._tally.add_last_commit(map(read_report, self._nimbus.last_reports))
         self._tally.add_not_returned(self._nimbus.not_returned)
 
     def _attempt(self, attempt: int, reason: str) -> Attempt:

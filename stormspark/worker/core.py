@@ -163,12 +163,12 @@ class Worker:
             spout.activate_or_stop(active)
         self.call.enter(None)
 
-    def close(self, committed: int = -1) -> None:
-        """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks.
+    def hear_of_last_commit(self, committed: int) -> bytes | None:
+        """Let the tasks hear of the last commit before `close`, and return a report; see `Reporter.after_last_commit`."""
+        return self._reporter.after_last_commit(committed)
 
-        ``committed`` is the last committed batch, if batches are transactions. The tasks hear of that commit before they stop.
-        """
-        self.transaction.hear_of_commit(committed)
+    def close(self) -> None:
+        """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks."""
         tasks = [*self.wiring.spouts, *self.wiring.bolts]
         for task in tasks:
             task.begin_to_stop_on_loop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random
@@ -113,6 +114,31 @@ class Reporter:
         return bool(
             self._done_in_calls != before or self._executors.at_work or self._outside.calls_under_way
         )
+
+    def after_last_commit(self, committed: int) -> bytes | None:
+        """Let the tasks hear that batch ``committed`` was committed last, because the topology stops. Return a pickled report
+        that has what they hear.
+
+        Return None if batches are not transactions.
+        """
+        if self._transaction is None:
+            return None
+        self._transaction.hear_of_commit(committed)
+        tasks = self._tasks.values()
+        for spout in self._spouts:
+            spout.counters.pending = spout.load().open_trees
+        report = WorkerReport(
+            worker=self._worker,
+            incarnation=self._incarnation,
+            batch=committed,
+            counters={task.id: task.read_counters() for task in tasks},
+            errors=tuple(error for task in tasks for error in task.reports.take_errors()),
+            failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
+            fatal=self._wiring.fatal,
+            backlog=self.backlog,
+            data_points=tuple(point for task in tasks for point in task.metrics.take()),
+        )
+        return pickle.dumps(report, 5)
 
     @property
     def backlog(self) -> int:

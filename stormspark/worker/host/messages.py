@@ -243,6 +243,12 @@ class Beat(NamedTuple):
     busy: Busy | None = None
 
 
+class HeardOfCommit(NamedTuple):
+    """A pickled report of a worker that has heard of the last commit, and is about to close its tasks."""
+
+    report: bytes
+
+
 class Closed(NamedTuple):
     """A report of a worker that has closed its tasks: the calls that had not returned by then."""
 

@@ -62,6 +62,7 @@ from stormspark.worker.host.messages import (
     Closed,
     End,
     Fatal,
+    HeardOfCommit,
     Orders,
     Ready,
     Reply,
@@ -286,13 +287,23 @@ class WorkerProcess:
             elif isinstance(orders, Adopt):
                 self._worker.adopt(orders.task, orders.rows)
             elif orders.close:
-                self._worker.close(orders.committed)
-                if not_returned := self._worker.services.not_returned:
-                    self._lifeline.send(Closed(tuple(not_returned.values())))
-                    self._leave("it was closed without some of its calls", code=0)
-                self.end("it was closed")
+                self._close(self._worker, orders.committed)
             else:
                 self._worker.set_active(orders.active)
+
+    def _close(self, worker: Worker, committed: int) -> NoReturn:
+        """Close the tasks, and end the process. If nimbus has to know something, wait until it has read that."""
+        report = worker.hear_of_last_commit(committed)
+        if report is not None:
+            self._lifeline.send(HeardOfCommit(report))  # now, because some last call may never return
+        worker.close()
+        not_returned = worker.services.not_returned
+        if report is not None or not_returned:
+            self._lifeline.send(Closed(tuple(not_returned.values())))
+            self._leave(
+                "it was closed without some of its calls" if not_returned else "it was closed", code=0
+            )
+        self.end("it was closed")
 
     def _next(self) -> Orders | Adopt | None:
         """Wait for the next orders or rows, and return them. Return None if a request has come.

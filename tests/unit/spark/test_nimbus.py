@@ -25,6 +25,7 @@ from stormspark.worker.host.link import Endpoint, dial
 from stormspark.worker.host.messages import (
     Beat,
     Closed,
+    HeardOfCommit,
     Hello,
     Locate,
     Lost,
@@ -137,6 +138,19 @@ def test_a_worker_names_the_calls_that_had_not_returned_before_it_ends(make: Cal
     fake.worker.send(Closed(calls))
     assert fake.worker.recv().exit
     assert nimbus.not_returned == [*calls]
+
+
+def test_a_worker_tells_what_it_has_heard_of_the_last_commit_before_it_ends(
+    make: Callable[..., Nimbus],
+) -> None:
+    """C44, J15: nimbus keeps the report, even if a last call never returns."""
+    nimbus = make()
+    fake = Fake(nimbus)
+    fake.begin()
+    fake.worker.send(HeardOfCommit(b"report"))
+    fake.worker.send(Closed(()))
+    assert fake.worker.recv().exit
+    assert (nimbus.last_reports, nimbus.not_returned) == ([b"report"], [])
 
 
 def test_a_start_may_be_bounded(make: Callable[..., Nimbus]) -> None:
