@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from stormspark.worker.busy import Busy
+from stormspark.worker.executors.thread import STOP_SECS
 
 __all__ = ["LAST_BATCH_SECS", "SlowCalls"]
 
@@ -35,8 +36,8 @@ class SlowCalls:
         #: For each component that has blocked the event loop, when the next warning may come, and the pause after it.
         self._next_on_loop: dict[str, tuple[float, float]] = {}
 
-    def look_at(self, calls: Iterable[Busy]) -> None:
-        """Look at the calls that are under way now, and warn about those that are slow."""
+    def look_at(self, calls: Iterable[Busy], *, stops: bool = False) -> None:
+        """Look at the calls that are under way now, and warn about slow ones. ``stops`` says that the topology stops."""
         slow: defaultdict[str, list[Busy]] = defaultdict(list)
         for busy in calls:
             if busy.on_loop:
@@ -51,7 +52,7 @@ class SlowCalls:
                 self._next[component] = 2 * longest.seconds
                 others = len({busy.task for busy in theirs}) - 1
                 also = f"; more tasks of {component} in such a call: {others}" if others else ""
-                _log.warning("%s%s", self._warning(longest), also)
+                _log.warning("%s%s", self._warning(longest, stops=stops), also)
 
     def _look_at_loop(self, busy: Busy) -> None:
         component, now = busy.component, time.monotonic()
@@ -60,7 +61,7 @@ class SlowCalls:
             self._next_on_loop[component] = now + pause, 2 * pause
             _log.warning("%s", self._warning(busy))
 
-    def _warning(self, busy: Busy) -> str:
+    def _warning(self, busy: Busy, *, stops: bool = False) -> str:
         """Return a warning that says whose code has not returned for a long time, and who waits for it."""
         worker, seconds = self._worker, f"{busy.seconds:.0f} s"
         if busy.on_loop:
@@ -68,6 +69,11 @@ class SlowCalls:
                 f"{busy.code} has blocked the event loop of worker {worker} for {seconds}, and no other coroutine of the worker "
                 f"goes on meanwhile: await something there (asyncio.sleep, an async client, asyncio.to_thread), or make the "
                 f"component an ordinary bolt or spout, whose executors get threads"
+            )
+        if stops and busy.alone and not busy.of_spout:
+            return (
+                f"{busy.code} in worker {worker} has not returned for {seconds}: the topology stops, and waits for such calls at "
+                f"most {STOP_SECS:.0f} s (B1)"
             )
         if busy.alone and busy.awaits:
             then = (

@@ -283,7 +283,7 @@ class LocalTopology:
             for worker, slow_calls in watched:
                 worker.under_way.look()
                 if not self._is_closing:  # else `_give_up` and the tasks themselves warn about the last calls
-                    slow_calls.look_at(worker.under_way.calls(secs))
+                    slow_calls.look_at(worker.under_way.calls(secs), stops=self._stopping.is_set())
 
     def _close(self) -> None:
         """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""

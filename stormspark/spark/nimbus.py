@@ -580,7 +580,7 @@ class Nimbus:
                     end_process(link.process)
                 return
         link.busy = busy
-        link.slow_calls.look_at(() if busy is None else (busy,))
+        link.slow_calls.look_at(() if busy is None else (busy,), stops=self._stops_since is not None)
 
     # -- changes ---------------------------------------------------------------------------------------------
 

@@ -169,6 +169,7 @@ class Worker:
 
     def close(self) -> None:
         """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks."""
+        self.under_way.give_up_coroutines()
         tasks = [*self.wiring.spouts, *self.wiring.bolts]
         for task in tasks:
             task.begin_to_stop_on_loop()
@@ -289,8 +290,7 @@ class Worker:
             until = deadline
             if turns.spouts_wait:
                 until = min(deadline, self.clock() + clock.quantum.seconds - clock.left_to_fill)
-            spouts = self.wiring.spouts
-            spouts = spouts if step.orders.asks_spouts else [spout for spout in spouts if spout.must_go_on]
+            spouts = [one for one in self.wiring.spouts if step.orders.asks_spouts or one.must_go_on]
             began = self.clock()
             if plan.exactly_once:
                 # Spouts with threads of their own may emit only now. Tuples that they emit at other times belong to later

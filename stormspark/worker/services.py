@@ -59,7 +59,7 @@ class TaskServices:
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
         #: By task: the calls that had not returned when the topology stopped (B1, C1).
-        self.not_returned: dict[str, Busy] = {}
+        self.not_returned: dict[tuple[str, bool], Busy] = {}
         #: Whether user code has threads of its own (W26).
         self.guarded = False
         self._tasks_are_guarded = False
@@ -168,7 +168,7 @@ class TaskServices:
     def gave_up(self, call: Busy | None) -> None:
         """Remember a call that had not returned when the topology stopped, if it is known which call that is."""
         if call is not None:
-            self.not_returned[call.task] = call
+            self.not_returned[call.task, call.on_loop] = call
 
     @property
     def opening(self) -> bool:

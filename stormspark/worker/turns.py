@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.backlog import Backlog
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.current_call import CurrentCall
@@ -345,7 +346,10 @@ class Turns:
             return False
         late = [bolt for bolt in self._outside.bolts if bolt.outside and bolt.fatal is None]
         for bolt in late:
-            bolt.abort(f"{bolt.outside} of its calls have not returned, and the topology stops")
+            instance = bolt.instance
+            call = instance.awaiting() if isinstance(instance, AsyncExecutor) else None
+            oldest = "" if call is None else f"; {call.code} has been under way for {call.seconds:.0f} s"
+            bolt.abort(f"{bolt.outside} of its calls have not returned, and the topology stops{oldest}")
         self._executors.gave_up_batch |= bool(late)
         return bool(late)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-import time
 from collections.abc import Iterator
 
-from stormspark.user_line import running_at, waiting_at
+from stormspark.user_line import running_at
 from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
@@ -16,6 +16,8 @@ from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.starting_again import StartsAgain
 
 __all__ = ["UnderWay"]
+
+_log = logging.getLogger(__name__)
 
 #: A call that has lasted for so many seconds is named before all shorter ones.
 _LONG_SECS = 1.0
@@ -64,24 +66,18 @@ class UnderWay:
 
     def _awaiting(self) -> Iterator[Busy]:
         """Iterate over the calls of coroutines: of each task, the one that has been under way for longest."""
-        now = time.monotonic()
         for task in self._services.tasks:
             instance = task.instance
-            call = instance.oldest_call() if isinstance(instance, AsyncExecutor) else None
+            call = instance.awaiting() if isinstance(instance, AsyncExecutor) else None
             if call is None:
                 continue
             of_spout = isinstance(task, SpoutTask)
             # A batch of a transaction waits for all calls of bolts. There may be a time limit for the first call.
             waited_for = not of_spout and isinstance(task, StartsAgain) and task.in_transactions
-            yield Busy(
-                task.name,
-                now - call.since,
-                call.opens,
-                not (waited_for or call.opens),
-                of_spout,
-                awaits=True,
+            yield call._replace(
+                alone=not (waited_for or call.opens),
+                of_spout=of_spout,
                 starts_again=call.opens and not waited_for and not self._call.opening,
-                place=waiting_at(call.coroutine),
             )
 
     def busy(self) -> Busy | None:
@@ -89,6 +85,24 @@ class UnderWay:
         than others.
         """
         return next(iter(self.calls(_LONG_SECS) or self.calls()), None)
+
+    def give_up_coroutines(self) -> None:
+        """If a stop has waited in vain for calls of async bolts, or for one that blocks the event loop, warn about these calls,
+        and remember them.
+
+        The worker's thread calls this before the calls are cancelled. Calls of spouts and starts are waited for later.
+        """
+        if not self._executors.is_late() or self._executors.is_cut_off:
+            return
+        loggers = {task.name: task.logger for task in self._services.tasks}
+        for call in self.calls():
+            if call.on_loop or (call.awaits and not call.of_spout and not call.opens):
+                self._services.gave_up(call._replace(on_loop=False))
+                loggers.get(call.task, _log).warning(
+                    "%s has not returned for %.0f s, and the topology stops without it (B1, C1)",
+                    call.code,
+                    call.seconds,
+                )
 
     def look(self) -> None:
         """Check whether a task that has run for long is in one long call, and whether a coroutine blocks the event loop.

@@ -108,6 +108,12 @@ class EventLoop:
             return running_at(sys._current_frames().get(self.thread), __name__)
         return waiting_at(running.get_coro())
 
+    def place_in(self, coroutine: Coroutine[Any, Any, object]) -> CodePlace | None:
+        """Return where a coroutine waits or runs. Any thread may call this."""
+        if getattr(coroutine, "cr_running", False):
+            return running_at(sys._current_frames().get(self.thread), __name__)
+        return waiting_at(coroutine)
+
     def look(self) -> None:
         """Look whether user code blocks the loop. Another thread calls this several times per second.
 

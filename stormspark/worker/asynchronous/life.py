@@ -209,6 +209,13 @@ class AsyncExecutor(LivesOutside):
             return None
         return self._life.under_way or self._oldest_work()
 
+    def awaiting(self) -> Busy | None:
+        """Return `oldest_call` with its place. Any thread may call this."""
+        if (call := self.oldest_call()) is None:
+            return None
+        seconds = self._loop.now() - call.since
+        return Busy(self.task, seconds, call.opens, awaits=True, place=self._loop.place_in(call.coroutine))
+
     def _oldest_work(self) -> CallOnLoop | None:
         """Return the oldest call that is not one of the instance's life. Any thread may call this."""
         return None

@@ -21,8 +21,9 @@ from stormspark.acker import Verdict
 from stormspark.api import DEFAULT_STREAM, AsyncSpout, Spout, SpoutOutputCollector, TopologyContext
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
 from stormspark.worker.asynchronous.life import AsyncExecutor, CallOnLoop
+from stormspark.worker.busy import Busy
 from stormspark.worker.errors_of_code import contained
-from stormspark.worker.executors.thread import STOP_SECS
+from stormspark.worker.executors.thread import STOP_SECS, CallNotReturnedError
 
 __all__ = ["AsyncSpoutExecutor"]
 
@@ -121,6 +122,8 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         #: The ``ack`` or ``fail`` that is under way. Any thread may read this.
         self._telling: CallOnLoop | None = None
+        #: The ``ack`` or ``fail`` for which the end of the instance has waited in vain.
+        self.not_told: Busy | None = None
         self._noted = 0  # how many notes were made so far
         self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
         #: `_active`: whether ``next_tuple`` may be called. `_was_activated`: whether the worker's thread has asked for
@@ -195,6 +198,9 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         self.begin_to_stop()
         try:
             self._life.wait_for_last()
+        except CallNotReturnedError:
+            self.not_told = None  # a later call has not returned either, and is the one that counts
+            raise
         finally:
             self.let_go()
 
@@ -308,12 +314,13 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
             if len(self._verdicts) != left:
                 left, moved = len(self._verdicts), now
             if now - begun >= STOP_SECS * _SHARE_OF_VERDICTS or now - moved >= STOP_SECS * _SHARE_OF_ONE:
-                name = "ack" if self._verdicts[0][0] else "fail"
-                _log.warning(
-                    "%s has not returned from its %s for %.0f s: it does not hear of %d trees, and is closed (B1, B3)",
-                    self.place,
-                    name,
-                    now - moved,
-                    left,
-                )
+                if (telling := self._telling) is not None:
+                    seconds, place = now - telling.since, self._loop.place_in(telling.coroutine)
+                    self.not_told = call = Busy(self.task, seconds, of_spout=True, awaits=True, place=place)
+                    _log.warning(
+                        "%s has not returned for %.0f s: the spout does not hear of %d trees, and is closed (B1, B3)",
+                        call.code,
+                        call.seconds,
+                        left,
+                    )
                 return

@@ -83,6 +83,17 @@ def test_a_warning_says_whose_code_it_is_and_who_waits(busy, text, said):
     assert said()[0].startswith(text)
 
 
+@pytest.mark.parametrize("awaits", [True, False])
+def test_a_call_that_a_stop_waits_for_is_named_as_such(awaits, said):
+    """B1, E10: other calls of the task do not go on, and its tuple does not time out any more."""
+    calls = SlowCalls(3, 10.0, limits_starts=True)
+    calls.look_at([Busy("ask[0]", 12.0, alone=True, awaits=awaits, place=PLACE)], stops=True)
+    assert said() == [
+        "execute of ask[0] (split.py:7) in worker 3 has not returned for 12 s: the topology stops, and waits for such calls at "
+        "most 10 s (B1)"
+    ]
+
+
 def test_a_coroutine_that_blocks_the_loop_is_named_at_once_and_then_ever_more_rarely(said, monkeypatch):
     now = 1000.0
     monkeypatch.setattr("stormspark.driver.slow_calls.time.monotonic", lambda: now)

@@ -1,6 +1,7 @@
 """B1: calls of user code that do not return on the local engine, while a topology runs and when it stops."""
 
 import asyncio
+import contextlib
 import threading
 import time
 
@@ -32,6 +33,14 @@ def block():
 
 
 LINE = f"{__file__}:{block.__code__.co_firstlineno + 2}"
+
+
+def line_of(function, number):
+    return f"{__file__}:{function.__code__.co_firstlineno + number}"
+
+
+def line_of_call(call):
+    return call.partition("(")[2].removesuffix(")")
 
 
 class Quiet(BasicBolt):
@@ -84,6 +93,30 @@ class BlocksLoop(AsyncBolt):
 
     def declare_output_fields(self, declarer):
         pass
+
+
+class Awaits(BlocksLoop):
+    async def execute(self, tup):
+        begun.set()
+        await asyncio.Event().wait()
+
+
+class AwaitsAMoment(BlocksLoop):
+    async def execute(self, tup):
+        begun.set()
+        await asyncio.sleep(0.1)
+
+
+class AwaitsInOrder(Awaits):
+    ordered, capacity = True, 4
+
+
+class IgnoresCancellation(Awaits):
+    async def execute(self, tup):
+        begun.set()
+        while not go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
 
 
 class BlocksLoopAtEnd(BlocksLoop):
@@ -255,29 +288,73 @@ def test_a_stop_gives_up_a_call_on_the_workers_thread_that_holds_up_the_last_bat
     ("bolt", "call"),
     [
         (Blocks(), f"execute of b[0] ({LINE})"),
+        (Awaits(), f"execute of b[0] ({line_of(Awaits.execute, 2)})"),
+        (AwaitsInOrder(), f"execute of b[0] ({line_of(Awaits.execute, 2)})"),
+        (IgnoresCancellation(), f"execute of b[0] ({line_of(IgnoresCancellation.execute, 4)})"),
+        (BlocksLoop(), f"execute of b[0] ({LINE})"),
         (BlocksAtEnd(), f"cleanup of b[0] ({LINE})"),
         (BlocksWorkerAtEnd(), f"cleanup of b[0] ({LINE})"),
         (
             BlocksLoopAtEnd(),
-            f"cleanup of b[0] ({__file__}:{BlocksLoopAtEnd.cleanup.__code__.co_firstlineno + 2})",
+            f"cleanup of b[0] ({line_of(BlocksLoopAtEnd.cleanup, 2)})",
         ),
     ],
-    ids=["execute on its thread", "cleanup on its thread", "cleanup on the worker's thread", "coroutine"],
+    ids=[
+        "execute on its thread",
+        "coroutine",
+        "coroutine in order",
+        "coroutine that is not cancelled",
+        "coroutine that blocks the loop",
+        "cleanup on its thread",
+        "cleanup on the worker's thread",
+        "cleanup of a coroutine",
+    ],
 )
-def test_the_statistics_name_a_call_that_had_not_returned_at_the_end(bolt, call, short, monkeypatch):
-    """B1, C1: the task got no cleanup, or only a part of it."""
+def test_the_statistics_name_a_call_that_had_not_returned_at_the_end(bolt, call, short, monkeypatch, caplog):
+    """B1, C1: the task got no cleanup, or only a part of it, or its call was cancelled. A warning names the call, too."""
     monkeypatch.setattr(executors, "STOP_SECS", 0.2)
     monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 0.2)
+    monkeypatch.setattr("stormspark.worker.asynchronous.bolt_executor.END_SECS", 0.1)
     with LocalCluster() as cluster:
         running = submit(cluster, b=bolt)
-        if type(bolt) is Blocks:
+        if "execute" in call:
             assert begun.wait(60)
         else:
             running.run_until_idle()
         running.stop()
         (left,) = running.statistics().components["b"].not_returned
         assert (left.task, left.code) == ("b[0]", call)
+        assert line_of_call(call) in caplog.text
         go.set()
+
+
+@pytest.mark.slow
+def test_a_call_that_has_blocked_the_loop_is_named_as_one_that_had_not_returned_too(short, monkeypatch):
+    """B1: the coroutines of other tasks only wait for the loop."""
+    monkeypatch.setattr(event_loop, "_LATE_SECS", 0.1)
+    monkeypatch.setattr(executors, "STOP_SECS", 0.2)
+    monkeypatch.setattr("stormspark.worker.asynchronous.life.STOP_SECS", 0.2)
+    with LocalCluster() as cluster:
+        running = submit(cluster, a=Awaits(), b=BlocksLoop())
+        deadline = time.monotonic() + 60
+        while running.statistics().components["b"].blocked_loop is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        running.stop()
+        counts = running.statistics().components
+        assert [call.code for call in counts["b"].not_returned] == [f"execute of b[0] ({LINE})"]
+        assert counts["b"].blocked_loop.code == f"execute of b[0] ({LINE})"
+        go.set()
+
+
+def test_a_stop_that_need_not_wait_names_no_call():
+    """B1: the call returns in time, and its ack counts."""
+    with LocalCluster() as cluster:
+        running = submit(cluster, b=AwaitsAMoment())
+        assert begun.wait(60)
+        running.stop()
+        counts = running.statistics().components["b"]
+        assert (counts.not_returned, counts.acked) == ((), 1)
 
 
 def test_a_cleanup_that_waits_on_the_event_loop_is_named_with_its_line(monkeypatch):

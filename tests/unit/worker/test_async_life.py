@@ -377,8 +377,9 @@ def test_a_spout_whose_ack_never_returns_is_closed_nevertheless(caplog: pytest.L
     _until(rig, lambda: "ack" in _told("began"))
     _close(rig)
     assert _told("ended")[-2:] == ["deactivate", "close"]
-    (task,) = rig.tasks("s")
-    assert f"component 's', task {task.id} has not returned from its ack for" in caplog.text
+    place = f"{__file__}:{Gate.wait.__code__.co_firstlineno + 6}"
+    assert f"ack of s[0] ({place}) has not returned for" in caplog.text
+    assert [call.code for call in rig.workers[0].services.not_returned.values()] == [f"ack of s[0] ({place})"]
 
 
 @pytest.mark.slow
@@ -395,7 +396,12 @@ def test_an_async_call_that_never_returns_holds_up_the_stop_of_an_exactly_once_t
         stopping.join(_LONG)
         assert not stopping.is_alive()
     assert topology.error is None
-    assert "1 of its calls have not returned, and the topology stops" in caplog.text
+    call = f"execute of b[0] ({__file__}:{Gate.wait.__code__.co_firstlineno + 6})"
+    assert (
+        f"1 of its calls have not returned, and the topology stops; {call} has been under way for"
+        in caplog.text
+    )
+    assert [left.code for left in topology.statistics().components["b"].not_returned] == [call]
     assert len(_told("cleanup")) == 1
 
 
