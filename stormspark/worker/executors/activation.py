@@ -13,6 +13,7 @@ from stormspark.api import TopologyContext
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.task import ThreadedTask
 from stormspark.worker.spout_task import SpoutTask
+from stormspark.worker.spouts.activating import call_name
 
 __all__ = ["ActivatedOnThread"]
 
@@ -68,5 +69,5 @@ class ActivatedOnThread(ThreadedTask, SpoutTask):
         except InstanceEnded:
             return
         except BaseException as error:  # SystemExit must not end the thread
-            failure = self._component_error("raised in activate or deactivate", error)
+            failure = self._component_error(f"raised in {call_name(active)}", error)
             self._note(notes, partial(self.stop_topology, failure))

@@ -13,7 +13,12 @@ from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
 from stormspark.worker.spouts.taking_rows import TakesRows
 
-__all__ = ["IsActivated"]
+__all__ = ["IsActivated", "call_name"]
+
+
+def call_name(active: bool) -> str:
+    """Return the name of the call by which a spout hears that it is active, or that it is not."""
+    return "activate" if active else "deactivate"
 
 
 class IsActivated(TakesRows):
@@ -55,7 +60,7 @@ class IsActivated(TakesRows):
         try:
             self._tell_activity(active)
         except ERRORS_OF_CODE as error:
-            failure = self._component_error("raised in activate or deactivate", error)
+            failure = self._component_error(f"raised in {call_name(active)}", error)
             raise failure from error
 
     def _tell_late(self) -> None:

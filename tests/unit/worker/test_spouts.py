@@ -161,7 +161,7 @@ def test_an_error_in_a_deactivate_that_came_later_stops_the_topology() -> None:
     rig.cluster.set_active(False)
     spout.deactivate = Mock(side_effect=OSError("no"))
     rig.batches(4)
-    assert task.fatal is not None and "raised in activate or deactivate: OSError: no" in task.fatal.text
+    assert task.fatal is not None and "raised in deactivate: OSError: no" in task.fatal.text
 
 
 class Grouped(Spout):

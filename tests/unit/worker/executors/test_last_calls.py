@@ -86,4 +86,4 @@ def test_an_activate_that_exits_stops_the_topology() -> None:
         until(lambda: not topology._active)
         topology.activate()
         assert topology.wait(30)
-        assert "SystemExit" in str(topology.error)
+        assert "raised in activate: SystemExit: 3" in str(topology.error)
