@@ -18,6 +18,7 @@ from stormspark.engine import RunningTopology
 from stormspark.metrics import TopologyStatistics
 from stormspark.ui.progress import Progress, Speedometer
 from stormspark.worker.busy import Busy
+from stormspark.worker.executors.thread import STOP_SECS
 
 __all__ = ["Ending", "Idleness", "Interrupts", "watch"]
 
@@ -135,7 +136,8 @@ def watch(
             break
         running.wait(poll)
     display.say(
-        f"{why}stopping at the end of the batch; close and cleanup get {running.close_secs:g} s (press {press} to end at once)"
+        f"{why}stopping at the end of the batch; calls under way get {STOP_SECS:g} s, and then close and cleanup get "
+        f"{running.close_secs:g} s (press {press} to end at once)"
     )
 
     # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.

@@ -67,7 +67,8 @@ def test_the_first_interrupt_stops_it_and_says_so():
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
     assert notes.said == [
-        "stopping at the end of the batch; close and cleanup get 10 s (press Ctrl-C again to end at once)"
+        "stopping at the end of the batch; calls under way get 10 s, and then "
+        "close and cleanup get 10 s (press Ctrl-C again to end at once)"
     ]
 
 
@@ -81,7 +82,8 @@ def test_a_stop_without_an_interrupt_says_why_it_stops(options, why):
     topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0)
     _, notes = watched(topology, **options)
     assert notes.said == [
-        f"{why}stopping at the end of the batch; close and cleanup get 10 s (press Ctrl-C twice to end at once)"
+        f"{why}stopping at the end of the batch; calls under way get 10 s, and then "
+        "close and cleanup get 10 s (press Ctrl-C twice to end at once)"
     ]
 
 
