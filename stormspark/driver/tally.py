@@ -56,6 +56,9 @@ class Tally:
         self._counted = 0.0
         self._in_calls: defaultdict[str, float] = defaultdict(float)
         self._is_stopping = False
+        #: See `TopologyStatistics.before_stop`. `_counts_last`: whether the next reports are the last ones that count for it.
+        self._before_stop: tuple[int, float] | None = None
+        self._counts_last = False
         #: By component: the call that blocked the event loop longest at a time.
         self._blocked_loop: dict[str, Busy] = {}
         #: By task: the calls that had not returned when the topology ended.
@@ -69,6 +72,9 @@ class Tally:
             self._counted += since_last
             for report in reports:
                 self._add(report, since_last)
+            if self._counts_last:
+                self._counts_last = False
+                self._count_before_stop()
 
     def add_last_commit(self, reports: Iterable[WorkerReport]) -> None:
         """Add reports that workers make when they have heard of the last commit. They are no batch."""
@@ -110,9 +116,24 @@ class Tally:
         return 0.0 if before is None or self._is_stopping else self._reported_at - before
 
     def begin_to_stop(self) -> None:
-        """Leave later reports out of the average number of calls under way, because the topology stops."""
+        """Leave later reports out of the average number of calls under way, because the topology stops. Of `before_stop`, they
+        are left out but for the next ones, which are about the work that goes on now.
+        """
         with self._lock:
+            if not self._is_stopping and self._ended is None:
+                self._counts_last = True
+                self._count_before_stop()
             self._is_stopping = True
+
+    def _count_before_stop(self) -> None:
+        if self._reported_at is not None:
+            executed = sum(
+                counted.executed
+                for counters in (self._past, *self._counters.values())
+                for task, counted in counters.items()
+                if self._plan.components[self._plan.tasks[task].component].kind == "bolt"
+            )
+            self._before_stop = executed, self._reported_at - self._began
 
     def add_not_returned(self, calls: Iterable[Busy]) -> None:
         """Add calls of user code that had not returned when the topology ended."""
@@ -148,6 +169,7 @@ class Tally:
                 backlog=sum(self._backlogs.values()),
                 pressure=self._pressure() if self._pressure is not None else None,
                 phases={phase: times.summary() for phase, times in self._phases.items()},
+                before_stop=self._before_stop,
                 components={
                     name: summarise(
                         plan.kind,

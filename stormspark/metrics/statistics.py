@@ -157,6 +157,15 @@ class TopologyStatistics:
     pressure: Pressure | None = None
     #: The time of each part of a batch (``docs/batches.md``); empty if the engine does not measure parts.
     phases: Mapping[str, LatencySummary] = field(default_factory=dict)
+    #: How many tuples the bolts had executed when the topology began to stop, and after how many seconds; None if it did not
+    #: stop, or not yet. The batch that ran then is included.
+    before_stop: tuple[int, float] | None = None
+
+    @property
+    def tuples_per_s(self) -> float:
+        """How many tuples the bolts executed per second, without the time in which a stop waits for calls."""
+        executed, seconds = self.before_stop or (self.total("executed", "bolt"), self.seconds)
+        return executed / seconds if seconds else 0.0
 
     def total(self, name: str, kind: str | None = None) -> int:
         """Sum one counter over all components, or over those of one kind."""

@@ -107,10 +107,9 @@ def _headline(statistics: TopologyStatistics) -> str:
         if batch.p50 is None
         else f" ({three_digits(batch.p50)} ms p50, {three_digits(batch.p99 or 0)} ms p99)"
     )
-    rate = statistics.total("executed", "bolt") / statistics.seconds if statistics.seconds else 0.0
     return (
         f"{statistics.topology} on {statistics.engine}: {statistics.seconds:,.1f} s, "
-        f"{statistics.batches:,} batches{took}, {rate:,.0f} tuples/s"
+        f"{statistics.batches:,} batches{took}, {statistics.tuples_per_s:,.0f} tuples/s"
     )
 
 

@@ -22,6 +22,12 @@ PLAN: Any = SimpleNamespace(
     tasks={1: SimpleNamespace(component="s"), 2: SimpleNamespace(component="s")},
 )
 
+PLAN_OF_BOLT: Any = SimpleNamespace(
+    topology="t",
+    components={"b": SimpleNamespace(kind="bolt", tasks=(1,), calls_at_once=0)},
+    tasks={1: SimpleNamespace(component="b")},
+)
+
 
 def report(worker, incarnation, batch, errors=(), **counts):
     counters = {worker + 1: TaskCounters(**counts)}
@@ -97,6 +103,34 @@ def test_calls_under_way_are_averaged_over_the_time_before_the_stop():
     tally.add_batch([report(0, 0, 42), report(1, 0, 42)], 1)
     tally.stop()
     assert tally.statistics().components["s"].mean_calls_under_way == pytest.approx(90)
+
+
+def test_the_seconds_in_which_a_stop_waits_do_not_count_in_the_rate():
+    """J15: what the batch under way does still counts, with its time."""
+    clock = Clock()
+    tally = Tally(PLAN_OF_BOLT, "local", clock=clock)
+    for at, executed, stops in (2.0, 100, False), (4.0, 200, True), (6.0, 300, False), (16.0, 301, False):
+        clock.now = at
+        tally.add_batch([report(0, 0, at, executed=executed)], 1)
+        if stops:
+            assert tally.statistics().tuples_per_s == 50
+            clock.now = 5.0
+            tally.begin_to_stop()
+            assert tally.statistics().tuples_per_s == 50
+    tally.begin_to_stop()
+    tally.stop()
+    now = tally.statistics()
+    assert (now.seconds, now.before_stop, now.tuples_per_s) == (16.0, (300, 6.0), 50)
+
+
+def test_a_topology_that_stops_before_its_first_report_has_the_rate_of_its_whole_time():
+    clock = Clock()
+    tally = Tally(PLAN_OF_BOLT, "local", clock=clock)
+    tally.begin_to_stop()
+    assert tally.statistics().before_stop is None
+    clock.now = 4.0
+    tally.stop()
+    assert tally.statistics().tuples_per_s == 0
 
 
 def test_calls_that_had_not_returned_at_the_end_are_kept():

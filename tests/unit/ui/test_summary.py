@@ -31,6 +31,17 @@ def test_the_headline_has_time_batches_and_speed():
     )
 
 
+def test_the_speed_is_that_before_the_stop():
+    """The stop may wait ten seconds for a call, and the time of the run includes them."""
+    out = io.StringIO()
+    components = {"bolt": component(executed=25_000)}
+    statistics = TopologyStatistics(
+        "words", "local", 20.0, 4, LatencySummary(), components, before_stop=(24_000, 10.0)
+    )
+    print_summary(statistics, Console(file=out, width=200))
+    assert out.getvalue().startswith("words on local: 20.0 s, 4 batches, 2,400 tuples/s")
+
+
 def test_every_figure_of_a_component_has_its_column():
     text = printed(count=component(tasks=3, executed=1_234_567, acked=1_234_560, failed=7, errors=1))
     header, row = (line.split() for line in text.splitlines() if line.startswith(("component", "count")))
