@@ -353,6 +353,8 @@ class Executors:
         if isinstance(task, ThreadedSpoutTask):
             alone = not (task.waits_for_commit and task.state is not None)
             return Busy(name, now - since, opens, alone, of_spout=True)
+        holds_up_one = isinstance(task, ThreadedBoltTask) and not task.in_transactions
         # There may be a time limit for ``prepare``, even when a task begins anew.
-        alone = isinstance(task, ThreadedBoltTask) and not task.in_transactions and not opens
-        return Busy(name, now - since, opens, alone)
+        alone = holds_up_one and not opens
+        starts_again = holds_up_one and opens and not self._call.opening
+        return Busy(name, now - since, opens, alone, starts_again=starts_again)

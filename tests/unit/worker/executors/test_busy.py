@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from stormspark import TopologyBuilder
+from stormspark.plan import plan_topology
 from stormspark.worker.busy import Busy
 from stormspark.worker.core import Worker
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
@@ -96,7 +97,35 @@ def test_a_bolt_holds_up_its_executor_alone_and_in_a_transaction_its_batch() -> 
 
 
 def test_a_bolt_that_starts_again_is_known_to_start() -> None:
+    """W22: all others go on, unless the batch waits for the start."""
     busy = _busy(StartsSlowly(), "starts")
     assert busy.task == "bolt[0]"
-    assert busy.opens
+    assert busy.opens and busy.starts_again
     assert not busy.alone, "it may have a limit"
+
+
+def test_a_bolt_that_starts_again_in_a_transaction_holds_up_its_batch() -> None:
+    busy = _busy(StartsSlowly(), "starts-in-a-batch", **{"stormspark.exactly.once": True})
+    assert busy.opens
+    assert not busy.starts_again and not busy.alone
+
+
+def test_the_first_start_of_a_bolt_is_no_restart() -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([], Told("no numbers")))
+    builder.set_bolt("bolt", StartsSlowly()).shuffle_grouping("numbers")
+    plan = plan_topology(builder.create_topology("starts-first"), {"stormspark.executor.threads": "always"})
+    _released.clear()
+    _restarts.set()  # so that the first ``prepare`` waits
+    worker = Worker(plan, 0, side_by_side=True)
+    opening = Thread(target=worker.open, daemon=True)
+    opening.start()
+    try:
+        until(lambda: (busy := _of_executors(worker)) is not None and busy.opens)
+        busy = _of_executors(worker)
+        assert busy is not None
+        assert busy.opens and not busy.starts_again
+    finally:
+        _released.set()
+        opening.join(60)
+        worker.abandon()
