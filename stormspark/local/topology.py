@@ -383,7 +383,7 @@ class LocalTopology:
 
     def _warn_of_last_batch(self) -> None:
         for busy in self.calls_under_way():
-            if not busy.alone and busy.seconds > _STUCK_SECS:
+            if not (busy.alone or busy.starts_again) and busy.seconds > _STUCK_SECS:
                 _log.warning(
                     "topology %s waits for %s, which has not returned for %.0f s, before it stops (B1)",
                     self.name,

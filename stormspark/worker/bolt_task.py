@@ -67,9 +67,6 @@ class BoltTask(CountsWork):
         #: Drops or fails tuples above the high water marks; None if the strategy is to slow down spouts instead.
         slows = self._settings.backpressure_strategy == "slow"
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
-        #: Whether the topology stops and need not complete all tuples. If so, no further call of an async bolt or of one with a
-        #: thread of its own begins, and a multilang bolt's child gets no more tuples.
-        self.begins_no_call = False
         #: Records the inputs and emits of the bolt; None if inputs are not recorded.
         self.inputs: TaskInputs | None = None
 

@@ -188,8 +188,8 @@ class Worker:
     def limit_waiting(self) -> None:
         """Let batches wait only some seconds for calls of executors, because the topology stops. Any thread may call this."""
         self._executors.limit_waiting()
-        for bolt in self.wiring.bolts:
-            bolt.begins_no_call = not (self.plan.exactly_once or self.plan.sources)
+        for task in self.tasks.values():
+            task.begins_no_call = not (self.plan.exactly_once or self.plan.sources)
 
     def cut_off(self) -> None:
         """Wait for no call of an executor or a coroutine any longer, because the topology is killed. Any thread may call this.

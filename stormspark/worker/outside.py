@@ -81,8 +81,12 @@ class OutsideWork:
 
     @property
     def calls_under_way(self) -> int:
-        """How many calls of async bolts have not returned, or were not taken in yet."""
-        return sum(bolt.outside for bolt in self.bolts if bolt.component.capacity)
+        """How many calls of async bolts have not returned, or were not taken in yet. A stop waits for no start of an instance."""
+        return sum(
+            bolt.outside
+            for bolt in self.bolts
+            if bolt.component.capacity and not (bolt.starts_on_loop and bolt.begins_no_call)
+        )
 
     @property
     def wants_answers(self) -> bool:

@@ -63,6 +63,8 @@ class StartsAgain(Task):
         return super().read_counters()
 
     def _start_again(self) -> None:
+        if self.starts_no_more:
+            return
         self.is_down = False
         self.counters.restarts += 1
         self.begin_anew()

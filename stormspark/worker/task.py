@@ -46,6 +46,10 @@ class Task(ServesInstance):
     that raises after such an error counts as one more error in the row (`stormspark.worker.starting_again`).
     """
 
+    #: Whether the topology stops and need not complete all tuples. If so, an async component or one whose executor has a thread
+    #: of its own begins no more calls, and a multilang bolt's child gets no more tuples.
+    begins_no_call = False
+
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
         super().__init__(plan, component, conf, host)
         self.fatal: ErrorReport | None = None
@@ -75,6 +79,13 @@ class Task(ServesInstance):
             forget_context(error, handled)
             failure = self._component_error("can't be unpickled in the worker", error)
             raise failure from error
+
+    @property
+    def starts_no_more(self) -> bool:
+        """Whether no new instance starts any more, because the topology stops and no call would follow the start. After an error
+        the old instance stays, and gets its last calls. An async spout starts again, because it makes no call after an error.
+        """
+        return self.begins_no_call and bool(self.component.capacity)
 
     def start(self) -> None:
         """Make the instance and call its ``open`` or ``prepare``; raises `ComponentError`."""
@@ -269,8 +280,11 @@ class Task(ServesInstance):
         """Report an error after which the task starts again in ``pause`` seconds, and say how often it has done so in a row.
 
         Call this on the worker's thread, before the error is counted. If there are too many errors in a row, the task does not
-        start again, and the error that stops the topology says so.
+        start again, and the error that stops the topology says so. If it `starts_no_more`, only the error is reported.
         """
+        if self.starts_no_more:
+            self.report_error(error)
+            return
         self.counters.errors += 1
         self.reports.add_restart(error, self._raised_in_row + 1, self._settings.max_restarts_in_row, pause)
 
@@ -301,6 +315,8 @@ class Task(ServesInstance):
         """Restart the task after ``error``, or stop the topology; return whether this task goes on."""
         if self._too_many_in_row(what, error):
             return False
+        if self.starts_no_more:
+            return True
         self.counters.restarts += 1
         return self.begin_anew()
 

@@ -77,9 +77,9 @@ class _Life:
         self._loop.call(self._go_on)
 
     def begin_last(self, name: str, call: _Call) -> None:
-        """Begin the last call, unless that was done already."""
+        """Begin the last call, unless that was done already. If the first call has not ended, nobody waits for the two."""
         if self._ends_at is None:
-            self._ends_at, self._last = time.monotonic() + STOP_SECS, call
+            self._ends_at, self._last = time.monotonic() + (STOP_SECS if self._made else 0.0), call
             self.begin(name, call)
             self._loop.call(self._go_on_to_end)
 
@@ -91,12 +91,13 @@ class _Life:
     def wait_for_last(self) -> None:
         """Wait until the last call has returned, and raise its error.
 
-        Raises `CallNotReturnedError` if it has not returned `STOP_SECS` after `begin_last`, or if the topology is killed.
+        Raises `CallNotReturnedError` if it has not returned `STOP_SECS` after `begin_last`, if the first call has not ended, or
+        if the topology is killed.
         """
         assert self._ends_at is not None
         while not self._has_ended.wait(max(0.0, min(_LOOK_SECS, self._ends_at - time.monotonic()))):
             if self._loop.is_given_up or time.monotonic() >= self._ends_at:
-                self._loop.is_given_up = True
+                self._loop.is_given_up |= bool(self._made)
                 raise CallNotReturnedError(*self._stuck())
         if self._last_error is not None:
             raise self._last_error

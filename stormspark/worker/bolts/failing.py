@@ -51,6 +51,9 @@ class FailsTuples(StartsAgain):
             self._raised_in_row = 0
             return
         self.report_restart(error)
+        if self.starts_no_more:  # the instance stays, and its other calls that are under way may still ack
+            self._restart(where, error)
+            return
         # Nobody can ack the tuples that the old instance held. In a transaction the rollback takes them back, so their trees do
         # not fail now. But if the error came from work outside, the bolt was at work on the held tuples, so they fail.
         theirs = not self.in_transactions or (tup is None and self._runner.works_outside)

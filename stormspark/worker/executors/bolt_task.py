@@ -251,7 +251,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def calls_under_way(self) -> int:
         """How many calls of this task are due or under way on the executor's thread, plus the notes that wait to be taken."""
         # The end of a call is noted before `is_executed` becomes false. So no call is missed if the terms are read in this order.
-        return self.queue.is_executed + self.notes.calls_due + self.is_starting + len(self.notes)
+        # A stop waits for calls, but for no start, because no call follows it.
+        starts = self.is_starting and not self.begins_no_call
+        return self.queue.is_executed + self.notes.calls_due + starts + len(self.notes)
 
     @property
     def behind_call_secs(self) -> float:

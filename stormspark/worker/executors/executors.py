@@ -300,7 +300,8 @@ class Executors:
 
         All executors make their last calls side by side, so one that does not return keeps no other from them. An executor whose
         call was given up with the last batch gets none, and neither does one that is still in a call for which the last rounds
-        have waited in vain.
+        have waited in vain. Nobody waits for the start of an instance. If it ends while others are waited for, the instance gets
+        its last calls, and else none.
         """
         if self.is_late():
             for task in self.tasks:
@@ -314,8 +315,12 @@ class Executors:
         deadline = time.monotonic() + STOP_SECS
         left = [task for task in self.tasks if task.executor.has_started and not task.executor.gave_up]
         waiting = left
-        while left and not self.is_cut_off and time.monotonic() < deadline:
-            begun, waiting = waiting, [task for task in waiting if task.hears_verdicts]
+        if left:
+            self.take_in()  # a start may have ended
+        while (
+            not all(task.is_starting for task in left) and not self.is_cut_off and time.monotonic() < deadline
+        ):
+            begun, waiting = waiting, [task for task in waiting if task.hears_verdicts or task.is_starting]
             for task in begun:
                 if task not in waiting:
                     task.begin_to_stop()

@@ -210,7 +210,7 @@ class ThreadedSpoutTask(HearsVerdicts):
                 self._counting.notify_all()
         if self._turn_is_open or not (turn > 0 and self.may_begin_turns and self.life.is_active):
             return emitted > 0
-        if not self.is_held:
+        if not (self.is_held or self.begins_no_call):
             now = self._clock()
             if self._empty_at is not None and now - self._empty_at < _PAUSE_SECS:
                 return emitted > 0

@@ -40,8 +40,6 @@ class ThreadedTask(Task):
     executors: Executors
     #: The notes of the current instance.
     notes: Notes
-    #: See `BoltTask`. A spout's task never sets this.
-    begins_no_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,8 +74,8 @@ class ThreadedTask(Task):
         """Start a new instance on the executor's thread, without waiting for it. If a call runs on that thread now, the start
         follows the call.
         """
-        if self.is_stopping:
-            return  # a new instance would start after the last call of the old one
+        if self.starts_no_more:
+            return
         self.begins_since = self._clock()
         self.is_held = self.is_starting = True
         self._end_previous()
@@ -87,6 +85,11 @@ class ThreadedTask(Task):
         except ThreadRefusedError as error:
             self.is_starting, self.begins_since = False, None
             raise self._no_thread(error) from error
+
+    @property
+    def starts_no_more(self) -> bool:
+        """See `Task.starts_no_more`. During the last calls, a new instance would start after the last call of the old one."""
+        return self.is_stopping or (self.begins_no_call and not self._host.opening)
 
     def _no_thread(self, error: ThreadRefusedError) -> ComponentError:
         component, threads = (
@@ -107,8 +110,8 @@ class ThreadedTask(Task):
         super()._end_previous()
 
     def _start_on_thread(self, notes: Notes) -> None:
-        if notes.ended:
-            return  # the task was started again meanwhile
+        if notes.ended or self.starts_no_more:
+            return  # the task was started again meanwhile, or the topology stops, and `is_starting` stays true
         self._notes_here = notes
         failure: ComponentError | None = None
         try:
@@ -178,6 +181,9 @@ class ThreadedTask(Task):
         if self.has_stopped or not self.executor.has_started:
             return
         busy = self.executor.busy
+        if self.is_starting and self.executor.at is None:
+            self.end_thread_work()  # its start has not begun
+            return
         self._host.gave_up(busy)
         if self._last_call and busy.task == self.name:
             self.reports.logger.warning(

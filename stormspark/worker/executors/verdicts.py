@@ -68,6 +68,7 @@ class HearsVerdicts(ActivatedOnThread):
                 return
             except BaseException as error:
                 self.is_held = True
+                verdicts.popleft()  # if the topology stops, this instance goes on, and hears the others
                 self._note(notes, partial(self._raised_on_thread, "ack or fail", error))
                 return
             finally:
