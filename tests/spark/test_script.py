@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -66,3 +67,37 @@ def test_workers_find_the_modules_beside_a_script(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     logs = [path.read_text() for path in sorted((tmp_path / "logs").glob("print-*.log"))]
     assert [log.count("INFO stdout: seen") for log in logs] == [50, 50]
+
+
+TOPOLOGY = """
+from components_of_the_script import Numbers, Print
+from stormspark import TopologyBuilder
+
+class Here(Print):
+    pass
+
+def build():
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers())
+    builder.set_bolt("print", Here()).shuffle_grouping("numbers")
+    return builder.create_topology("namesake", {"topology.workers": 1})
+"""
+
+
+def test_a_namesake_in_the_working_directory_is_not_the_topologys_file(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "components_of_the_script.py").write_text(MODULE)
+    (own / "topology.py").write_text(TOPOLOGY)
+    (tmp_path / "topology.py").write_text("raise ImportError('the wrong topology.py')")
+    done = subprocess.run(
+        [sys.executable, "-m", "stormspark", "run", "own/topology.py", "--until-idle", "1", "--json", "-"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["components"]["numbers"]["acked"] == 100

@@ -71,6 +71,7 @@ from stormspark.worker.host.messages import (
     Stirs,
     Welcome,
 )
+from stormspark.worker.host.module_path import search_like_the_driver
 from stormspark.worker.host.process_group import detach, end_children
 from stormspark.worker.host.task_logs import TaskLogs, end_of_output
 
@@ -225,10 +226,7 @@ class WorkerProcess:
         return met
 
     def _read_plan(self, welcome: Welcome) -> PhysicalPlan:
-        # The driver's module path is added after this process's own path, so that modules that Spark has shipped come first.
-        sys.path.extend(
-            entry for entry in welcome.module_path if entry not in sys.path and os.path.exists(entry)
-        )
+        search_like_the_driver(welcome.module_path)
         try:
             plan: PhysicalPlan = pickle.loads(welcome.plan)
         except BaseException as error:
