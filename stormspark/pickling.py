@@ -113,9 +113,29 @@ def _culprits(thing: object) -> Iterator[str]:
             if not _can_pickle(value):
                 yield f"{name!r} in function {thing.__name__}"
         return
+    found = False
     for name, value in getattr(thing, "__dict__", {}).items():
         if not _can_pickle(value):
+            found = True
             yield from list(_culprits(value)) if inspect.isfunction(value) else [f"attribute {name!r}"]
+    if not found:
+        yield from _of_classes(thing)
+
+
+def _of_classes(thing: object) -> Iterator[str]:
+    """Yield the attributes of the object's classes that can't be pickled. A class is pickled with its attributes if no worker can
+    import it, such as a class of ``__main__``.
+    """
+    for cls in type(thing).__mro__:
+        if _can_pickle(cls):
+            continue
+        for name, value in vars(cls).items():
+            # Pickling a class leaves these out. And a method often can't be pickled only because it refers to its class.
+            left_out = (
+                name == "_abc_impl" or inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
+            )
+            if not (left_out or inspect.isfunction(value) or _can_pickle(value)):
+                yield f"class attribute {name!r} of {cls.__qualname__}"
 
 
 def _can_pickle(value: object) -> bool:

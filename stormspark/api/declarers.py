@@ -137,7 +137,7 @@ class Declarer(ComponentConfiguration):
             pickled=pickled(
                 component,
                 f"{self._declared_at}: component {self._id!r} ({type(component).__qualname__})",
-                "make what it needs in open() or prepare() instead of __init__",
+                "make what it needs in open() or prepare() instead of __init__ or the class",
             ),
             type_name=type(component).__qualname__,
             streams=dict(declarer.streams),

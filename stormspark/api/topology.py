@@ -148,7 +148,7 @@ class TopologyBuilder:
             msg = f"{where}: the id {component_id!r} is already in use, declared at {first} (A2); choose another one"
             raise InvalidTopologyError(msg)
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
-            msg = f"{where}: Parallelism must be positive (A2): {component_id!r} has {parallelism!r}"
+            msg = f"{where}: Parallelism must be a positive whole number (A2): {component_id!r} has {parallelism!r}"
             raise InvalidTopologyError(msg)
         return parallelism
 

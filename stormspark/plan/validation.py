@@ -95,7 +95,7 @@ def _of_numbers(component: ComponentDeclaration) -> Iterator[str]:
     executors = component.parallelism
     if isinstance(executors, bool) or not isinstance(executors, int) or executors < 1:
         tasks = f" for {component.num_tasks} tasks" if component.num_tasks else ""
-        yield f"{_place(component)}: the number of executors must be positive, got {executors!r}{tasks} (A2, J5)"
+        yield f"{_place(component)}: the number of executors must be a positive whole number, got {executors!r}{tasks} (A2, J5)"
 
 
 def _of_types(component: ComponentDeclaration) -> Iterator[str]:

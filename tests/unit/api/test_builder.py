@@ -108,9 +108,9 @@ def test_an_id_in_use_is_refused_with_both_lines() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [0, -1, True, "2", 1.0])
-def test_parallelism_must_be_positive(parallelism: object) -> None:
+def test_parallelism_must_be_a_positive_whole_number(parallelism: object) -> None:
     """A parallelism that is no positive integer is rejected, with the component's id (A2)."""
-    with pytest.raises(InvalidTopologyError, match=r"Parallelism must be positive.*'words'"):
+    with pytest.raises(InvalidTopologyError, match=r"Parallelism must be a positive whole number.*'words'"):
         TopologyBuilder().set_spout("words", TestWordSpout(), parallelism=parallelism)  # type: ignore[arg-type]
 
 
@@ -127,6 +127,24 @@ def test_a_component_that_cannot_be_pickled_is_named_with_its_attribute() -> Non
     with pytest.raises(
         SerializationError,
         match=r"component 'bad' \(Unpicklable\) can't be pickled because of attribute 'lock'.*prepare",
+    ):
+        builder.create_topology("t")
+
+
+def test_a_class_attribute_that_cannot_be_pickled_is_named() -> None:
+    """Workers can't import a class of this function, so it is pickled with its attributes (A2, A3)."""
+
+    class Locked(Unpicklable):
+        shared = threading.Lock()
+
+        def __init__(self) -> None:
+            self.name = "locked"
+
+    builder = TopologyBuilder()
+    builder.set_bolt("bad", Locked())
+    with pytest.raises(
+        SerializationError,
+        match=r"because of class attribute 'shared' of .*Locked: cannot pickle.*instead of __init__ or the class",
     ):
         builder.create_topology("t")
 

@@ -191,7 +191,7 @@ def test_worker_hooks_are_added_in_their_order(load):
         (
             ALL.replace("id: words, ", "id: words, parallelism: 0, "),
             2,
-            "Parallelism must be positive (A2): 'words' has 0",
+            "Parallelism must be a positive whole number (A2): 'words' has 0",
         ),
         (
             ALL.replace("id: words, ", "id: words, numTasks: 0, "),

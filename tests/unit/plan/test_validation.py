@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: tasks without executors": (
         lambda: changed("bolt", parallelism=0, conf={"topology.tasks": 3}),
         {},
-        HERE + r"bolt 'bolt': the number of executors must be positive, got 0 for 3 tasks",
+        HERE + r"bolt 'bolt': the number of executors must be a positive whole number, got 0 for 3 tasks",
     ),
     "J5: unknown component, with the nearest": (
         lambda: subscribing(lambda d: d.shuffle_grouping("wrods")),
