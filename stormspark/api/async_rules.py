@@ -66,7 +66,10 @@ def _is_coroutine(component: Component, name: str) -> bool:
 
 def _not_coroutines(component: Component, names: Sequence[str]) -> str | None:
     wrong = [name for name in names if not _is_coroutine(component, name)]
-    return f"{wrong[0]} must be a coroutine: write `async def {wrong[0]}`" if wrong else None
+    if not wrong:
+        return None
+    must = f"{' and '.join(wrong)} must be {'a coroutine' if len(wrong) == 1 else 'coroutines'}"
+    return f"{must}: write {' and '.join(f'`async def {name}`' for name in wrong)}"
 
 
 def _number(component: Component, name: str) -> str | None:

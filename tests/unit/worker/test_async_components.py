@@ -803,6 +803,11 @@ class NoCoroutine(AsyncBolt):
         pass
 
 
+class NoCoroutines(NoCoroutine):
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:  # type: ignore[override]
+        pass
+
+
 class Forgotten(Bolt):
     async def execute(self, tup: Any) -> None:  # type: ignore[override]
         pass
@@ -866,6 +871,7 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
     ("component", "says"),
     [
         (NoCoroutine(), "execute must be a coroutine: write `async def execute`"),
+        (NoCoroutines(), "prepare and execute must be coroutines: write `async def prepare` and `async def execute`"),
         (Forgotten(), "is a coroutine function, which nobody would await: write a plain `def execute`, or derive Forgotten"),
         (ForgottenSpout(), "or derive ForgottenSpout from AsyncSpout"),
         (ForgottenGenerator(), f"of class ForgottenGenerator ({__file__}:{YIELDS}) is an asynchronous generator function"),
