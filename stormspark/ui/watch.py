@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 
 from stormspark.engine import RunningTopology
 from stormspark.metrics import TopologyStatistics
+from stormspark.plan.explain import counted
 from stormspark.ui.progress import Progress, Speedometer
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
@@ -160,10 +161,16 @@ _NAMED = 5
 
 def _cut_off(calls: Sequence[Busy]) -> str:
     """Say that the topology ends at once, and which calls are cut off."""
-    named = [f"{busy.code}, after {busy.seconds:.1f} s" for busy in calls[:_NAMED]]
-    more = [f"more calls: {len(calls) - _NAMED}"] if len(calls) > _NAMED else []
+    named = [_named(busy) for busy in calls[:_NAMED]]
+    left = sum(1 + busy.others for busy in calls[_NAMED:])
+    more = [f"more calls: {left}"] if left else []
     cut = f"; this cuts off {'; '.join(named + more)}" if calls else ""
     return f"ending at once, without close and cleanup{cut}"
+
+
+def _named(busy: Busy) -> str:
+    others = f" (and {counted(busy.others, 'other call')} of this task)" if busy.others else ""
+    return f"{busy.code}, after {busy.seconds:.1f} s{others}"
 
 
 def _kill(running: RunningTopology, interrupts: Interrupts) -> None:

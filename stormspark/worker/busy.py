@@ -30,6 +30,8 @@ class Busy(NamedTuple):
     starts_again: bool = False
     #: The function that was called, and the line at which its code is; None if that is not known.
     place: CodePlace | None = None
+    #: How many other calls of the same async task are under way. This is the one that has lasted longest.
+    others: int = 0
 
     @property
     def component(self) -> str:

@@ -241,7 +241,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
                 continue
             if oldest is None or oldest.coroutine is None:
                 return None
-            return CallOnLoop(False, oldest.begun, oldest.coroutine)
+            return CallOnLoop(False, oldest.begun, oldest.coroutine, max(0, len(self._calls) - 1))
         return None
 
     # -- on the loop ---------------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ class CallOnLoop(NamedTuple):
     #: When the call began, on the loop's clock.
     since: float
     coroutine: Coroutine[Any, Any, object]
+    #: How many other calls of the task are under way.
+    others: int = 0
 
 
 class _Life:
@@ -215,7 +217,8 @@ class AsyncExecutor(LivesOutside):
         if (call := self.oldest_call()) is None:
             return None
         seconds = self._loop.now() - call.since
-        return Busy(self.task, seconds, call.opens, awaits=True, place=self._loop.place_in(call.coroutine))
+        place = self._loop.place_in(call.coroutine)
+        return Busy(self.task, seconds, call.opens, awaits=True, place=place, others=call.others)
 
     def _oldest_work(self) -> CallOnLoop | None:
         """Return the oldest call that is not one of the instance's life. Any thread may call this."""

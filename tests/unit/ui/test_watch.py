@@ -101,14 +101,17 @@ def test_the_second_interrupt_kills_it(number):
 def test_a_kill_names_the_calls_that_it_cuts_off():
     topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
     topology.busy = [Busy("split[0]", 2.04, place=CodePlace("cleanup", "split.py:7"))]
-    topology.busy += [Busy(f"count[{n}]", 1.0) for n in range(5)]
+    topology.busy += [Busy("ask[0]", 1.5, others=19), Busy("ask[1]", 1.2, others=1)]
+    topology.busy += [Busy(f"count[{n}]", 1.0, others=n) for n in range(4)]
     topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
     _, notes = watched(topology)
     assert notes.said[1].startswith(
         "ending at once, without close and cleanup; this cuts off cleanup of split[0] (split.py:7), after 2.0 s; the code of "
-        "count[0], after 1.0 s; "
+        "ask[0], after 1.5 s (and 19 other calls of this task); the code of ask[1], after 1.2 s (and 1 other call of this task); "
     )
-    assert notes.said[1].endswith("; the code of count[3], after 1.0 s; more calls: 1")
+    assert notes.said[1].endswith(
+        "; the code of count[1], after 1.0 s (and 1 other call of this task); more calls: 7"
+    )
 
 
 def test_a_third_interrupt_does_not_wait_for_a_kill_that_hangs():
