@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Sequence
 
@@ -14,7 +15,13 @@ from stormspark.api.state import KeepsState, StatefulComponent, kind_of_state
 from stormspark.api.windows import WindowedBolt
 from stormspark.coroutines import problem_with_coroutine
 
-__all__ = ["problem_with_coroutines"]
+__all__ = ["misspelt_settings", "problem_with_coroutines"]
+
+#: The settings of async components.
+_SETTINGS_OF_BOLT = ("capacity", "timeout_secs", "ordered", "waits")
+_SETTINGS_OF_SPOUT = ("prefetch", "waits")
+#: How similar a name must be to a setting's, from 0 to 1. `timeout` and `timeout_secs` have 0.74.
+_SIMILAR = 0.7
 
 _OF_BOLT = ("prepare", "execute", "cleanup")
 _OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
@@ -58,6 +65,41 @@ def problem_with_coroutines(component: Component) -> str | None:
     called = [name for name in _OF_OTHERS if any(hasattr(kind, name) for kind in kinds)]
     base = "AsyncSpout" if isinstance(component, Spout | SourceSpout) else "AsyncBolt"
     return problem_with_coroutine(component, called, f"derive {type(component).__qualname__} from {base}")
+
+
+def misspelt_settings(component: Component) -> tuple[tuple[str, str], ...]:
+    """Return the attributes of an async component that are probably misspelt settings, each with the setting.
+
+    A setting that the component has set is not misspelt.
+
+    >>> class Ask(AsyncBolt):
+    ...     timeout, capactiy, url = 5, 10, "http://localhost"
+    ...     async def execute(self, tup): ...
+    ...     def declare_output_fields(self, declarer): ...
+    >>> misspelt_settings(Ask())
+    (('timeout', 'timeout_secs'), ('capactiy', 'capacity'))
+    """
+    kind = next((one for one in (AsyncBolt, AsyncSpout) if isinstance(component, one)), None)
+    if kind is None:
+        return ()
+    settings = _SETTINGS_OF_BOLT if kind is AsyncBolt else _SETTINGS_OF_SPOUT
+    own = [one for one in type(component).__mro__ if one not in kind.__mro__]
+    names = dict.fromkeys(name for one in (*own, component) for name in getattr(one, "__dict__", {}))
+    values = {
+        name: inspect.getattr_static(component, name)
+        for name in names
+        if name not in settings and not name.startswith("_")
+    }
+    return tuple(
+        (name, close[0])
+        for name, value in values.items()
+        if (value is None or isinstance(value, str | int | float))
+        and (
+            close := difflib.get_close_matches(
+                name, [one for one in settings if one not in names], 1, _SIMILAR
+            )
+        )
+    )
 
 
 def _is_coroutine(component: Component, name: str) -> bool:

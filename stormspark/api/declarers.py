@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
 from stormspark.api.async_components import AsyncBolt, AsyncSpout
+from stormspark.api.async_rules import misspelt_settings
 from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
 from stormspark.api.components import Component, Spout
@@ -89,6 +90,8 @@ class ComponentDeclaration:
     #: If the component is async, but one of its coroutines calls something that blocks the event loop: a description of this
     #: call. Otherwise empty.
     blocks_the_loop: str = ""
+    #: The attributes of an async component that are probably misspelt settings, each with the setting.
+    misspelt: tuple[tuple[str, str], ...] = ()
     #: Whether the component takes and emits record batches, as an `ArrowBolt` or `ArrowSpout` does.
     vectorised: bool = False
     #: The line in which the user subscribed to each of the ``inputs``, as FILE:LINE. A front-end may leave lines out.
@@ -157,6 +160,7 @@ class Declarer(ComponentConfiguration):
             blocks_the_loop=blocking_call(component) or ""
             if isinstance(component, AsyncBolt | AsyncSpout)
             else "",
+            misspelt=misspelt_settings(component),
             vectorised=isinstance(component, ArrowBolt | ArrowSpout),
             subscribed_at=dict(self._subscribed_at),
         )

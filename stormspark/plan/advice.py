@@ -39,6 +39,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
     """
     return [
         *_of_unknown_keys(plan),
+        *_of_misspelt_attributes(plan),
         *_of_useless_keys(plan),
         *_of_keys_of_the_topology(plan),
         *_of_capped_tasks(plan),
@@ -57,6 +58,12 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
     for place, conf in [("", plan.conf), *((f"{_place(c)}: ", c.own_conf) for c in plan.components.values())]:
         for key, nearest in unknown_keys(conf):
             yield f"{place}unknown setting {key}" + (f": did you mean {nearest}?" if nearest else "")
+
+
+def _of_misspelt_attributes(plan: PhysicalPlan) -> Iterator[str]:
+    for component in plan.components.values():
+        for name, setting in component.misspelt:
+            yield f"{_place(component)}: the attribute {name} has no meaning for stormspark: did you mean {setting}?"
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:

@@ -76,6 +76,7 @@ def _component(
         waits_all_the_same=component.waits_all_the_same if settings.executor_threads == "auto" else "",
         says_that_it_computes=component.says_that_it_computes,
         blocks_the_loop="" if settings.executor_threads == "never" else component.blocks_the_loop,
+        misspelt=component.misspelt,
         own_conf=component.conf,
     )
 

@@ -99,6 +99,8 @@ class ComponentPlan:
     #: If the component is async, but one of its coroutines calls something that blocks the event loop: a description of this
     #: call. Otherwise empty.
     blocks_the_loop: str = ""
+    #: The attributes of an async component that are probably misspelt settings, each with the setting.
+    misspelt: tuple[tuple[str, str], ...] = ()
     #: The code of others that runs where the component emits, and that is known to wait: groupings and task hooks. Empty if the
     #: component has threads, which this code holds up in place of the worker's thread.
     holds_up: tuple[str, ...] = ()

@@ -31,6 +31,8 @@ from stormspark.api import OutputFieldsDeclarer
 from stormspark.api.state import StatefulBolt, StatefulComponent
 from stormspark.errors import ComponentError, EmitError, InvalidTopologyError
 from stormspark.local import SimulatedClock
+from stormspark.plan import advice, plan_topology
+from stormspark.testing import FixedTupleSpout
 from tests.unit.worker.components import acks_of, fails_of
 from tests.unit.worker.rig import Rig, two
 from tests.waiting import PATIENCE_SECS, wait_for
@@ -984,3 +986,25 @@ def test_an_async_bolt_is_no_spout_and_the_other_way_round() -> None:
         builder.set_spout("x", Calls())  # type: ignore[arg-type]
     with pytest.raises(InvalidTopologyError, match="a spout is added by set_spout"):
         builder.set_bolt("x", Flood())  # type: ignore[arg-type]
+
+
+class Misspelt(Calls):
+    timeout, capactiy, url, _capacity = 5, 10, "http://localhost", 3
+
+
+class Spelt(Calls):
+    timeout, timeout_secs = 5, 3.0
+
+
+@pytest.mark.parametrize(
+    ("component", "named"),
+    [(Misspelt(), ["timeout", "capactiy"]), (Spelt(), [])],
+)
+def test_advice_names_the_settings_that_are_probably_misspelt(component: Any, named: list[str]) -> None:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", FixedTupleSpout([(1,)], Fields("n")))
+    builder.set_bolt("calls", component).shuffle_grouping("numbers")
+    said = [one for one in advice(plan_topology(builder.create_topology("t"))) if "the attribute" in one]
+    assert ["bolt 'calls': the attribute " + name in one for name, one in zip(named, said, strict=True)] == [
+        True
+    ] * len(named)
