@@ -210,10 +210,10 @@ def run(
     class of the topology. For heronpy, NAME is the class or the name of the topology.
 
     Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
-    calls that this cuts off.
+    calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C.
 
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 130 it was ended by
-    the second Ctrl-C.
+    the second Ctrl-C or SIGTERM.
     """
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
         msg = "--checkpoint, --master and --trigger need --engine spark"

@@ -1,4 +1,4 @@
-"""Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C.
+"""Watches a running topology, and ends it: after some time, when it is idle, or on Ctrl-C or SIGTERM.
 
 `watch` has no clock of its own while the topology runs. It reads from the statistics how long the topology has run, and leaves
 the waiting to the topology. So the tests need no sleep.
@@ -57,6 +57,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        #: What the user does for a second signal like the last one.
+        self.again = "press Ctrl-C again"
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -73,6 +75,7 @@ class Interrupts:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        self.again = "send SIGTERM again" if number == signal.SIGTERM else "press Ctrl-C again"
 
 
 class Idleness:
@@ -127,18 +130,18 @@ def watch(
         if ended:
             return Ending.BY_ITSELF
         if interrupts.count:
-            reason, why, press = Ending.INTERRUPTED, "", "Ctrl-C again"
+            reason, why, press = Ending.INTERRUPTED, "", interrupts.again
             break
         if seconds is not None and statistics.seconds >= seconds:
-            reason, why, press = Ending.TIME_UP, f"{seconds:g} s are over: ", "Ctrl-C twice"
+            reason, why, press = Ending.TIME_UP, f"{seconds:g} s are over: ", "press Ctrl-C twice"
             break
         if idleness is not None and idleness.reached(statistics):
-            reason, why, press = Ending.IDLE, f"idle for {until_idle:g} s: ", "Ctrl-C twice"
+            reason, why, press = Ending.IDLE, f"idle for {until_idle:g} s: ", "press Ctrl-C twice"
             break
         running.wait(poll)
     display.say(
         f"{why}stopping at the end of the batch; calls under way get {STOP_SECS:g} s, and then close and cleanup get "
-        f"{running.close_secs:g} s (press {press} to end at once)"
+        f"{running.close_secs:g} s ({press} to end at once)"
     )
 
     # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.

@@ -60,15 +60,19 @@ def test_looking_on_goes_on_while_it_stops():
     assert notes.shown[-1].seconds > 4.0
 
 
-def test_the_first_interrupt_stops_it_and_says_so():
+@pytest.mark.parametrize(
+    ("number", "again"),
+    [(signal.SIGINT, "press Ctrl-C again"), (signal.SIGTERM, "send SIGTERM again")],
+)
+def test_the_first_interrupt_stops_it_and_says_so(number, again):
     topology = ScriptedTopology([Moment(0)])
-    topology.events[1.0] = lambda: signal.raise_signal(signal.SIGINT)
+    topology.events[1.0] = lambda: signal.raise_signal(number)
     ending, notes = watched(topology)
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
     assert notes.said == [
         "stopping at the end of the batch; calls under way get 10 s, and then "
-        "close and cleanup get 10 s (press Ctrl-C again to end at once)"
+        f"close and cleanup get 10 s ({again} to end at once)"
     ]
 
 
