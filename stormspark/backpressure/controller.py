@@ -150,6 +150,12 @@ class _Bolt:
     alongside: bool = False
     #: The tasks that have executed nothing yet. The time that their first calls have lasted so far serves as their cost.
     guessed: set[int] = field(default_factory=set)
+    #: What people see. `waiting`: how many tuples wait for each task, without those in calls that are under way. `bytes_waiting`:
+    #: their size. `behind`: how many seconds each worker needs for them. `first_call`: see `BoltPressure.first_call_secs`.
+    waiting: dict[int, int] = field(default_factory=dict)
+    bytes_waiting: int = 0
+    behind: dict[int, float] = field(default_factory=dict)
+    first_call: float = 0.0
 
     @property
     def above(self) -> bool:
@@ -161,8 +167,11 @@ class _Bolt:
         return max((busy + self.left[worker] for worker, busy in self.busy.items()), default=0.0)
 
     def observe(self, loads: Mapping[int, TaskLoad], worker_of: Mapping[int, int]) -> None:
-        self.busy, self.left, self.came = ({worker_of[task]: 0.0 for task in self.tasks} for _ in range(3))
-        self.queued_bytes = 0
+        self.busy, self.left, self.came, self.behind = (
+            {worker_of[task]: 0.0 for task in self.tasks} for _ in range(4)
+        )
+        self.queued_bytes = self.bytes_waiting = 0
+        self.first_call = 0.0
         for task in self.tasks:
             load, worker = loads.get(task), worker_of[task]
             if not isinstance(load, BoltLoad):
@@ -181,6 +190,13 @@ class _Bolt:
             self.busy[worker] += load.seconds
             self.left[worker] += load.queued * cost
             self.came[worker] += max(0.0, load.seconds + (load.queued - before) * cost)
+            self.waiting[task] = waiting = load.queued - load.in_calls
+            self.bytes_waiting += load.queued_bytes - load.in_calls_bytes
+            if load.pace is None:
+                self.behind[worker] += waiting * cost
+            else:  # the calls of all tasks go on at the same time
+                self.behind[worker] = max(self.behind[worker], waiting * load.pace)
+            self.first_call = max(self.first_call, load.first_call)
         self.tuples.observe(sum(self.queued.values()))
         self.bytes.observe(self.queued_bytes)
 
@@ -694,12 +710,13 @@ class Controller:
             },
             bolts={
                 name: BoltPressure(
-                    sum(bolt.queued.values()),
-                    bolt.queued_bytes,
+                    sum(bolt.waiting.values()),
+                    bolt.bytes_waiting,
                     bolt.tuples.high,
                     bolt.bytes.high,
-                    max(bolt.left.values(), default=0.0),
+                    max(bolt.behind.values(), default=0.0),
                     bolt.above,
+                    bolt.first_call,
                 )
                 for name, bolt in self._bolts.items()
             },

@@ -42,15 +42,21 @@ class SpoutPressure:
 
 @dataclass(frozen=True)
 class BoltPressure:
-    """A bolt's waiting tuples, its high water marks, and whether it is above one of them."""
+    """A bolt's waiting tuples, its high water marks, and whether it is above one of them.
+
+    A tuple in a call that is under way does not wait. But it counts against the marks, so ``above`` counts it, too.
+    """
 
     queued: int
     queued_bytes: int
     high_mark: float
     high_mark_bytes: float
-    #: The seconds that the busiest of the bolt's workers needs for the bolt's waiting tuples.
+    #: The seconds that the busiest of the bolt's workers needs for the bolt's waiting tuples. Until a call of the bolt has ended,
+    #: this is a lower bound.
     backlog_seconds: float
     above: bool
+    #: For how many seconds the first call of one of the bolt's tasks has lasted; 0 if no first call is under way.
+    first_call_secs: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,9 @@ class BoltLoad(NamedTuple):
     executed: int
     #: The seconds spent in ``execute``.
     seconds: float
-    #: The number of tuples in the task's inbox.
+    #: The number of tuples in the task's inbox, and of those in calls that are under way at its executor.
     queued: int
-    #: The size of these tuples, estimated from a few of them.
+    #: The size of the tuples that count, estimated from a few of them.
     queued_bytes: int
     #: The number of tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down
     #: (F10).
@@ -52,6 +52,14 @@ class BoltLoad(NamedTuple):
     #: For how many seconds the call under way has lasted, divided in the same way as `seconds`. Until the first call of a bolt
     #: returns, this is all that is known of the bolt's speed.
     under_way: float = 0.0
+    #: For people alone: how many of `queued` and `queued_bytes` belong to calls that are under way, and so don't wait any more.
+    in_calls: int = 0
+    in_calls_bytes: int = 0
+    #: For people alone: how many seconds a task with many calls at once needs for one waiting tuple, which is the time of a call
+    #: divided by the number of calls at once. None if `seconds` tells, as it does for every other task.
+    pace: float | None = None
+    #: For people alone: if no call of the task has ended yet, for how many seconds the oldest call has lasted.
+    first_call: float = 0.0
 
 
 TaskLoad = SpoutLoad | BoltLoad

@@ -35,7 +35,7 @@ class TaskCounters:
     timed_out: int = 0
     worker_lost: int = 0
     pending: int = 0  # a gauge: a spout's open trees
-    queued: int = 0  # a gauge: tuples that wait for this task
+    queued: int = 0  # a gauge: tuples that wait for this task, without those in calls that are under way
     restarts: int = 0
     errors: int = 0
     dead_letters: int = 0  # rows of a source that were given up

@@ -94,7 +94,7 @@ class _Sample(NamedTuple):
     acked: int
     batches: int
     batch_ms_sum: float
-    #: For each bolt: how many tuples it executed, in how many seconds.
+    #: For each bolt: how many calls have ended, and how many seconds they took.
     work: Mapping[str, tuple[int, float]]
     #: For each spout: the milliseconds for which max spout pending has held the spout's tasks back.
     held_ms: Mapping[str, float]
@@ -128,7 +128,7 @@ class Speedometer:
             batches=statistics.batches,
             batch_ms_sum=(statistics.batch_ms.mean or 0.0) * statistics.batches,
             work={
-                name: (component.executed, component.histogram.seconds)
+                name: (component.histogram.count, component.histogram.seconds)
                 for name, component in statistics.components.items()
                 if component.kind == "bolt"
             },
@@ -210,10 +210,10 @@ def _throttled(
         return None, OPEN_TREES
     if bolt is None or pressure is None:
         return None, None
-    (executed_before, seconds_before), (executed, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
-    if executed == executed_before:  # the first snapshot, or a very slow tuple: use the mean of the run
-        executed_before, seconds_before = 0, 0.0
-    done = executed - executed_before
+    (ended_before, seconds_before), (ended, seconds) = old.work.get(bolt, (0, 0.0)), new.work[bolt]
+    if ended == ended_before:  # the first snapshot, or a very slow tuple: use the mean of the run
+        ended_before, seconds_before = 0, 0.0
+    done = ended - ended_before
     component = statistics.components[bolt]
     cost = (seconds - seconds_before) / done * 1000 if done and component.down < component.tasks else None
     calls = ", ".join(filter(None, (full.get(bolt), down.get(bolt))))

@@ -62,6 +62,8 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None, calls: str | N
     0.012 ms per tuple
     >>> print(why_throttled(BoltPressure(0, 0, 1_000_000, 104_857_600, 0.0, False), 20.0, "100 of 100 calls under way"))
     20.0 ms per tuple, 100 of 100 calls under way
+    >>> print(why_throttled(BoltPressure(86, 9000, 1_000_000, 104_857_600, 18.5, False, first_call_secs=4.3), None))
+    no call has ended yet, the first has lasted 4.3 s so far
     """
     if bolt.above:
         of_bytes, of_tuples = _shares(bolt)
@@ -70,6 +72,10 @@ def why_throttled(bolt: BoltPressure, ms_per_tuple: float | None, calls: str | N
         return f"queue {bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
     cost = [] if ms_per_tuple is None else [f"{three_digits(ms_per_tuple)} ms per tuple"]
     cost += [calls] if calls else []
+    if ms_per_tuple is None and bolt.first_call_secs:  # so it is not known how long the waiting work takes
+        return ", ".join(
+            [*cost, f"no call has ended yet, the first has lasted {bolt.first_call_secs:.1f} s so far"]
+        )
     work = [f"{bolt.backlog_seconds:.1f} s of work waits"] if bolt.backlog_seconds >= _LEAST_WORK else []
     return ", ".join(cost + work) or "busy"
 
@@ -97,11 +103,21 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
         return
     for name, bolt in pressure.bolts.items():
         if name in blamed or bolt.above:
-            work = f", {bolt.backlog_seconds:.1f} s of work" if bolt.backlog_seconds >= _LEAST_WORK else ""
-            tuples = f"{bolt.queued:,} of {bolt.high_mark:,.0f} tuples"
-            yield f"{name}: queue {tuples}, {level(bolt.queued_bytes, bolt.high_mark_bytes)}{work}"
+            yield f"{name}: queue {_queue(statistics.components[name], bolt)}"
     if blamed:
         yield f"limits changed {pressure.limit_changes:,} times"
+
+
+def _queue(component: ComponentStatistics, bolt: BoltPressure) -> str:
+    """Return what waits for a bolt, as text.
+
+    The counters of ``component`` may be newer than ``bolt``, because the controller does not see the last reports of a run.
+    """
+    tuples = f"{component.queued:,} of {bolt.high_mark:,.0f} tuples"
+    size = level(component.queued_bytes, bolt.high_mark_bytes)
+    seconds = bolt.backlog_seconds * component.queued / bolt.queued if bolt.queued else 0.0
+    is_known = component.histogram.count or not bolt.first_call_secs
+    return f"{tuples}, {size}" + (f", {seconds:.1f} s of work" if is_known and seconds >= _LEAST_WORK else "")
 
 
 def _other_brakes(name: str, component: ComponentStatistics, statistics: TopologyStatistics) -> Iterator[str]:

@@ -79,7 +79,8 @@ class Interrupts:
 
 
 class Idleness:
-    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or queued.
+    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or
+    queued, and that no bolt had a call under way.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
@@ -94,7 +95,10 @@ class Idleness:
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
         emitted = statistics.total("emitted")
-        busy = statistics.total("pending") or statistics.total("queued") or not statistics.batches
+        waits = statistics.total("pending") or statistics.total("queued")
+        busy = (
+            waits or any(c.calls_under_way for c in statistics.components.values()) or not statistics.batches
+        )
         if busy or emitted != self._emitted:
             self._emitted, self._since, self._batches = emitted, statistics.seconds, statistics.batches
             return False

@@ -70,7 +70,8 @@ class Reporter:
             spout.counters.pending, spout.counters.queued = held.open_trees, spout.rows_waiting
         for bolt in self._wiring.bolts:
             loads[bolt.id] = waits = bolt.load()
-            bolt.counters.queued, bolt.counters.queued_bytes = waits.queued, waits.queued_bytes
+            bolt.counters.queued = waits.queued - waits.in_calls
+            bolt.counters.queued_bytes = waits.queued_bytes - waits.in_calls_bytes
         transaction = None if self._transaction is None else self._transaction.report(step)
         if orders.acker_time is not None:
             self.acker_log.add(self._changes(orders.acker_time), step.attempt, orders.acker_time.tried)

@@ -204,8 +204,18 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         """
         now = self._loop.now()
         begun = self._occupied - len(self._new)
-        ended = self._in_places if self._ordered else self._latency.seconds
-        return now, ended + max(begun * now - self._begun, 0.0)
+        return now, self.secs_of_ended_calls + max(begun * now - self._begun, 0.0)
+
+    @property
+    def secs_of_ended_calls(self) -> float:
+        """How many seconds all calls that have ended have taken together. See `in_calls` for ordered bolts."""
+        return self._in_places if self._ordered else self._latency.seconds
+
+    @property
+    def oldest_call_secs(self) -> float:
+        """For how many seconds the oldest of the calls has been under way; 0 if none is."""
+        oldest = self._oldest_work()
+        return 0.0 if oldest is None else max(self._loop.now() - oldest.since, 0.0)
 
     def begin_to_stop(self) -> None:
         """Cancel all calls, and begin to clean up the user's bolt on the event loop."""

@@ -32,6 +32,8 @@ class CountsWork(FailsTuples):
         self.worked_secs = 0.0
         #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
         self._in_calls_before: tuple[float, float] | None = None
+        #: Of an async bolt: how many calls had ended at the last report, how many seconds they had taken, and the latest mean.
+        self._calls_ended = (0, 0.0, 0.0)
 
     def load(self) -> BoltLoad:
         """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
@@ -39,9 +41,29 @@ class CountsWork(FailsTuples):
         if self.component.capacity:
             seconds = self.worked_secs
         before, self._reported = self._reported, (executed, seconds, shed)
-        waiting = self.queue.waiting + self._runner.outside
-        size = self.queue.size_of_one() if waiting else 0
-        return BoltLoad(executed - before[0], seconds - before[1], waiting, waiting * size, shed - before[2])
+        waiting, outside = self.queue.waiting, self._runner.outside
+        size = self.queue.size_of_one() if waiting or outside else 0
+        queued = waiting + outside
+        load = BoltLoad(executed - before[0], seconds - before[1], queued, queued * size, shed - before[2])
+        instance = self.instance
+        if not isinstance(instance, AsyncBoltExecutor):
+            return load
+        pace, first_call = self._call_secs(instance) / self.component.capacity, 0.0
+        if not self.counters.latency.count:
+            first_call = instance.oldest_call_secs
+            pace = first_call / self.component.capacity
+        return load._replace(
+            in_calls=outside, in_calls_bytes=outside * size, pace=pace, first_call=first_call
+        )
+
+    def _call_secs(self, instance: AsyncBoltExecutor) -> float:
+        """Return the mean time of the calls that have ended since the last report; if none has, what was returned then."""
+        ended, seconds, mean = self._calls_ended
+        now, seconds_now = self.counters.latency.count, instance.secs_of_ended_calls
+        if now > ended and seconds_now >= seconds:  # a new instance of an ordered bolt begins with 0 seconds
+            mean = (seconds_now - seconds) / (now - ended)
+        self._calls_ended = (now, seconds_now, mean)
+        return mean
 
     def waited(self, seconds: float) -> None:
         """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""

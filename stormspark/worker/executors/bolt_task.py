@@ -272,10 +272,13 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def load(self) -> BoltLoad:
         """See `BoltTask.load`. The time is divided by the number of executors that run side by side."""
         load = super().load()
-        under_way = self.executor.at_for[1] if self.queue.is_executed else 0.0
+        is_executed = self.queue.is_executed
+        under_way = self.executor.at_for[1] if is_executed else 0.0
         return load._replace(
             seconds=load.seconds / self.side_by_side,
-            queued=load.queued + self.queue.is_executed,
+            queued=load.queued + is_executed,
             alongside=True,
             under_way=under_way / self.side_by_side,
+            in_calls=int(is_executed),
+            first_call=0.0 if self.counters.latency.count else under_way,
         )

@@ -102,6 +102,7 @@ def test_the_json_names_the_throttled_spouts_and_the_bolts_at_fault():
         "high_mark_bytes": 104_857_600,
         "backlog_seconds": 2.5,
         "above": False,
+        "first_call_secs": 0.0,
     }
     assert len(told["history"]) == 100
     assert told["history"][-1] == {"seconds": 999.0, "spout": "lines", "limit": 999, "because_of": "split"}

@@ -49,13 +49,14 @@ def at(
         name: summarise(
             "bolt",
             2,
-            [TaskCounters(executed=executed, latency=work, **counts)],
+            [TaskCounters(executed=executed, latency=work, **waits, **counts)],
             None,
             calls_at_once=at_once,
             mean_calls_under_way=mean_calls,
             blocked_loop=blocked,
         )
-        for name in bolts
+        for name, pressed in bolts.items()
+        for waits in [{"queued": pressed.queued, "queued_bytes": pressed.queued_bytes}]
     }
     pressure = Pressure(spouts, bolts, 17, [LimitChange(1.0, "words", 100, "count")])
     return TopologyStatistics("t", "local", seconds, 9, LatencySummary(), components, pressure=pressure)
@@ -141,6 +142,20 @@ def test_the_other_brake_is_shown_too():
     assert list(throttling_lines(look)) == [
         "count: 1,234 tuples did not fit into its queue and were dropped or failed"
     ]
+
+
+def test_the_summary_says_what_waited_at_the_end():
+    """F6: the controller sees no round after the stop began, but the counters do. No call may have ended before the stop."""
+    bolts = {"ask": replace(bolt(90, 9000, 18.0), first_call_secs=4.0)}
+    look = at(10.0, {"words": held("ask", ask=9_000.0)}, bolts)
+    assert "ask: queue 90 of 1,000,000 tuples, 0.0086 MB of 100" in list(throttling_lines(look))
+    later = replace(
+        look.components["ask"], queued=45, queued_bytes=4500, histogram=Histogram(count=1, seconds=4.0)
+    )
+    look = replace(look, components={**look.components, "ask": later})
+    assert "ask: queue 45 of 1,000,000 tuples, 0.0043 MB of 100, 9.0 s of work" in list(
+        throttling_lines(look)
+    )
 
 
 def limited(unfelt: int | None) -> SpoutPressure:

@@ -1,5 +1,6 @@
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -195,6 +196,15 @@ def test_silence_counts_from_its_first_moment():
 @pytest.mark.parametrize("waiting", [{"pending": 1}, {"queued": 1}])
 def test_what_waits_is_not_silence(waiting):
     assert idle_at(*(Moment(at, emitted=3, batches=at + 1, **waiting) for at in range(6))) == []
+
+
+def test_a_call_under_way_is_not_silence():
+    """Its tuple does not wait any more, and need not be in a tree."""
+    idleness = Idleness(2.0)
+    for at in range(6):
+        now = snapshot(Moment(at, emitted=3, batches=at + 1))
+        busy = replace(now.components["bolt"], calls_under_way=0.5)
+        assert not idleness.reached(replace(now, components={**now.components, "bolt": busy}))
 
 
 def test_a_long_batch_is_not_silence():
