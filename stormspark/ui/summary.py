@@ -21,6 +21,8 @@ __all__ = ["print_summary", "summary_table"]
 
 #: The value of a user's metric, and calls that did not return, are printed for at most this many tasks.
 _TASKS_SHOWN = 4
+#: At most this many bolts are named for which tuples waited at the end.
+_BOLTS_SHOWN = 3
 
 
 class _Column(NamedTuple):
@@ -117,6 +119,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     yield "ms: for spouts, from the emit until the tree is acked; for bolts, in execute"
     if any(component.kind == "spout" and component.failed for component in statistics.components.values()):
         yield "failed: in brackets, by a bolt/timed out/lost with a worker"
+    yield from _pending(statistics)
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
         calls = sorted(component.not_returned, key=lambda call: -call.seconds)
@@ -135,6 +138,20 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]
             more = f", {len(points) - len(shown)} more tasks" if len(points) > len(shown) else ""
             yield f"{name}: {metric} {', '.join(shown)}{more}"
+
+
+def _pending(statistics: TopologyStatistics) -> Iterator[str]:
+    """Yield a line for each spout with messages that nobody has acked or failed, and say where tuples waited at the end."""
+    bolts = [
+        (one.queued, name) for name, one in statistics.components.items() if one.kind == "bolt" and one.queued
+    ]
+    waiting = [
+        f"{queued:,} tuples waited for {name}" for queued, name in sorted(bolts, reverse=True)[:_BOLTS_SHOWN]
+    ]
+    where = f" ({', '.join(waiting)})" if waiting else ""
+    for name, spout in statistics.components.items():
+        if spout.kind == "spout" and spout.pending:
+            yield f"{name}: {spout.pending:,} messages still pending at the end, neither acked nor failed{where}"
 
 
 def _error_line(text: str) -> str:

@@ -66,6 +66,23 @@ def test_the_last_error_is_shown_with_the_line_that_raised_it():
     assert "split: 3 errors, the last one: split.py:7: ValueError: no number" in text
 
 
+def test_messages_that_are_still_pending_are_counted_with_the_bolts_that_tuples_waited_for():
+    """A13, C1: a stop begins no further calls, so trees stay open; `emitted - acked - failed` is for no reader to compute."""
+    text = printed(
+        numbers=component("spout", emitted=2177, acked=64, pending=2113),
+        ask=component(queued=70),
+        store=component(queued=1500),
+        silent=component("spout", emitted=5, acked=5),
+    )
+    assert (
+        "numbers: 2,113 messages still pending at the end, neither acked nor failed "
+        "(1,500 tuples waited for store, 70 tuples waited for ask)\n"
+    ) in text
+    assert "silent: " not in text
+    text = printed(numbers=component("spout", emitted=4, pending=3), ask=component())
+    assert "numbers: 3 messages still pending at the end, neither acked nor failed\n" in text
+
+
 def test_calls_that_had_not_returned_are_named_the_longest_first():
     """B1, C1: their tasks got no cleanup, and the exit code does not say so."""
     calls = tuple(LongCall(f"ask[{n}]", f"execute of ask[{n}] (ask.py:7)", 10.0 + n) for n in range(6))
