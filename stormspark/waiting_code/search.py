@@ -86,8 +86,11 @@ _PLAIN = ids(
 )
 #: The types of members of a class that is written in C.
 _IN_C = ids(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-#: Names in a class's namespace that belong to annotations, or to ``isinstance``. No method uses them.
-_NOT_CODE = frozenset({"__annotations__", "__annotate__", "__annotate_func__", "__orig_bases__", "_abc_impl"})
+#: Names in a class's namespace that are not followed. They belong to annotations or to ``isinstance``, which no method uses, or
+#: they are called only when the topology is built, and so in no executor.
+_NOT_CODE = frozenset(
+    "__annotations__ __annotate__ __annotate_func__ __orig_bases__ _abc_impl declare_output_fields".split()
+)
 #: Methods that are not called for each tuple. A component that declares that it only computes may still wait in them.
 _NOT_PER_TUPLE = frozenset(
     """

@@ -292,6 +292,21 @@ def test_what_is_built_into_python_is_named_as_users_write_it(
     assert re.match(rf"execute uses {shown} \(my_bolts\.py:\d+\)", str(why))
 
 
+def test_what_runs_only_when_the_topology_is_built_is_not_followed(project: Make) -> None:
+    mine = project(
+        """
+        import time
+        from stormspark import BasicBolt, Fields
+        class Mine(BasicBolt):
+            def execute(self, tup, collector): collector.emit(tup.values)
+            def declare_output_fields(self, declarer):
+                time.sleep(0.1)
+                declarer.declare(Fields("word"))
+        """
+    )
+    assert why_it_may_wait(mine) is None
+
+
 def test_helpers_in_other_modules_are_followed(project: Make) -> None:
     helpers = "import time\ndef fetch():\n    return time.sleep(1)\n"
     mine = project(bolt("helpers.fetch()", "import helpers"), helpers=helpers)
