@@ -150,8 +150,15 @@ def calls_under_way(calls: float, at_once: int) -> str:
 
     >>> calls_under_way(19.7, 20)
     '20 of 20 calls under way'
+
+    If the rounded number would be less than the share that makes a bolt full, although the bolt is full, one digit is added:
+
+    >>> calls_under_way(7.3, 8)
+    '7.3 of 8 calls under way'
     """
-    return f"{min(round(calls), at_once):,} of {at_once:,} calls under way"
+    whole = min(round(calls), at_once)
+    number = f"{calls:,.1f}" if is_full(calls, at_once) and not is_full(whole, at_once) else f"{whole:,}"
+    return f"{number} of {at_once:,} calls under way"
 
 
 def tasks_down(component: ComponentStatistics) -> str:
