@@ -100,7 +100,8 @@ def run(seconds: float, record: bool) -> tuple[float, float]:
             commits.tidy()
             batch += 1
         took = time.process_time() - cpu
-        worker.close(batch - 1)
+        worker.hear_of_last_commit(batch - 1)
+        worker.close()
     return words / took, recorded / words
 
 

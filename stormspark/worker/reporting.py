@@ -112,9 +112,7 @@ class Reporter:
         self._done_in_calls = sum(counters[bolt.id].work_done() for bolt in bolts)
         if self._executors.is_late():
             return False
-        return bool(
-            self._done_in_calls != before or self._executors.at_work or self._outside.calls_under_way
-        )
+        return bool(self._done_in_calls != before or self._executors.at_work or self._outside.calls_under_way)
 
     def after_last_commit(self, committed: int) -> bytes | None:
         """Let the tasks hear that batch ``committed`` was committed last, because the topology stops. Return a pickled report

@@ -203,7 +203,8 @@ class Engine:
                     self.running = host.index
                     if not host.dead:
                         try:
-                            host.worker.close(self.commits.last)
+                            host.worker.hear_of_last_commit(self.commits.last)
+                            host.worker.close()
                         except LostError:
                             continue  # killed while it closed
                 self.begin()

@@ -81,7 +81,9 @@ def test_the_waiting_work_of_an_async_bolt_is_what_its_calls_take_at_its_capacit
             return now.components["ask"].acked >= 2 * _AT_ONCE and bolt is not None and bolt.queued > 20
 
         wait_for(waits, timeout=60, message="waiting tuples")
-        bolt = running.statistics().pressure.bolts["ask"]
+        pressure = running.statistics().pressure
+        assert pressure is not None
+        bolt = pressure.bolts["ask"]
         assert bolt.backlog_seconds == pytest.approx(bolt.queued * _LONG_SECS / _AT_ONCE, rel=0.3)
 
 
