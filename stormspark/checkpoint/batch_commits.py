@@ -9,6 +9,7 @@ table is never behind Spark's own checkpoint, and at most one batch ahead of it.
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import sys
 import time
@@ -194,10 +195,9 @@ class BatchCommits:
 
     def _keep_plan(self) -> None:
         """Keep the plan for replays, which may come long after the topology's file has changed."""
+        folders = [os.path.abspath(folder) for folder in sys.path]
         try:
-            self._inputs.keep_plan(
-                self.generation, pickle.dumps((sys.path, cloudpickle.dumps(self._plan, 5)))
-            )
+            self._inputs.keep_plan(self.generation, pickle.dumps((folders, cloudpickle.dumps(self._plan, 5))))
         except OSError as error:
             msg = f"the plan can't be kept for replays (stormspark.record.inputs) in {self.location}: {error}"
             raise CheckpointError(msg) from error

@@ -12,7 +12,6 @@ and are listed as a difference.
 from __future__ import annotations
 
 import pickle
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pdb import Pdb
@@ -38,6 +37,7 @@ from stormspark.errors import CheckpointError, FailedException
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
+from stormspark.worker.host.module_path import search_like_the_driver
 from stormspark.worker.replays.comparison import compare_emits, compare_states
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds
 from stormspark.worker.replays.result import Emitted, Executed, Replay
@@ -49,11 +49,11 @@ __all__ = ["plan_that_ran", "replay"]
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
     """Load the plan with which the batch was recorded. Raises `CheckpointError` if there is none, or if it can't be loaded.
 
-    The driver's module path is appended to the module path of this process.
+    This process looks for modules where the driver did, in the same order.
     """
     files = InputFiles(location)
     paths, plan = pickle.loads(files.plan(generation_of_inputs(files.of_batch(batch)[0])))
-    sys.path.extend(path for path in paths if path not in sys.path)
+    search_like_the_driver(paths)
     try:
         loaded: PhysicalPlan = cloudpickle.loads(plan)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import random
@@ -418,3 +419,27 @@ def test_the_debugger_stops_at_the_first_execute(tmp_path: Path):
 def test_recording_needs_no_more_than_plain_pickles():
     """C8: the plan can be read by another Python process."""
     assert pickle.loads(pickle.dumps(Emitted("default", (1,)))) == Emitted("default", (1,))
+
+
+def test_a_namesake_in_the_working_directory_is_not_the_module_that_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """`python -m` puts the working directory first on the module path."""
+    project, elsewhere, table = (tmp_path / name for name in ("project", "elsewhere", "table"))
+    for folder, text in (
+        (project, "from tests.unit.worker.test_replay import Count\nclass Own(Count): pass\n"),
+        (elsewhere, "raise ImportError('the wrong own_count.py')\n"),
+    ):
+        folder.mkdir()
+        (folder / "own_count.py").write_text(text)
+    monkeypatch.syspath_prepend(project)
+    recorded(table, counting(importlib.import_module("own_count").Own()))
+    code = (
+        f"from stormspark.worker.replays.replay import plan_that_ran, replay\n"
+        f"print(replay(plan_that_ran({str(table)!r}, 0), {str(table)!r}, 'count', 0, 0).differences)\n"
+    )
+    (elsewhere / "shows.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-m", "shows"], cwd=elsewhere, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
