@@ -127,7 +127,8 @@ def test_a_kill_of_an_exactly_once_topology_waits_for_no_call() -> None:
         until(lambda: ("begins",) in told.all)
         topology.kill()
         assert topology.wait(60)
-    assert told.all == [("begins",)]
+    # An empty batch may have come before the one with the tuple.
+    assert [one for one in told.all if one != ("committed", 0)] == [("begins",)]
 
 
 class WaitsAtTheEnd(batch_bolts.Count):
