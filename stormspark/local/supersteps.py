@@ -219,6 +219,7 @@ class InProcessWorkers:
         return [read_report(report) for report in reports if report is not None]
 
     def close(self) -> None:
-        """End every task gracefully. `hear_of_last_commit` has to come before that."""
+        """End every task gracefully. Tasks that have not heard of the last commit hear of it first."""
+        self.hear_of_last_commit()
         for worker in self.workers:
             worker.close()
