@@ -421,6 +421,7 @@ def test_recording_needs_no_more_than_plain_pickles():
     assert pickle.loads(pickle.dumps(Emitted("default", (1,)))) == Emitted("default", (1,))
 
 
+@pytest.mark.slow
 def test_a_namesake_in_the_working_directory_is_not_the_module_that_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -18,6 +18,8 @@ from stormspark.ui import Speedometer, print_summary
 from tests.unit.worker.components import Script
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 _CALL_SECS = 0.25
 #: Calls last this long where rounds in which no call ends have to be as usual as others.
 _LONG_SECS = 1.2

@@ -143,6 +143,7 @@ class Short(_Counts, AsyncBolt):
         declarer.declare("n")
 
 
+@pytest.mark.slow
 def test_calls_that_begin_and_end_in_the_last_round_are_taken_in_too() -> None:
     """At the end of that round no call is under way, but a tree that crosses workers is complete one round later."""
     for _ in range(12):

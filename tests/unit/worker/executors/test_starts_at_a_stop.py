@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -215,6 +217,11 @@ class InPairs(Raises):
         _stops.wait(60)
 
 
+def _start_behind_two_calls(start: Callable[[], None], told: Told) -> None:
+    until(lambda: told.all.count(("execute",)) == 2)
+    start()
+
+
 def test_a_start_that_has_not_begun_does_not_begin_and_only_the_other_task_gets_its_cleanup() -> None:
     told = Told("life of two tasks of one executor")
     builder = TopologyBuilder()
@@ -223,6 +230,8 @@ def test_a_start_that_has_not_begun_does_not_begin_and_only_the_other_task_gets_
     started = submit(builder.create_topology("pair"))
     pair: list[Any] = tasks(started, "pair")
     until(lambda: ("execute",) in told.all and any(task.queue.waiting for task in pair))
+    for task in pair:  # the start is due while the other task's call goes on, and not before it
+        task.start = partial(_start_behind_two_calls, task.start, told)
     _waits.set()
     until(lambda: told.all.count(("execute",)) == 2 and any(task.is_starting for task in pair))
     stopping = _begin_to_stop(started)
