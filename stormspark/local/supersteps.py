@@ -220,6 +220,7 @@ class InProcessWorkers:
 
     def close(self) -> None:
         """End every task gracefully. Tasks that have not heard of the last commit hear of it first."""
-        self.hear_of_last_commit()
+        for worker in self.workers:
+            worker.transaction.hear_of_commit(self._committed)
         for worker in self.workers:
             worker.close()
