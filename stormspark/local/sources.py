@@ -6,11 +6,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import cloudpickle
-
 from stormspark.api import LocalSource, SourceProgress, SourceSpout
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local.supersteps import InProcessWorkers
+from stormspark.pickling import unpickled
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.worker.step import merge_progress
 
@@ -73,7 +72,7 @@ class LocalSources:
 
 
 def _open(component: ComponentPlan) -> LocalSource:
-    spout: SourceSpout = cloudpickle.loads(component.pickled)
+    spout: SourceSpout = unpickled(component.pickled)
     try:
         source = spout.local_source()
     except InvalidTopologyError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -63,7 +64,7 @@ class Reporter:
         """Make the report at the end of a round. If the batch is a transaction, and no worker has anything left of it, first
         prepare the batch.
         """
-        tasks, orders = self._tasks.values(), step.orders
+        orders = step.orders
         loads: dict[int, TaskLoad] = {}
         for spout in self._spouts:
             loads[spout.id] = held = spout.load()
@@ -75,28 +76,20 @@ class Reporter:
         transaction = None if self._transaction is None else self._transaction.report(step)
         if orders.acker_time is not None:
             self.acker_log.add(self._changes(orders.acker_time), step.attempt, orders.acker_time.tried)
-        counters = {task.id: task.read_counters() for task in tasks}
-        backlog, before = self.backlog, self._work_done
-        self._work_done = sum(map(TaskCounters.work_done, counters.values()))
-        self.was_idle = not backlog and self._work_done == before
+        report = self._of_tasks(step.batch)
+        before, self._work_done = self._work_done, sum(map(TaskCounters.work_done, report.counters.values()))
+        self.was_idle = not report.backlog and self._work_done == before
         no_tree_open = next(self._ledger.open_trees(), None) is None
-        report = WorkerReport(
-            worker=self._worker,
-            incarnation=self._incarnation,
-            batch=step.batch,
-            counters=counters,
-            errors=tuple(error for task in tasks for error in task.reports.take_errors()),
-            failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
-            fatal=self._wiring.fatal,
-            backlog=backlog + self._executors.spouts_to_come + self._spouts_down,
+        report = replace(
+            report,
+            backlog=report.backlog + self._executors.spouts_to_come + self._spouts_down,
             idle=self.was_idle,
             at_rest=self.was_idle and not self._outside.bolts and not self._executors.tasks and no_tree_open,
-            data_points=tuple(point for task in tasks for point in task.metrics.take()),
             loads=loads,
             worked=self._round.worked,
             filled=self._round.filled,
             emitted_late=self._round.emitted_late,
-            calls_go_on=self._calls_go_on(counters),
+            calls_go_on=self._calls_go_on(report.counters),
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
@@ -123,13 +116,17 @@ class Reporter:
         if self._transaction is None:
             return None
         self._transaction.hear_of_commit(committed)
-        tasks = self._tasks.values()
         for spout in self._spouts:
             spout.counters.pending = spout.load().open_trees
-        report = WorkerReport(
+        return pickle.dumps(self._of_tasks(committed), 5)
+
+    def _of_tasks(self, batch: int) -> WorkerReport:
+        """Return a report of what the tasks have counted, said and left."""
+        tasks = self._tasks.values()
+        return WorkerReport(
             worker=self._worker,
             incarnation=self._incarnation,
-            batch=committed,
+            batch=batch,
             counters={task.id: task.read_counters() for task in tasks},
             errors=tuple(error for task in tasks for error in task.reports.take_errors()),
             failures=tuple(failure for task in tasks for failure in task.reports.take_failures()),
@@ -137,7 +134,6 @@ class Reporter:
             backlog=self.backlog,
             data_points=tuple(point for task in tasks for point in task.metrics.take()),
         )
-        return pickle.dumps(report, 5)
 
     @property
     def backlog(self) -> int:
