@@ -170,7 +170,7 @@ def _async(capacity: int, latency: float = 0.1) -> Callable[[Asked], Figures]:
     def run(asked: Asked) -> Figures:
         from benchmarks import asynchronous
 
-        return asynchronous.run(asked.engine, capacity, latency, asked.seconds, asked.warmup)
+        return asynchronous.run(asked.engine, capacity, latency, 0.5, asked.seconds, asked.warmup)
 
     return run
 
@@ -178,7 +178,7 @@ def _async(capacity: int, latency: float = 0.1) -> Callable[[Asked], Figures]:
 def _asyncio(asked: Asked) -> Figures:
     from benchmarks import asynchronous
 
-    return asynchronous.bare(10_000, 0.1, asked.seconds)
+    return asynchronous.bare(10_000, 0.1, 0.5, asked.seconds)
 
 
 def _waiting(case: str, engine: str, workers: int) -> Callable[[Asked], Figures]:
