@@ -172,6 +172,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
             self._in_places += self._loop.now() - call.begun
         self._took.append(call.took)
         error, tup = call.error, call.tup
+        call.error = None  # else the call and the frames of the error's traceback would refer to each other
         if error is _TIMED_OUT:  # the tuple has failed already
             return
         self._outside -= 1
@@ -281,6 +282,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
+        current_call.set(None)  # else the call, its asyncio task and the task's context would refer to each other in a circle
         del self._calls[call]
         if self._closed:
             return

@@ -14,6 +14,7 @@ from typing import Any
 
 from stormspark.user_line import CodePlace, running_at, waiting_at
 from stormspark.worker.busy import Busy
+from stormspark.worker.executors.switching import switch_interval
 from stormspark.worker.foreign_calls import start_unwatched
 from stormspark.worker.pools import end_pool
 
@@ -52,6 +53,7 @@ class EventLoop:
         self.longest_blocks: dict[str, Busy] = {}
         #: When `look` asked the loop for a call; None once the loop has made the call.
         self._asked_at: float | None = None
+        switch_interval.shorten()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         # The loop's thread calls no collector of a task, so tasks need not be prepared for calls from this thread.
         start_unwatched(self._thread)
@@ -170,6 +172,7 @@ class EventLoop:
 
     def end(self) -> None:
         """Cancel all coroutines, and end the thread."""
+        switch_interval.restore()
         self.call(lambda: self._loop.create_task(self._end()))
         self._thread.join(_GIVEN_UP_SECS if self.is_given_up else END_SECS)
         end_pool(self._pool)

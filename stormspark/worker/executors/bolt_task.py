@@ -110,6 +110,7 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
             # A hook has raised, which must not fail a tuple that has been executed.
             self._note(notes, partial(self._settle, tup, begun))
         self._note(notes, partial(self._executed, tup, begun, took, error))
+        error = None  # else this frame and the error's traceback would refer to each other
         self.queue.is_executed = False
         return True
 

@@ -1,4 +1,4 @@
-"""The switch interval of the Python interpreter, which is shorter while executors have threads.
+"""The switch interval of the Python interpreter, which is shorter while executors have threads or coroutines.
 
 A thread whose call has returned needs the interpreter's lock to go on. A thread that computes gives this lock away only at the
 end of Python's switch interval. This interval is 5 ms by default, which is long enough for a database to answer.
