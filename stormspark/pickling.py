@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -20,7 +20,7 @@ from cloudpickle.cloudpickle import subimport
 
 from stormspark.errors import SerializationError
 
-__all__ = ["pickled", "unpickled"]
+__all__ = ["pickled", "unpickled", "use_unfinished_imports"]
 
 #: For how many seconds one `unpickled` waits for the imports of another. A module whose import never ends must not hold up all
 #: others.
@@ -61,13 +61,30 @@ def unpickled(data: bytes) -> Any:
 
     Unpickling imports the modules of an object's classes. Only one thread at a time imports here: if two threads import modules
     of one package, and the package imports these modules itself, each thread may wait for the other one, and Python raises
-    "deadlock detected by _ModuleLock" in one of them. And what a module has already defined is used even if its import has not
-    ended: a module may submit a topology while it is imported, and wait for its executors.
+    "deadlock detected by _ModuleLock" in one of them. If another thread imports a module now, its import ends first, unless the
+    module is one of those that `use_unfinished_imports` has found.
 
     >>> unpickled(pickled([1, 2], "a list", "use another one"))
     [1, 2]
     """
     return _Unpickler(io.BytesIO(data)).load()
+
+
+def use_unfinished_imports() -> None:
+    """Let `unpickled` use what the modules that the calling thread imports now have defined so far.
+
+    A module may submit a topology while it is imported, and wait for its executors. They must not wait for the end of the import.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if frame.f_code.co_name == "<module>" and _is_imported_now(sys.modules.get(name)):
+            _UNFINISHED.add(name)
+        frame = frame.f_back
+
+
+#: The names of the modules that `use_unfinished_imports` has found.
+_UNFINISHED: set[str] = set()
 
 
 class _Unpickler(pickle.Unpickler):
@@ -76,7 +93,7 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (subimport.__module__, subimport.__name__):
             return _imported
-        found: Any = sys.modules.get(module)
+        found: Any = _usable(module)
         for part in name.split("."):
             found = getattr(found, part, _MISSING)
         if found is not _MISSING:
@@ -90,10 +107,21 @@ _MISSING = object()
 
 def _imported(name: str) -> ModuleType:
     """Return a module that a pickled function uses."""
-    if name not in sys.modules:
-        with _one_at_a_time():
-            return import_module(name)
-    return sys.modules[name]
+    if (module := _usable(name)) is not None:
+        return module
+    with _one_at_a_time():
+        return import_module(name)
+
+
+def _usable(name: str) -> ModuleType | None:
+    """Return a module, if it can be used without waiting for the end of its import. Otherwise return None."""
+    module = sys.modules.get(name)
+    return None if _is_imported_now(module) and name not in _UNFINISHED else module
+
+
+def _is_imported_now(module: ModuleType | None) -> bool:
+    """Return whether a module's import has begun and has not ended. Python itself asks this of the module's spec."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import ComponentError
 from stormspark.local.clock import SimulatedClock
+from stormspark.pickling import use_unfinished_imports
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame
 from stormspark.worker.core import Worker
@@ -43,6 +44,7 @@ class InProcessWorkers:
         storm_id: str | None = None,
         logs: TaskLogs | None = None,
     ) -> None:
+        use_unfinished_imports()
         self.plan = plan
         self.random = random or Random()
         self.workers = [

@@ -90,6 +90,49 @@ def test_without_turns_python_reports_a_deadlock(monkeypatch: pytest.MonkeyPatch
     assert "_DeadlockError" in [type(error).__name__ for error in errors]
 
 
+@pytest.mark.parametrize("by_value", [False, True], ids=["class", "module"])
+def test_a_module_that_another_thread_imports_is_used_when_its_import_has_ended(
+    by_value: bool, tmp_path: Path
+) -> None:
+    """Executors of one class start at the same time. What the class uses may be defined below it."""
+    (tmp_path / "defines_later.py").write_text(DEFINES_LATER)
+    GO_ON.set()
+    module = importlib.import_module("defines_later")
+    data = (
+        cloudpickle.dumps(lambda: module.Early().late())
+        if by_value
+        else cloudpickle.dumps(module.Early().late)
+    )
+    del sys.modules["defines_later"]
+    GO_ON.clear()
+    STARTED.clear()
+    said: list[object] = []
+    threads = [threading.Thread(target=lambda: said.append(unpickled(data)())) for _ in range(2)]
+    threads[0].start()
+    assert STARTED.wait(10)
+    threads[1].start()
+    threads[1].join(0.05)
+    assert not said
+    GO_ON.set()
+    for thread in threads:
+        thread.join(10)
+    del sys.modules["defines_later"]
+    assert said == ["late", "late"]
+
+
+DEFINES_LATER = """
+import sys
+
+class Early:
+    def late(self):
+        return LATE
+
+test = next(module for name, module in sys.modules.items() if name.endswith("test_pickling"))
+test.wait()
+LATE = "late"
+"""
+
+
 def test_an_object_that_never_ends_its_unpickling_does_not_hold_up_the_others() -> None:
     begun = threading.Thread(target=unpickled, args=(cloudpickle.dumps(Waits()),), daemon=True)
     begun.start()
