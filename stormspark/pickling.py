@@ -77,7 +77,7 @@ def use_unfinished_imports() -> None:
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__")
+        name = str(frame.f_globals.get("__name__"))
         if frame.f_code.co_name == "<module>" and _is_imported_now(sys.modules.get(name)):
             _UNFINISHED.add(name)
         frame = frame.f_back

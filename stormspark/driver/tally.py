@@ -59,6 +59,9 @@ class Tally:
         #: See `TopologyStatistics.before_stop`. `_counts_last`: whether the next reports are the last ones that count for it.
         self._before_stop: tuple[int, float] | None = None
         self._counts_last = False
+        #: See `TopologyStatistics.taken_back`.
+        self._taken_back = 0
+        self._last_taken_back = ""
         #: By component: the call that blocked the event loop longest at a time.
         self._blocked_loop: dict[str, Busy] = {}
         #: By task: the calls that had not returned when the topology ended.
@@ -135,6 +138,12 @@ class Tally:
             )
             self._before_stop = executed, self._reported_at - self._began
 
+    def add_taken_back(self, reason: str) -> None:
+        """Add an attempt at a transaction that was taken back, so that its batch runs again."""
+        with self._lock:
+            self._taken_back += 1
+            self._last_taken_back = reason
+
     def add_not_returned(self, calls: Iterable[Busy]) -> None:
         """Add calls of user code that had not returned when the topology ended."""
         with self._lock:
@@ -170,6 +179,8 @@ class Tally:
                 pressure=self._pressure() if self._pressure is not None else None,
                 phases={phase: times.summary() for phase, times in self._phases.items()},
                 before_stop=self._before_stop,
+                taken_back=self._taken_back,
+                last_taken_back=self._last_taken_back,
                 components={
                     name: summarise(
                         plan.kind,

@@ -30,11 +30,16 @@ __all__ = ["BatchTakenBackError", "InProcessWorkers"]
 
 
 class BatchTakenBackError(Exception):
-    """Raised if the topology stops and its last batch is not committed, because a call has not returned in time."""
+    """Raised if the topology stops and its last batch is not committed, because a call has not returned in time, or because the
+    topology is killed.
+    """
 
 
 class InProcessWorkers:
-    """All workers of a topology, in this process. Each call of `run_batch` runs one batch."""
+    """All workers of a topology, in this process. Each call of `run_batch` runs one batch.
+
+    If an attempt at a batch is taken back, and the batch runs again, ``taken_back`` is called with the reason.
+    """
 
     def __init__(
         self,
@@ -43,6 +48,7 @@ class InProcessWorkers:
         random: Random | None = None,
         storm_id: str | None = None,
         logs: TaskLogs | None = None,
+        taken_back: Callable[[str], object] | None = None,
     ) -> None:
         use_unfinished_imports()
         self.plan = plan
@@ -62,6 +68,9 @@ class InProcessWorkers:
             )
             for index in range(plan.workers)
         ]
+        self._taken_back = taken_back
+        #: Whether no batch runs again any more, because the topology is killed.
+        self._is_cut_off = False
         self._batch = 0
         self._attempt = 0
         self._committed, self._failures = -1, 0
@@ -92,7 +101,8 @@ class InProcessWorkers:
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
         stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
         committed. Raises `ComponentError` if the batch has failed ``stormspark.max.attempts`` times. Raises
-        `BatchTakenBackError` if the topology stops meanwhile and a call does not return in time (`limit_waiting`).
+        `BatchTakenBackError` if the topology stops meanwhile and a call does not return in time (`limit_waiting`), or if the
+        topology is killed (`cut_off`).
         """
         self._plain_orders = RoundOrders(
             limits=limits, target_secs=target, committed=self._committed, staying_local=staying_local
@@ -125,7 +135,7 @@ class InProcessWorkers:
         assert transaction is not None
         if transaction.aborts is None:
             return reports
-        if any(worker.gave_up_batch for worker in self.workers):
+        if self._is_cut_off or any(worker.gave_up_batch for worker in self.workers):
             raise BatchTakenBackError(not_committed(self.plan.topology, self._batch, transaction.aborts))
         self._failed_rows.add(self._batch, transaction.failed_rows)
         self._earlier = replace(
@@ -138,6 +148,8 @@ class InProcessWorkers:
             msg = f"batch {self._batch} failed {self._failures} times (stormspark.max.attempts): {transaction.aborts}"
             raise ComponentError(msg)
         self._attempt += 1
+        if self._taken_back is not None:
+            self._taken_back(f"batch {self._batch}: {transaction.aborts}")
         for worker in self.workers:
             worker.roll_back(self._batch, self._committed, transaction.aborts)
         for task, partition, rows in self._rows:
@@ -205,6 +217,7 @@ class InProcessWorkers:
 
     def cut_off(self) -> None:
         """Wait for no call of an executor or a coroutine any longer, because the topology is killed. Any thread may call this."""
+        self._is_cut_off = True
         for worker in self.workers:
             worker.cut_off()
 

@@ -97,7 +97,7 @@ class LocalTopology:
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self._began = 0.0 if isinstance(clock, SimulatedClock) else time.time()
-        self.workers = InProcessWorkers(plan, clock, random, storm_id, self._logs)
+        self.workers = InProcessWorkers(plan, clock, random, storm_id, self._logs, self._tally.add_taken_back)
         self._garbage: GarbageBetweenBatches | None = None
         #: Whether the tasks get their last calls now, such as ``cleanup``.
         self._is_closing = False

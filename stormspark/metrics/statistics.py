@@ -160,6 +160,10 @@ class TopologyStatistics:
     #: How many tuples the bolts had executed when the topology began to stop, and after how many seconds; None if it did not
     #: stop, or not yet. The batch that ran then is included.
     before_stop: tuple[int, float] | None = None
+    #: If batches are transactions: how many attempts at batches were taken back, and the reason of the last one. What these
+    #: attempts did is counted, too.
+    taken_back: int = 0
+    last_taken_back: str = ""
 
     @property
     def tuples_per_s(self) -> float:

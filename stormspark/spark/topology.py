@@ -482,6 +482,8 @@ class SparkTopology:
                 self._error = WorkerLostError(msg) if self._nimbus.broken else StormsparkError(msg)
                 return
             attempt += 1
+            if self._plan.exactly_once:
+                self._tally.add_taken_back(reason)
             text = retries.to_log(attempt, now)
             if text is not None:
                 _log.warning("%s: %s", self.name, text)

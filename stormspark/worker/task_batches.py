@@ -15,6 +15,7 @@ from stormspark.metrics import TaskCounters
 from stormspark.plan.physical import ComponentPlan, TaskPlan
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.errors_of_code import ERRORS_OF_CODE
+from stormspark.worker.executors.thread import CallNotReturnedError
 from stormspark.worker.state.task_state import TaskState
 
 __all__ = ["TaskInBatches"]
@@ -62,6 +63,8 @@ class TaskInBatches:
             self.abort(f"{type(error).__name__}: {error}", outside=True)
             self.report_error(error)
             return None
+        except CallNotReturnedError:
+            raise  # no error of the component; see `ThreadedTask.prepare_state`
         except ERRORS_OF_CODE as error:
             self.raised("pre_prepare, pre_save or pre_commit", error)
             return None

@@ -282,7 +282,9 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
-        current_call.set(None)  # else the call, its asyncio task and the task's context would refer to each other in a circle
+        current_call.set(
+            None
+        )  # else the call, its asyncio task and the task's context would refer to each other in a circle
         del self._calls[call]
         if self._closed:
             return

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stormspark.api import TaskHook
+from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.errors import ComponentError
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.errors_of_code import contained
@@ -214,22 +215,34 @@ class ThreadedTask(Task):
         )
         self.abort(f"{calls}, and a topology that stops waits {waited:.0f} s for calls")
 
+    # The batch is aborted, and is not repeated, if the topology stops and the component's code does not return in time.
+
     def begin_batch(self, attempt: TransactionAttempt, announced: Any) -> None:
-        """See `Task.begin_batch`. The batch is aborted if the topology stops and the component's code does not return in time."""
+        """See `Task.begin_batch`."""
         try:
             super().begin_batch(attempt, announced)
         except CallNotReturnedError as error:
-            self.abort(str(error))
+            self._give_up_batch(error)
 
     def announcement(self) -> bytes | None:
-        """See `Task.announcement`. The batch is aborted if the topology stops and the component's code does not return in
-        time.
-        """
+        """See `Task.announcement`."""
         try:
             return super().announcement()
         except CallNotReturnedError as error:
-            self.abort(str(error))
+            self._give_up_batch(error)
             return None
+
+    def prepare_state(self, txid: int) -> list[TaskChanges] | None:
+        """See `Task.prepare_state`."""
+        try:
+            return super().prepare_state(txid)
+        except CallNotReturnedError as error:
+            self._give_up_batch(error)
+            return None
+
+    def _give_up_batch(self, error: CallNotReturnedError) -> None:
+        self.abort(str(error))
+        self.executors.gave_up_batch = True
 
     def end_thread_work(self) -> None:
         """From now on, ignore everything that the instance does."""

@@ -528,7 +528,9 @@ def test_the_components_of_benchmarks_and_samples_only_compute(component: type) 
 
 
 def test_a_benchmark_of_waiting_waits() -> None:
-    assert why_it_may_wait(asynchronous.Waits(1, 0.1, 0.5)) == "execute uses asyncio.sleep (asynchronous.py:55)"
+    assert (
+        why_it_may_wait(asynchronous.Waits(1, 0.1, 0.5)) == "execute uses asyncio.sleep (asynchronous.py:55)"
+    )
 
 
 def test_the_usual_components_of_tests_compute() -> None:

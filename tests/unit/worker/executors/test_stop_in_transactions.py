@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from stormspark import BasicBolt, StatefulBolt, Topology, TopologyBuilder, TwoPhaseStatefulComponent
+from stormspark import (
+    BasicBolt,
+    Fields,
+    Spout,
+    StatefulBolt,
+    Topology,
+    TopologyBuilder,
+    TwoPhaseStatefulComponent,
+)
 from stormspark.transactional import TransactionalTopologyBuilder
 from stormspark.worker.executors import executors
 from tests.unit.worker.executors import test_batch_bolts as batch_bolts
@@ -180,3 +188,56 @@ def test_a_call_that_never_returns_at_the_end_of_a_batch_holds_up_a_stop_for_som
     warning = next(one.getMessage() for one in caplog.records if "is committed" in one.getMessage())
     name = "finish_batch of count" if where == "finish_batch" else "execute of behind"
     assert f"{name}[0] ({__file__}:" in warning
+
+
+class SavesSlowly(Spout):
+    """Emits one tuple. Its state can't be saved before `_released` is set."""
+
+    waits = True
+    #: Set in the executor's thread alone, so that the object can be pickled where it is declared.
+    is_open = False
+
+    def __init__(self, told: Told) -> None:
+        self.told, self.emitted = told, False
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.is_open:
+            self.told("saves")
+            _released.wait(60)
+        return {"told": self.told, "emitted": self.emitted}
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        """Remember the collector."""
+        self.collector, self.is_open = collector, True
+
+    def next_tuple(self) -> None:
+        """Emit."""
+        if not self.emitted:
+            self.emitted = True
+            self.collector.emit((1,), message_id="1")
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """One field."""
+        declarer.declare(Fields("n"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_state_that_is_not_saved_in_time_is_no_error_of_the_component_and_its_batch_is_not_repeated(
+    end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A batch that was repeated after a kill ended with "failed 10 times", and each attempt called services again."""
+    monkeypatch.setattr(executors, "STOP_SECS", 0.3)
+    told = Told(f"a {end} while state is saved")
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", SavesSlowly(told)).add_configuration("topology.state.pickle", True)
+    with running(builder.create_topology("saves"), **_EXACTLY_ONCE) as topology:
+        until(lambda: ("saves",) in told.all)
+        if end == "kill":
+            topology.kill()
+            assert topology.wait(60)
+    assert topology.error is None
+    warning = next(one.getMessage() for one in caplog.records if "is committed" in one.getMessage())
+    assert f"__getstate__ of numbers[0] ({__file__}:" in warning
+    assert not [one for one in caplog.records if "starts again" in one.getMessage()]
+    assert topology.statistics().taken_back == 0
