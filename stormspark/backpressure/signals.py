@@ -55,8 +55,8 @@ class BoltLoad(NamedTuple):
     #: For people alone: how many of `queued` and `queued_bytes` belong to calls that are under way, and so don't wait any more.
     in_calls: int = 0
     in_calls_bytes: int = 0
-    #: For people alone: how many seconds a task with many calls at once needs for one waiting tuple, which is the time of a call
-    #: divided by the number of calls at once. None if `seconds` tells, as it does for every other task.
+    #: For people alone: how many seconds a task that is async or has a thread needs for one waiting tuple, which is the time of a
+    #: call divided by the number of calls that the task makes at once. None if `seconds` tells, as it does for every other task.
     pace: float | None = None
     #: For people alone: if no call of the task has ended yet, for how many seconds the oldest call has lasted.
     first_call: float = 0.0

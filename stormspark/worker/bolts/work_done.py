@@ -32,7 +32,7 @@ class CountsWork(FailsTuples):
         self.worked_secs = 0.0
         #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
         self._in_calls_before: tuple[float, float] | None = None
-        #: Of an async bolt: how many calls had ended at the last report, how many seconds they had taken, and the latest mean.
+        #: Of a bolt that is async or has threads: how many calls had ended at the last report, how many seconds they had taken, and the latest mean.
         self._calls_ended = (0, 0.0, 0.0)
 
     def load(self) -> BoltLoad:
@@ -48,7 +48,7 @@ class CountsWork(FailsTuples):
         instance = self.instance
         if not isinstance(instance, AsyncBoltExecutor):
             return load
-        pace, first_call = self._call_secs(instance) / self.component.capacity, 0.0
+        pace, first_call = self.call_secs(instance.secs_of_ended_calls) / self.component.capacity, 0.0
         if not self.counters.latency.count:
             first_call = instance.oldest_call_secs
             pace = first_call / self.component.capacity
@@ -56,10 +56,13 @@ class CountsWork(FailsTuples):
             in_calls=outside, in_calls_bytes=outside * size, pace=pace, first_call=first_call
         )
 
-    def _call_secs(self, instance: AsyncBoltExecutor) -> float:
-        """Return the mean time of the calls that have ended since the last report; if none has, what was returned then."""
+    def call_secs(self, seconds_now: float) -> float:
+        """Return the mean time of the calls that have ended since the last report; if none has, what was returned then.
+
+        ``seconds_now`` is the time of all calls that have ended.
+        """
         ended, seconds, mean = self._calls_ended
-        now, seconds_now = self.counters.latency.count, instance.secs_of_ended_calls
+        now = self.counters.latency.count
         if now > ended and seconds_now >= seconds:  # a new instance of an ordered bolt begins with 0 seconds
             mean = (seconds_now - seconds) / (now - ended)
         self._calls_ended = (now, seconds_now, mean)

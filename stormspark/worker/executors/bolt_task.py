@@ -275,11 +275,14 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         load = super().load()
         is_executed = self.queue.is_executed
         under_way = self.executor.at_for[1] if is_executed else 0.0
+        latency = self.counters.latency
         return load._replace(
             seconds=load.seconds / self.side_by_side,
             queued=load.queued + is_executed,
             alongside=True,
             under_way=under_way / self.side_by_side,
             in_calls=int(is_executed),
-            first_call=0.0 if self.counters.latency.count else under_way,
+            # The queue of one executor gets shorter by its own calls alone, however many others run beside it.
+            pace=self.call_secs(latency.seconds) if latency.count else under_way,
+            first_call=0.0 if latency.count else under_way,
         )

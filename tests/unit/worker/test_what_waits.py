@@ -59,10 +59,11 @@ class AsksOnThread(Bolt):
         self.collector.ack(tup)
 
 
-def asking(bolt: Any, parallelism: int) -> Any:
+def asking(bolt: Any, parallelism: int, hot: bool = False) -> Any:
     builder = TopologyBuilder()
     builder.set_spout("numbers", Script([(n,) for n in range(_TUPLES)]))
-    builder.set_bolt("ask", bolt, parallelism).shuffle_grouping("numbers")
+    ask = builder.set_bolt("ask", bolt, parallelism)
+    ask.global_grouping("numbers") if hot else ask.shuffle_grouping("numbers")
     return builder.create_topology("asking")
 
 
@@ -87,6 +88,25 @@ def test_the_waiting_work_of_an_async_bolt_is_what_its_calls_take_at_its_capacit
         assert pressure is not None
         bolt = pressure.bolts["ask"]
         assert bolt.backlog_seconds == pytest.approx(bolt.queued * _LONG_SECS / _AT_ONCE, rel=0.3)
+
+
+@pytest.mark.parametrize("hot", [False, True], ids=["even", "hot"])
+def test_the_waiting_work_of_threads_is_that_of_the_longest_queue(hot: bool) -> None:
+    """F11: executors beside it don't help a task to which all tuples go."""
+    with LocalCluster() as cluster:
+        running = cluster.submit_topology("asking", {}, asking(AsksOnThread(), _AT_ONCE, hot))
+
+        def waits() -> bool:
+            now = running.statistics()
+            bolt = now.pressure.bolts["ask"] if now.pressure else None
+            return now.components["ask"].acked >= 2 * _AT_ONCE and bolt is not None and bolt.queued > 8
+
+        wait_for(waits, timeout=60, message="waiting tuples")
+        pressure = running.statistics().pressure
+        assert pressure is not None
+        bolt = pressure.bolts["ask"]
+        share = bolt.queued if hot else -(-bolt.queued // _AT_ONCE)
+        assert bolt.backlog_seconds == pytest.approx(share * _CALL_SECS, rel=0.3)
 
 
 @pytest.mark.parametrize(("make", "parallelism"), BOLTS)
