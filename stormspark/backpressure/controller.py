@@ -30,10 +30,10 @@ the spout can use the share. A bolt is at fault if its backlog is above a water 
 if the bolts' work takes up at least half of the round and this bolt is one of the slowest. If a round is long without such a
 bolt, Spark or the exchange is the cause, and only the spouts' quantum adapts to it.
 
-A bolt whose executors have threads of their own works *alongside*: at the same time as its worker's other bolts, and also while
-Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only the bolt's own
-time. But the bolt must not run out of tuples while those of the next round are on their way. So it gets the tuples of one round
-in advance.
+An async bolt, or one whose executors have threads of their own, works *alongside*: at the same time as its worker's other bolts,
+and also while Spark carries tuples from superstep to superstep. Overhead takes no time from such a bolt, so a tuple costs only
+the bolt's own time. But the bolt must not run out of tuples while those of the next round are on their way. So it gets the tuples
+of one round in advance.
 
 When a topology begins, nothing is known about it. Its first round is small (`FIRST_LIMIT` tuples per task of a spout). The
 next rounds grow until no spout is stopped by its limit, or until a bolt is at fault. During that growth no bolt is named as
@@ -127,7 +127,7 @@ _REMEMBERED = 1000
 class _Bolt:
     """A bolt as the controller sees it. Its work is added up per worker.
 
-    A worker does one thing at a time, except for bolts whose executors have threads of their own (`alongside`).
+    A worker does one thing at a time, except for async bolts and those whose executors have threads of their own (`alongside`).
     """
 
     tasks: Sequence[int]
@@ -188,7 +188,8 @@ class _Bolt:
             self.arrived[task] = load.executed + load.queued - before
             self.queued_bytes += load.queued_bytes
             self.busy[worker] += load.seconds
-            self.left[worker] += load.queued * cost
+            # A tuple in a call does not wait. Calls that last longer than a round would look like work for many rounds.
+            self.left[worker] += (load.queued - load.in_calls * load.alongside) * cost
             self.came[worker] += max(0.0, load.seconds + (load.queued - before) * cost)
             self.waiting[task] = waiting = load.queued - load.in_calls
             self.bytes_waiting += load.queued_bytes - load.in_calls_bytes

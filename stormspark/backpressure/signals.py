@@ -46,8 +46,8 @@ class BoltLoad(NamedTuple):
     #: The number of tuples that were dropped or failed in the round, if the topology does that instead of slowing spouts down
     #: (F10).
     shed: int = 0
-    #: Whether the task's executor has a thread of its own, so that the bolt works at the same time as other bolts, and also
-    #: between supersteps. Then `seconds` is divided by the number of the bolt's executors in this worker.
+    #: Whether the task is async or its executor has a thread of its own, so that the bolt works at the same time as other bolts,
+    #: and also between supersteps. Then `seconds` is divided by how many calls of the bolt there may be at once in this worker.
     alongside: bool = False
     #: For how many seconds the call under way has lasted, divided in the same way as `seconds`. Until the first call of a bolt
     #: returns, this is all that is known of the bolt's speed.

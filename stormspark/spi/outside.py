@@ -71,11 +71,6 @@ class WorksOutside(LivesOutside):
         """
         return True
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once. If so, the worker's waiting time counts as work of the bolt."""
-        return True
-
     @abstractmethod
     def send(self) -> None:
         """Called when no more tuples come for now. Send the tuples that the bolt has collected."""

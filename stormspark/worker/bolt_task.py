@@ -262,9 +262,7 @@ class BoltTask(CountsWork):
             now = clock()
             took = (now - begun) / step
             begun = now
-            if self.component.capacity:
-                self.worked_secs += took * step
-            else:
+            if not self.component.capacity:  # else a call has only begun
                 counters.latency.add(took, step)
             counters.executed += step
             if queue.ticks:  # ticks are not counted, because the counters are for users' tuples only (J15)

@@ -6,6 +6,7 @@ of this worker or a lane to another worker.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -108,6 +109,10 @@ def make_tasks(
     order = forward_order(plan.components, plan.edges)
     downstream = sorted(tasks.values(), key=lambda task: (order[task.component.id], task.id))
     bolts = [task for task in downstream if isinstance(task, BoltTask)]
+    tasks_of = Counter(task.component.id for task in bolts)
+    for task in bolts:
+        if task.component.capacity:
+            task.side_by_side = tasks_of[task.component.id]
     return Wiring(
         tasks=tasks,
         spouts=[task for task in tasks.values() if isinstance(task, SpoutTask)],

@@ -113,13 +113,6 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         """Always false, because coroutines go on whether their results are taken in or not."""
         return False
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether all places are taken. As long as places are free, calls that wait cost the bolt no time, so no spout has to
-        slow down for them.
-        """
-        return self.room <= 0 and not self._is_starting
-
     def send(self) -> None:
         """Begin the calls of the tuples that `execute` got since the last `send`."""
         if self._new:

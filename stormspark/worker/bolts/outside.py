@@ -55,11 +55,6 @@ class OutsideRunner(PlainRunner):
         """See `Runner.works_in`."""
         return self._bolt.works_in  # type: ignore[no-any-return]
 
-    @property
-    def is_busy(self) -> bool:
-        """See `Runner.is_busy`."""
-        return self._bolt.is_busy  # type: ignore[no-any-return]
-
     def send(self) -> None:
         """See `Runner.send`."""
         self._bolt.send()

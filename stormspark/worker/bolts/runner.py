@@ -111,11 +111,6 @@ class Runner:
         """Whether the worker has to process answers from outside as soon as they come."""
         return False
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether the bolt can work on no more tuples at once; see `WorksOutside.is_busy`."""
-        return True
-
     def fileno(self) -> int:
         """Return the file descriptor that is readable when `take_in` has something to do; -1 if there is none."""
         return -1

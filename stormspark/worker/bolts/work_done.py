@@ -1,7 +1,7 @@
 """The part of a bolt's task that says how much work the bolt has done, and how much work waits for it.
 
-The work is measured as time. For most bolts, this is the time of their calls. Many calls of an async bolt are under way at once,
-so only the time in which such a bolt keeps the worker's thread busy counts as its work.
+The work is measured as time, which is the time of the bolt's calls. Many calls of an async bolt are under way at once, so the
+time of each is divided by how many there may be.
 """
 
 from __future__ import annotations
@@ -25,35 +25,49 @@ class CountsWork(FailsTuples):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        #: How many tasks of an async bolt, or how many executors of a bolt with threads, work side by side in this worker.
+        self.side_by_side = 1
         #: Of the last report: how many tuples the bolt had executed, in how many seconds, and how many were shed.
         self._reported = (0, 0.0, 0)
-        #: Of an async bolt, the seconds in which the worker's thread worked for the bolt, or waited for it because it was full.
-        #: The latency of such a bolt is the time of its calls, of which many are under way at once.
-        self.worked_secs = 0.0
         #: When `read_counters` was called last, and how many seconds all calls had taken by then (`in_calls`).
         self._in_calls_before: tuple[float, float] | None = None
-        #: Of a bolt that is async or has threads: how many calls had ended at the last report, how many seconds they had taken, and the latest mean.
+        #: Of a bolt that is async or has threads: how many calls had ended at the last report, how many seconds they had taken,
+        #: and the latest mean.
         self._calls_ended = (0, 0.0, 0.0)
 
     def load(self) -> BoltLoad:
         """Return the work that the bolt has done since the last report, and how many tuples wait for the bolt."""
-        executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
-        if self.component.capacity:
-            seconds = self.worked_secs
-        before, self._reported = self._reported, (executed, seconds, shed)
-        waiting, outside = self.queue.waiting, self._runner.outside
-        size = self.queue.size_of_one() if waiting or outside else 0
-        queued = waiting + outside
-        load = BoltLoad(executed - before[0], seconds - before[1], queued, queued * size, shed - before[2])
         instance = self.instance
-        if not isinstance(instance, AsyncBoltExecutor):
-            return load
-        pace, first_call = self.call_secs(instance.secs_of_ended_calls) / self.component.capacity, 0.0
-        if not self.counters.latency.count:
-            first_call = instance.oldest_call_secs
-            pace = first_call / self.component.capacity
-        return load._replace(
-            in_calls=outside, in_calls_bytes=outside * size, pace=pace, first_call=first_call
+        if isinstance(instance, AsyncBoltExecutor):
+            return self._load_of_calls(instance)
+        executed, seconds, shed = self.counters.executed, self.counters.latency.seconds, self.counters.shed
+        before, self._reported = self._reported, (executed, seconds, shed)
+        queued = self.queue.waiting + self._runner.outside
+        size = self.queue.size_of_one() if queued else 0
+        return BoltLoad(executed - before[0], seconds - before[1], queued, queued * size, shed - before[2])
+
+    def _load_of_calls(self, instance: AsyncBoltExecutor) -> BoltLoad:
+        """Return the load of an async bolt, which is like one with as many executors as it makes calls at once."""
+        ended, shed = self.counters.latency.count, self.counters.shed
+        before, at_once = self._reported, self.component.capacity * self.side_by_side
+        self._reported = (ended, 0.0, shed)
+        seconds = self.call_secs(instance.secs_of_ended_calls)
+        first_call = 0.0 if ended else instance.oldest_call_secs
+        outside = self._runner.outside
+        queued = self.queue.waiting + outside
+        size = self.queue.size_of_one() if queued else 0
+        return BoltLoad(
+            ended - before[0],
+            (ended - before[0]) * seconds / at_once,
+            queued,
+            queued * size,
+            shed - before[2],
+            alongside=True,
+            under_way=first_call / at_once,
+            in_calls=outside,
+            in_calls_bytes=outside * size,
+            pace=(seconds if ended else first_call) / self.component.capacity,
+            first_call=first_call,
         )
 
     def call_secs(self, seconds_now: float) -> float:
@@ -69,12 +83,10 @@ class CountsWork(FailsTuples):
         return mean
 
     def waited(self, seconds: float) -> None:
-        """If the bolt is busy, add ``seconds`` to its execution time. In this time the worker did nothing but wait for bolts."""
-        if not self._runner.is_busy:
-            return
-        if self.component.capacity:
-            self.worked_secs += seconds
-        else:
+        """Add ``seconds`` to the execution time of a bolt that is no async one. In this time the worker did nothing but wait for
+        bolts.
+        """
+        if not self.component.capacity:
             self.counters.latency.seconds += seconds
 
     def in_calls(self) -> tuple[float, float] | None:

@@ -69,8 +69,6 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         self._tells_fails = False
         #: How many fails the hooks have missed since `_fails` was empty.
         self._fails_missed = 0
-        #: How many executors of this component run side by side in this worker.
-        self.side_by_side = 1
 
     def _new_queue(self) -> SharedQueue:
         return SharedQueue()

@@ -442,6 +442,39 @@ def test_a_bolt_that_works_alongside_never_waits_for_the_next_round(seconds: flo
     assert one.executed - before == pytest.approx(20 * seconds * one.rate, rel=0.01)
 
 
+@pytest.mark.parametrize("at_once", [1, 40, 10_000])
+@pytest.mark.parametrize("rounds", [0.02, 0.3, 1.0, 2.0, 7.0])
+def test_calls_that_last_for_rounds_keep_all_places_taken(rounds: float, at_once: int) -> None:
+    """A16: tuples in calls don't wait. Once they counted as waiting work, and a limit stayed at a thirtieth of what is possible."""
+    one = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0)
+    queued, began, steps = 0, [], 20
+    executed = []
+    for number in range(80):
+        emitted = one.limits.get(1, 3 * at_once)
+        queued, ended, seconds = queued + emitted, 0, 0.0
+        for step in range(steps):
+            now = number + step / steps
+            still = [begun for begun in began if begun + rounds > now]
+            ended, began = ended + len(began) - len(still), still
+            free = min(queued, at_once - len(began))
+            queued, began = queued - free, began + [now] * free
+        seconds = ended * rounds / at_once
+        load = BoltLoad(
+            ended,
+            seconds,
+            queued + len(began),
+            0,
+            alongside=True,
+            in_calls=len(began),
+            under_way=0.5 / at_once,
+        )
+        one.observe({1: SpoutLoad(emitted, True, True), 2: load}, 1.0)
+        executed.append(ended)
+    possible = at_once / max(rounds, 1 / steps)
+    assert sum(executed[20:]) == pytest.approx(60 * possible, rel=0.1, abs=at_once)
+    assert queued <= max(4 * possible, 200), "the first round has a hundred, and each round has one"
+
+
 def test_a_bolt_whose_first_call_lasts_is_not_flooded_meanwhile() -> None:
     """F14: nothing is known of its speed but how long the call has lasted."""
     one = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0)
