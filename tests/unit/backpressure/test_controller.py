@@ -445,7 +445,7 @@ def test_a_bolt_that_works_alongside_never_waits_for_the_next_round(seconds: flo
 @pytest.mark.parametrize("at_once", [1, 40, 10_000])
 @pytest.mark.parametrize("rounds", [0.02, 0.3, 1.0, 2.0, 7.0])
 def test_calls_that_last_for_rounds_keep_all_places_taken(rounds: float, at_once: int) -> None:
-    """A16: tuples in calls don't wait. Once they counted as waiting work, and a limit stayed at a thirtieth of what is possible."""
+    """A16: tuples in calls don't wait. When they counted, a limit stayed at a thirtieth of what was possible."""
     one = Controller({"s": [1]}, {"b": [2]}, {"b": {"s"}}, target=1.0)
     queued, began, steps = 0, [], 20
     executed = []
