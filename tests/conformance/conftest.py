@@ -35,21 +35,61 @@ ENGINES = [
 ]
 
 
-#: `make test` draws so many of the cases of an engine, of a hundred; `make soak` runs them all. The engines that are not here run
-#: all their cases.
-_DRAWN = {"threads": 20, "spark": 35}
-#: What Spark does differs most from what the local engine does here, so all of these cases run on Spark, too.
-_ALL_ON_SPARK = ("test_life.py", "test_state.py")
+#: `make test` draws so many of the cases on threads, of a hundred; `make soak` runs them all.
+_DRAWN_ON_THREADS = 20
+#: What `make test` runs on Spark: of each feature, the cases that need most of Spark. What a case shows hardly depends on Spark,
+#: and the local engine runs them all with 1, 2 and 3 workers. `make soak` runs them all on Spark, too. Of a case with parameters,
+#: the first one runs.
+ON_SPARK = {
+    "test_acker.py": {"test_a_second_ack_or_fail_is_reported_and_changes_nothing"},
+    "test_arrow.py": {"test_mixed_topologies"},
+    "test_async.py": {"test_calls_that_wait_run_side_by_side_and_every_tuple_has_one_verdict"},
+    "test_building.py": {"test_functions_are_spouts_and_bolts"},
+    "test_cycles.py": {"test_a_fail_in_a_late_round_fails_its_message_once_and_no_other"},
+    "test_delivery.py": {
+        "test_every_tuple_arrives_once_and_every_message_is_acked_once",
+        "test_a_bolt_that_always_raises_stops_the_topology_with_its_error",
+    },
+    "test_groupings.py": {"test_several_subscribers_of_a_stream_are_served_each_by_its_own_grouping"},
+    "test_heronpy.py": {"test_what_comes_once_is_taken_once"},
+    "test_life.py": {
+        "test_ticks_reach_every_task_of_a_bolt",
+        "test_hooks_and_metrics",
+        "test_a_spout_that_raises_restarts_and_hears_nothing_of_its_old_messages",
+    },
+    "test_multilang.py": {"test_word_count_equals_a_plain_count"},
+    "test_state.py": {
+        "test_the_order_of_a_stateful_bolts_calls",
+        "test_a_batch_with_a_failing_tuple_is_taken_back_everywhere",
+        "test_attributes_of_a_bolt_that_knows_nothing_of_state",
+        "test_a_row_of_a_source_that_always_fails_is_a_dead_letter",
+    },
+    "test_streamlet.py": {"test_element_by_element"},
+    "test_streamparse.py": {"test_words_are_counted"},
+    "test_testing_kit.py": {"test_a_tracked_wait_counts_on_from_the_waits_before"},
+    "test_threads.py": {"test_a_shared_pool_may_emit_ack_and_fail"},
+    "test_transactional.py": {"test_a_source_is_transactional_by_itself"},
+    "test_windows.py": {
+        "test_event_time_with_lag_and_late_tuples",
+        "test_exactly_once_counts_are_acked_with_their_batch",
+    },
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave most of the cases that run on threads or on Spark to `make soak`."""
+    on_spark = set()
     for item in items:
         engine = re.search(r"^tests/conformance/.*\[(?:.*-)?(threads|spark)\b", item.nodeid)
-        if engine is None or (engine[1] == "spark" and item.path.name in _ALL_ON_SPARK):
+        if engine is None:
             continue
-        drawn = Random(f"{_SEED} {item.nodeid}").randrange(100) < _DRAWN[engine[1]]
-        if not drawn or "LONG_TESTS" in os.environ:
+        case = item.nodeid.partition("[")[0]
+        if engine[1] == "threads":
+            here = Random(f"{_SEED} {item.nodeid}").randrange(100) < _DRAWN_ON_THREADS
+        else:
+            here = case not in on_spark and case.rpartition("::")[2] in ON_SPARK.get(item.path.name, ())
+            on_spark.add(case)
+        if not here or "LONG_TESTS" in os.environ:
             item.add_marker(pytest.mark.long)
 
 
