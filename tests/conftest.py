@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 # No deadlines: the machines are shared. What `make test` draws is the same each time, so that what it says of a change is not
-# luck; `make soak` looks at a hundred times as many examples, and at others each time.
-settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
+# luck; `make soak` looks at two hundred times as many examples, and at others each time.
+settings.register_profile("tests", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=5000, print_blob=True)
 # `make test-fast` looks at fewer, because it is for whoever waits for it.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8)
