@@ -34,7 +34,8 @@ def with_settings(**settings: object) -> Callable[[Run], None]:
     return prepare
 
 
-@pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), pytest.param(4, [2, 2], marks=pytest.mark.long)])
+@pytest.mark.long  # two workers on two executors are in tests/spark/test_network.py
+@pytest.mark.parametrize(("workers", "even"), [(3, [1, 2]), (4, [2, 2])])
 def test_workers_live_evenly_on_executors(tmp_path: Path, workers: int, even: list[int]) -> None:
     """J23: each executor has its share, however many slots it has and whichever registered first."""
     # However long a busy machine takes for the second executor, and for Python beside it.

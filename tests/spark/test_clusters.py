@@ -75,6 +75,7 @@ def _run(command: list[str], folder: Path, timeout: float = 1000.0, **environmen
     return done.stdout
 
 
+@pytest.mark.long  # in short it is in `test_network.py`, and `tests/faults/nothing_lost` kills executors
 def test_a_cluster_of_two_separate_executors(tmp_path):
     said = _run([sys.executable, "-c", CLUSTER_DRIVER, str(tmp_path)], tmp_path, PYTHONPATH=str(ROOT))
     assert "error None" in said

@@ -44,6 +44,7 @@ print(json.dumps({
     "to": sorted({c.raddr.port for c in connections if c.status == "ESTABLISHED" and c.raddr.port == port}),
     "at": sorted(c.laddr.port - port for c in connections if c.status == "LISTEN"),
     "encrypted": bool(running._nimbus.key.certificate),
+    "executors": len({worker.environ()["SPARK_EXECUTOR_DIRS"] for worker in workers}),
 }))
 running.stop()
 print(json.dumps(str(running.error)))
@@ -81,6 +82,7 @@ def test_workers_that_can_be_reached_by_tcp_alone(tmp_path):
     seen, error = map(json.loads, done.stdout.splitlines())
     assert error == "None"
     assert seen["encrypted"] is True
+    assert seen["executors"] == 2, "each worker lives beside an executor of its own"
     assert seen["to"] == [port], "nimbus, at its port"
     assert len(seen["at"]) == 2 and set(seen["at"]) <= set(range(100, 121)), "each worker in its range"
     assert counted(tmp_path) == expected_counts(1000)
