@@ -106,6 +106,7 @@ def test_nothing_is_lost_on_a_full_disk(
         pytest.skip(str(error))
 
 
+@pytest.mark.long  # dead letters of other sources are in tests/conformance and in tests/spark/test_sources.py
 def test_a_poisoned_message_goes_to_the_dead_letters_and_the_others_go_on(
     kafka: KafkaBroker, scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
 ) -> None:
