@@ -50,6 +50,7 @@ def test_open_rows_outlive_the_driver_where_only_spark_reaches_the_checkpoint(he
     assert held.replayed(2)
 
 
+@pytest.mark.long  # the other way round is above
 def test_a_local_checkpoint_where_the_default_file_system_is_another(
     held: Held, spark: SparkSession, url: str
 ) -> None:
@@ -209,7 +210,7 @@ def test_an_earlier_table_that_can_not_be_read_is_refused(
     assert not (acker / "journal").exists()
 
 
-@pytest.mark.parametrize("gone", ["journal", "records"])
+@pytest.mark.parametrize("gone", ["journal", pytest.param("records", marks=pytest.mark.long)])
 def test_a_journal_and_a_query_that_do_not_belong_together_are_refused(gone: str, held: Held) -> None:
     """Either alone would forget open rows without a word."""
     running = held.start()

@@ -98,6 +98,7 @@ def test_a_column_of_the_spout_that_is_renamed_is_an_error_that_says_so(
     assert error_of(start(copies(tmp_path), checkpoint=tmp_path / "ck")) == told
 
 
+@pytest.mark.long  # a column that is read is renamed above
 def test_another_column_that_is_renamed_is_an_error_where_rows_before_it_are_unread(
     spark: SparkSession, start: Start, table: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -141,6 +141,7 @@ def test_rows_that_a_dead_worker_had_open_are_emitted_again_and_no_others(held: 
     held.finish(running)
 
 
+@pytest.mark.long  # with one worker that dies above; `tests/faults/nothing_lost` kills workers too
 def test_all_open_rows_outlive_all_workers(held: Held) -> None:
     """Every open tree of a topology was local to what died."""
     running = held.start()

@@ -193,6 +193,7 @@ def test_a_killed_worker(kafka: KafkaBroker, start: Start, tmp_path: Path, guara
         assert max(counts.values()) == 1 and len(counts) > 1500
 
 
+@pytest.mark.long  # `test_uneven_batches.py` works a topic off, `test_available_now.py` goes on behind it
 def test_what_there_is_now_is_worked_off_and_no_more(
     kafka: KafkaBroker, start: Start, tmp_path: Path
 ) -> None:

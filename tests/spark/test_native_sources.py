@@ -235,6 +235,7 @@ def test_a_deactivated_topology_reads_no_more_and_can_be_stopped(start: Start, t
     assert set(worked(out)) == set(range(1200))
 
 
+@pytest.mark.long  # a stop, and the death of a worker, are beside it
 def test_a_kill_in_a_prolonged_batch_loses_nothing(start: Start, tmp_path: Path) -> None:
     """E15: it ends at once; the batch runs again."""
     out = tmp_path / "out"

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 TOTAL = 2000
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long), 3])
 def test_counts_are_exact_on_any_number_of_workers(start, tmp_path, workers):
     running = start(word_count(TOTAL), conf={"topology.workers": workers, FOLDER: str(tmp_path)})
     try:
