@@ -62,7 +62,7 @@ def test_an_eco_file_runs(engine: str, tmp_path: Path) -> None:
     assert "topology.component.jvmoptions changes nothing here" in said
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_shell_components_run(engine: str, tmp_path: Path) -> None:
     """K20: a spout and a bolt whose scripts are in the folder resources beside the YAML."""
     lines, _ = run(HERE / "topologies" / "sentences.yaml", engine, tmp_path / "out", quiet_secs=5)
