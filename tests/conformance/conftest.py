@@ -27,7 +27,8 @@ _SEED = os.environ.get("TEST_SEED", "1")
 ENGINES = [
     pytest.param(("local", 1), id="local"),
     # One worker is enough after an edit.
-    pytest.param(("local", 2), id="local-2-workers", marks=pytest.mark.slow),
+    # Three are more of the same.
+    pytest.param(("local", 2), id="local-2-workers", marks=[pytest.mark.slow, pytest.mark.long]),
     pytest.param(("local", 3), id="local-3-workers", marks=pytest.mark.slow),
     pytest.param(("spark", 2), id="spark-2-workers", marks=pytest.mark.spark),
     pytest.param(("threads", 1), id="threads", marks=pytest.mark.slow),
@@ -38,7 +39,7 @@ ENGINES = [
 #: `make test` draws so many of the cases on threads, of a hundred; `make soak` runs them all.
 _DRAWN_ON_THREADS = 20
 #: What `make test` runs on Spark: of each feature, the cases that need most of Spark. What a case shows hardly depends on Spark,
-#: and the local engine runs them all with 1, 2 and 3 workers. `make soak` runs them all on Spark, too. Of a case with parameters,
+#: and the local engine runs them all with 1 and 3 workers. `make soak` runs them all on Spark, too. Of a case with parameters,
 #: the first one runs.
 ON_SPARK = {
     "test_acker.py": {"test_a_second_ack_or_fail_is_reported_and_changes_nothing"},
