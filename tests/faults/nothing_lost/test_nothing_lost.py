@@ -92,6 +92,7 @@ def test_without_the_durable_acker_much_is_lost_and_that_is_noticed(
     assert accounts.lost > 100
 
 
+@pytest.mark.long  # CI has storage that is away (`tests/faults/test_outage.py`)
 def test_nothing_is_lost_on_a_full_disk(
     scenario: Callable[..., Scenario], balance: Callable[..., None], tmp_path: Path
 ) -> None:
