@@ -53,11 +53,14 @@ def run(folder: Path, numbers: int, tasks: int, workers: int) -> int:
                 child.kill()
 
 
+@pytest.mark.skipif(
+    not ALL,
+    reason="CI deals out in tests/spark/test_state.py, and kills in exactly_once; `make soak-exactly-once` does both at once",
+)
 def test_keys_are_in_one_place_whoever_dies(tmp_path: Path) -> None:
     """C36, C44: before the commit, after it, and in a worker; the next driver goes on from what is committed."""
     (tmp_path / "barriers").mkdir()
-    shapes = SHAPES if ALL else [SHAPES[0], SHAPES[2]]
-    for number, (barrier, tasks, workers) in enumerate(shapes, 1):
+    for number, (barrier, tasks, workers) in enumerate(SHAPES, 1):
         armed = tmp_path / "barriers" / (barrier or "none")
         if barrier is not None:
             armed.touch()
