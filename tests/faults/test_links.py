@@ -49,7 +49,7 @@ def many_links(workers, forwarders, soft, hard, kind):
     ("workers", "soft", "hard", "kind"),
     [
         pytest.param(64, 256, 1024, "unix", id="64-unix"),
-        pytest.param(32, 256, 320, "tls", id="32-tls"),
+        pytest.param(32, 256, 320, "tls", id="32-tls", marks=pytest.mark.long),
     ],
 )
 def test_every_process_has_one_connection_to_nimbus(workers, soft, hard, kind):
@@ -155,7 +155,9 @@ def test_an_outage_that_is_shorter_than_the_silence_ends_nothing(hosts):
     assert said_by(other) == {"replies": 1}
 
 
-@pytest.mark.parametrize(("kind", "is_seen"), [("plain", True), ("tls", False)])
+@pytest.mark.parametrize(
+    ("kind", "is_seen"), [pytest.param("plain", True, marks=pytest.mark.long), ("tls", False)]
+)
 def test_an_eavesdropper_sees_neither_plans_nor_tuples_where_they_are_encrypted(hosts, kind, is_seen):
     at_driver = hosts.run(hosts.driver, "listener", f"to-{hosts.executor[-1]}")
     at_other = hosts.run(hosts.other, "listener", f"to-{hosts.executor[-1]}")
