@@ -152,11 +152,12 @@ def test_all_open_rows_outlive_all_workers(held: Held) -> None:
     assert held.replayed(2)
 
 
-def test_a_new_driver_goes_on_with_what_was_open(held: Held) -> None:
+@pytest.mark.parametrize("generations", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_a_new_driver_goes_on_with_what_was_open(held: Held, generations: int) -> None:
     """Two generations later, too: a row that is open again is open."""
-    held.start().kill()
-    held.start(times=2).kill()
-    running = held.start(times=3)
+    for times in range(1, generations + 1):
+        held.start(times=times).kill()
+    running = held.start(times=generations + 1)
     pending = running.pending()
     assert pending.count() == ROWS - ROWS // 10
     assert {row.component for row in pending.select("component").distinct().collect()} == {"numbers"}
@@ -168,7 +169,7 @@ def test_a_new_driver_goes_on_with_what_was_open(held: Held) -> None:
     table = CliRunner().invoke(main, ["pending", "held", "--most", "3"])
     assert "450 open trees" in table.output and "the oldest 3 of them" in table.output, table.output
     held.finish(running)
-    assert held.replayed(3)
+    assert held.replayed(generations + 1)
 
 
 def test_a_topology_whose_trees_end_in_their_batch_has_neither_table_nor_query(held: Held) -> None:

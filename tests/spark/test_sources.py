@@ -142,6 +142,7 @@ def test_rows_are_translated_retried_and_given_up(
     assert running.error is None
 
 
+@pytest.mark.long  # in short it is in `test_native_sources.py` and in `test_durable_acker.py`
 def test_a_killed_worker_costs_no_row(start: Callable[..., SparkTopology], tmp_path: Path) -> None:
     """E15: the batch is read again; every row's effect is there at least once."""
     builder = TopologyBuilder()
