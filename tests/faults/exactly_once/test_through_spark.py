@@ -49,6 +49,10 @@ class TableOfSpark:
         return pa.Table.from_pylist(kept, SCHEMA).to_reader()
 
 
+@pytest.mark.skipif(
+    not ALL,
+    reason="CI has this table in tests/spark, and kills around the commit of the other one; `make soak-exactly-once` has it",
+)
 def test_killed_around_the_commit(tmp_path: Path) -> None:
     """C35, C38, C44: nothing is lost, nothing comes twice, and state comes back by way of the driver."""
 
@@ -57,9 +61,8 @@ def test_killed_around_the_commit(tmp_path: Path) -> None:
         run.settings = {"stormspark.state.table": "spark"}
 
     with running(tmp_path, 2, prepare=of_spark) as run:
-        barriers = BARRIERS if ALL else ("driver.committed",)
-        for barrier in barriers:
+        for barrier in BARRIERS:
             run.kill_at(barrier)
             run.goes_on()
         run.end()
-        print(f"{len(barriers)} barriers, {run.drivers} drivers, {run.check():,} numbers")
+        print(f"{len(BARRIERS)} barriers, {run.drivers} drivers, {run.check():,} numbers")
