@@ -84,20 +84,24 @@ def build():
 """
 
 
-def test_a_namesake_in_the_working_directory_is_not_the_topologys_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.long)])
+def test_a_namesake_in_the_working_directory_is_not_the_topologys_file(tmp_path: Path, engine: str) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "components_of_the_script.py").write_text(MODULE)
     (own / "topology.py").write_text(TOPOLOGY)
     (tmp_path / "topology.py").write_text("raise ImportError('the wrong topology.py')")
     done = subprocess.run(
-        [sys.executable, "-m", "stormspark", "run", "own/topology.py", "--until-idle", "1", "--json", "-"],
+        [
+            sys.executable, "-m", "stormspark", "run", "own/topology.py",
+            "--engine", engine, "--until-idle", "1", "--json", "-",
+        ],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["components"]["numbers"]["acked"] == 100

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 WORD_COUNT = HERE / "topologies" / "word_count.yaml"
-ENGINES = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+#: The conformance cases run a topology of Flux on Spark, and tests/legacy/streamparse the command line.
 LONG_ON_SPARK = ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 
 
@@ -54,7 +54,7 @@ def test_a_file_with_includes_and_variables_runs(engine: str, tmp_path: Path, pr
     )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", LONG_ON_SPARK)
 def test_an_eco_file_runs(engine: str, tmp_path: Path) -> None:
     """K22: streams with ids run; resources are kept and said to change nothing, and so are options of a JVM."""
     lines, said = run(HERE / "topologies" / "eco.yaml", engine, tmp_path / "out")
