@@ -37,7 +37,7 @@ ENGINES = [
 
 
 #: `make test` draws so many of the cases on threads, of a hundred; `make soak` runs them all.
-_DRAWN_ON_THREADS = 20
+_DRAWN_ON_THREADS = 10
 #: What `make test` runs on Spark: of each feature, the cases that need most of Spark. What a case shows hardly depends on Spark,
 #: and the local engine runs them all with 1 and 3 workers. `make soak` runs them all on Spark, too. Of a case with parameters,
 #: the first one runs.
@@ -51,6 +51,7 @@ ON_SPARK = {
         "test_every_tuple_arrives_once_and_every_message_is_acked_once",
         "test_a_bolt_that_always_raises_stops_the_topology_with_its_error",
     },
+    "test_flux.py": {"test_components_groupings_and_sizes"},
     "test_groupings.py": {"test_several_subscribers_of_a_stream_are_served_each_by_its_own_grouping"},
     "test_heronpy.py": {"test_what_comes_once_is_taken_once"},
     "test_life.py": {
