@@ -59,7 +59,7 @@ def test_the_story_of_a_timed_out_tree_names_the_task_that_dropped_it(run: Run) 
     builder.set_bolt("slow", SlowAndForgetful(seconds=0.1), parallelism=3).shuffle_grouping("repeat")
     done = run(
         builder.create_topology("holders"),
-        {"topology.message.timeout.secs": 3, "stormspark.story.sample": 0},
+        {"topology.message.timeout.secs": 2, "stormspark.story.sample": 0},
     )
     assert {(story.message_id, story.outcome) for story in done.stories} == {
         ("1", "timed out"),
