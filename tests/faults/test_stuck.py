@@ -67,7 +67,7 @@ def test_a_call_that_never_returns_on_a_thread_costs_no_worker_and_no_message(
     """B1, E10, W6: as in Storm, its executor stands still alone; its tuple and those behind it time out and are replayed."""
     topology, conf = spinning(Hangs(), tmp_path, on_workers_thread=False)
     with caplog.at_level(logging.WARNING):
-        running = start(topology, conf=conf | {"topology.message.timeout.secs": 4})
+        running = start(topology, conf=conf | {"topology.message.timeout.secs": 2})
         wait_for(lambda: "only its own executor in worker" in caplog.text, message="the warning")
         before = worker_processes(topology.name)
         wait_for(
