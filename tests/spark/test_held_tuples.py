@@ -20,7 +20,7 @@ from tests.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 FOLDER = "test.folder"
-NUMBERS = 100
+NUMBERS = 40
 
 
 def test_rows_come_again_whoever_ends_until_they_are_acked(
