@@ -28,6 +28,10 @@ _FOUND_AT = {
     "parts are dropped at the deadline": 200,
     "kept rows that fail leave the table": 256,
     "committers act after a fail": 897,
+    "the acker's log forgets": 37,
+    "the acker's log merges what may be written": 67,
+    "threads are always heard": 28,
+    "tuples stay in inboxes": 150,
 }
 #: What none of these seeds finds, and a search does that draws cuts and fails alone: in batch 0 a fail of `total` is cut off from
 #: its way home, after others have changed who executes what.
