@@ -401,7 +401,7 @@ def test_a_broker_that_is_killed_and_comes_back(kafka: KafkaBroker, run: Run) ->
     written = 0
     topology = run(config(kafka, "killed", offset_commit_period_ms=50))
     try:
-        for _ in range(3):
+        for _ in range(2):
             for partition in range(2):
                 some = [b"%d" % n for n in range(written, written + 3000)]
                 kafka.produce("killed", some, partition=partition)
