@@ -167,7 +167,7 @@ def commits(held: Held, monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
 
 @pytest.mark.parametrize(
     "read",
-    [pytest.param("nothing", marks=pytest.mark.long), "some", pytest.param("all", marks=pytest.mark.long)],
+    ["nothing", pytest.param("some", marks=pytest.mark.long), pytest.param("all", marks=pytest.mark.long)],
 )
 def test_what_an_earlier_version_has_left_open_comes_again(
     read: str, held: Held, spark: SparkSession, commits: list[pa.Table]

@@ -126,6 +126,7 @@ def test_topics_are_read_in_order_and_a_restart_goes_on(
 
 
 @pytest.mark.faults
+@pytest.mark.long  # the local engine has the short form (tests/unit/connectors/test_kafka_spout.py)
 def test_an_outage_ends_no_query_and_new_partitions_are_found(
     kafka: KafkaBroker, start: Start, tmp_path: Path
 ) -> None:

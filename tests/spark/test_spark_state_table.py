@@ -110,6 +110,7 @@ def test_an_earlier_driver_is_fenced_off_and_leaves_nothing(
     assert spark.read.format("delta").load(location).where("value = cast('lost' as binary)").count() == 0
 
 
+@pytest.mark.long  # an earlier driver is fenced off above
 def test_what_an_earlier_driver_commits_while_another_opens_is_known(
     spark: SparkSession, table: SparkStateTable, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
