@@ -26,8 +26,9 @@ Stormspark = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).parents[3]
 EXAMPLES = os.environ.get("HERON_EXAMPLES")
 
+engines = pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 #: The conformance cases run streamlets on Spark, and tests/legacy/streamparse the command line.
-engines = pytest.mark.parametrize(
+long_on_spark = pytest.mark.parametrize(
     "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
 )
 
@@ -77,7 +78,7 @@ def figures(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return dict(json.loads(done.stdout)["components"])
 
 
-@engines
+@long_on_spark
 def test_a_word_count_is_right(stormspark: Stormspark, tmp_path: Path, engine: str) -> None:
     """G24: a generator and functions of the file, lambdas that use its arguments, windows, every setting of Config."""
     (tmp_path / "word_count.py").write_text(WORD_COUNT)
@@ -104,7 +105,7 @@ def test_a_word_count_is_right(stormspark: Stormspark, tmp_path: Path, engine: s
     assert counts == {"storm": 100, "and": 100, "spark": 50, "heron": 50}
 
 
-@engines
+@long_on_spark
 def test_joins_of_sources_that_go_on_for_ever(stormspark: Stormspark, tmp_path: Path, engine: str) -> None:
     """G24: mock sources, an outer join, a union, a reduction that begins with None; at most once, as without a word."""
     (tmp_path / "join.py").write_text(JOIN)
