@@ -75,6 +75,7 @@ def _die_after_write(scenario: Scenario, random: Random) -> str:
     order.touch()
     scenario.feed_until_driver_ends()
     assert not order.exists()
+    scenario.driver.plan.master = None  # without executors of its own it is up much sooner
     scenario.driver.start()
     return "the driver died between the acker's commit and Spark's"
 
