@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,30 @@ pytestmark = pytest.mark.spark
 Start = Callable[..., SparkTopology]
 
 
+_ROWS = pa.table({"n": [1, 2], "s": ["a", "b"], "x": [0.5, 0.5]})
+
+
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> Callable[..., Any]:
-    """Runs SQL, in which ``{t}`` is a table of this test."""
-    path = tmp_path / "in"
+    """Runs SQL, in which ``{t}`` is a table of this test; version 1 has two rows. Spark would take seconds to make it."""
+    deltalake.DeltaTable.create(tmp_path / "in", schema=_ROWS.schema)
+    deltalake.write_deltalake(tmp_path / "in", _ROWS, mode="append")
+    return partial(_sql, spark, tmp_path)
 
-    def run(sql: str) -> Any:
-        return spark.sql(sql.format(t=f"delta.`{path}`"))
 
+@pytest.fixture
+def table_of_spark(spark: SparkSession, tmp_path: Path) -> Callable[..., Any]:
+    """The same; its columns can be renamed."""
+    run = partial(_sql, spark, tmp_path)
     run(
         "CREATE TABLE {t} (n BIGINT, s STRING, x DOUBLE) USING delta TBLPROPERTIES('delta.columnMapping.mode'='name')"
     )
     run("INSERT INTO {t} VALUES (1, 'a', 0.5), (2, 'b', 0.5)")
     return run
+
+
+def _sql(spark: SparkSession, folder: Path, sql: str) -> Any:
+    return spark.sql(sql.format(t=f"delta.`{folder / 'in'}`"))
 
 
 def copies(tmp_path: Path, over_column_changes: bool = False, **options: Any) -> Any:
@@ -86,12 +98,12 @@ def test_rows_are_copied_once_also_over_new_columns_and_a_restart(
 
 
 def test_a_column_of_the_spout_that_is_renamed_is_an_error_that_says_so(
-    start: Start, table: Callable[..., Any], tmp_path: Path
+    start: Start, table_of_spark: Callable[..., Any], tmp_path: Path
 ) -> None:
     """While it runs, and when it is started."""
     running = start(copies(tmp_path), checkpoint=tmp_path / "ck")
     wait_for(lambda: acked(running) == 2, message="the first rows")
-    table("ALTER TABLE {t} RENAME COLUMN s TO label")
+    table_of_spark("ALTER TABLE {t} RENAME COLUMN s TO label")
     told = error_of(running)
     assert "spout 'orders'" in told and "test_delta.py:" in told and str(tmp_path / "in") in told
     assert "has no column 's'; its columns are n, label, x." in told
@@ -100,16 +112,16 @@ def test_a_column_of_the_spout_that_is_renamed_is_an_error_that_says_so(
 
 @pytest.mark.long  # a column that is read is renamed above
 def test_another_column_that_is_renamed_is_an_error_where_rows_before_it_are_unread(
-    spark: SparkSession, start: Start, table: Callable[..., Any], tmp_path: Path
+    spark: SparkSession, start: Start, table_of_spark: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Where rows are unread that were written before: Delta refuses; with what the error names, it reads on."""
     running = start(copies(tmp_path), checkpoint=tmp_path / "ck")
     wait_for(lambda: acked(running) == 2, message="the first rows")
     wait_until_idle(running)
     running.stop()
-    table("INSERT INTO {t} VALUES (3, 'c', 0.5)")
-    table("ALTER TABLE {t} RENAME COLUMN x TO price")
-    table("INSERT INTO {t} VALUES (4, 'd', 0.5)")
+    table_of_spark("INSERT INTO {t} VALUES (3, 'c', 0.5)")
+    table_of_spark("ALTER TABLE {t} RENAME COLUMN x TO price")
+    table_of_spark("INSERT INTO {t} VALUES (4, 'd', 0.5)")
     told = error_of(start(copies(tmp_path), checkpoint=tmp_path / "ck"))
     changed = f"the columns of the Delta table {tmp_path / 'in'} have changed: 'x' is now called 'price'"
     assert f"spout 'orders': {changed}" in told
