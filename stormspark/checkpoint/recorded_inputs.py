@@ -48,10 +48,12 @@ class Chunk(NamedTuple):
     """Tuples that a task executed one after the other, and the tuples that it emitted meanwhile.
 
     ``inputs`` has the source and the values of each input tuple (`load_pairs`). The first ``executed`` of these tuples were
-    executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple.
+    executed; the rest comes again in another chunk. ``emits`` has the stream and the values of each emitted tuple. If a call of
+    an `AsyncBolt` made the emit, it has the stream and the number of the call's input in place of the stream. The inputs of a
+    batch have the numbers 1, 2, 3 and so on.
 
-    If ``executed`` is 0, the task emitted its tuples outside of ``execute``. In that case ``inputs`` may have an event in place
-    of tuples: a batch begins or ends.
+    If ``executed`` is 0, the task emitted its other tuples outside of ``execute``. In that case ``inputs`` may have an event in
+    place of tuples: a batch begins or ends.
     """
 
     component: str

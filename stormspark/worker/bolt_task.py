@@ -24,6 +24,7 @@ from stormspark.api import (
 )
 from stormspark.api.tuple_state import SETTLED
 from stormspark.spi import BatchAware, TransactionAttempt
+from stormspark.worker.asynchronous.bolt_collector import FollowsCalls
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
 from stormspark.worker.bolts.kinds import runner_for
@@ -69,6 +70,8 @@ class BoltTask(CountsWork):
         self.shedding = None if slows else Shedding(self, self._ledger, self._settings)
         #: Records the inputs and emits of the bolt; None if inputs are not recorded.
         self.inputs: TaskInputs | None = None
+        #: Follows the calls of an `AsyncBolt`, for recordings and replays; otherwise None.
+        self.follower: FollowsCalls | None = None
 
     def _new_queue(self) -> TupleQueue:
         return TupleQueue()
@@ -90,7 +93,7 @@ class BoltTask(CountsWork):
             instance = WindowedBoltExecutor(instance, self._window_state())
         elif isinstance(instance, AsyncBolt):
             instance = AsyncBoltExecutor(
-                instance, self._host.event_loop, self.call_ended, self.counters.latency
+                instance, self._host.event_loop, self.call_ended, self.counters.latency, self.follower
             )
         if self.state is not None:
             self.state.before(instance)
@@ -302,14 +305,21 @@ class BoltTask(CountsWork):
         return executed
 
     def execute_one(self, delivery: Delivery) -> None:
-        """Execute one tuple now, and wait until all work on it outside of the worker is done, too. Only replays call this."""
+        """Execute one tuple now. Only replays call this, and they wait for the work outside of the worker (`take_in_soon`)."""
         self._begun = self._clock()
         self._execute_now([delivery])
-        while self.outside and self.fatal is None:
-            waiting = select.poll()  # not select.select, which takes no descriptor above 1023
-            waiting.register(self, select.POLLIN)
-            waiting.poll(_REPLAY_PATIENCE_SECS * 1000)
-            self.take_in()
+
+    @property
+    def room(self) -> int:
+        """How many more tuples the bolt can take now."""
+        return self._runner.room
+
+    def take_in_soon(self) -> None:
+        """Wait a moment for an answer from outside of the worker, and process it. Only replays call this."""
+        waiting = select.poll()  # not select.select, which takes no descriptor above 1023
+        waiting.register(self, select.POLLIN)
+        waiting.poll(_REPLAY_PATIENCE_SECS * 1000)
+        self.take_in()
 
     def _execute_now(self, batch: list[Delivery]) -> int:
         runner = self._runner

@@ -128,7 +128,7 @@ def make_parts(
         files = InputFiles(state.location, state.storage_options)
         states.recording = recording = InputRecording(files, state.generation, index, wiring.bolts)
         for bolt in wiring.bolts:
-            bolt.inputs = recording.tasks[bolt.id]
+            bolt.inputs = bolt.follower = recording.tasks[bolt.id]
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)

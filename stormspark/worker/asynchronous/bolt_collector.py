@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from stormspark.api import DEFAULT_STREAM, Tuple
 from stormspark.errors import EmitError
 
-__all__ = ["AsyncCollector", "Call", "Note", "current_call"]
+__all__ = ["AsyncCollector", "Call", "FollowsCalls", "Note", "current_call"]
 
 
 class Call:
@@ -58,6 +58,19 @@ class Call:
 Note = Callable[[], object] | Call
 #: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
 current_call: ContextVar[Call | None] = ContextVar("stormspark_async_call", default=None)
+
+
+class FollowsCalls(Protocol):
+    """Wants to know to which call each emit of an async bolt belongs. The worker's thread calls these methods.
+
+    Calls run side by side, so the emits of several calls come in any order.
+    """
+
+    def given(self, tup: Tuple) -> None:
+        """Take note that the bolt has got its next tuple."""
+
+    def carry_out(self, tup: Tuple, note: Callable[[], object]) -> None:
+        """Call ``note``, which the call for this tuple has made."""
 
 
 class AsyncCollector:

@@ -23,7 +23,13 @@ from stormspark.api import AsyncBolt, Bolt, OutputCollector, TopologyContext, Tu
 from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.metrics import Histogram
-from stormspark.worker.asynchronous.bolt_collector import AsyncCollector, Call, Note, current_call
+from stormspark.worker.asynchronous.bolt_collector import (
+    AsyncCollector,
+    Call,
+    FollowsCalls,
+    Note,
+    current_call,
+)
 from stormspark.worker.asynchronous.bolt_notes import MOST_NOTES, PassesNotes
 from stormspark.worker.asynchronous.event_loop import END_SECS, EventLoop
 from stormspark.worker.asynchronous.life import AsyncExecutor, CallOnLoop
@@ -38,7 +44,8 @@ _MOST_READS = 10
 class AsyncBoltExecutor(PassesNotes, Bolt):
     """A bolt that passes its tuples to the user's ``bolt``.
 
-    ``latency`` gets the time of each call, from its start to its end. For the other arguments, see `AsyncExecutor`.
+    ``latency`` gets the time of each call, from its start to its end. ``follower`` follows the calls, unless it is None. For the
+    other arguments, see `AsyncExecutor`.
     """
 
     works_in = "execute"
@@ -49,11 +56,13 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         loop: Callable[[], EventLoop],
         ended: Callable[[AsyncExecutor, str, Exception | None], None],
         latency: Histogram,
+        follower: FollowsCalls | None = None,
     ) -> None:
         super().__init__(loop, ended)
         self.bolt = bolt
-        self._latency = latency
-        self._capacity, self._timeout, self._ordered = bolt.capacity, bolt.timeout_secs, bolt.ordered
+        self._latency, self._follower = latency, follower
+        self._capacity, self._ordered = bolt.capacity, bolt.ordered
+        self.timeout = bolt.timeout_secs  # a replay under a debugger sets it to None
         # A comment says whether the worker's thread, the loop, or any thread may use an attribute.
         #: Worker's thread. `_occupied`: how many calls occupy a place (`room` counts the free places). `_outside`: how many
         #: tuples are not settled yet.
@@ -84,7 +93,9 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         context = self._begin_life(context)
         self._collector = collector
         self._begin_to_signal()
-        self.collector = AsyncCollector(collector, self.place, self._note)
+        self.collector = AsyncCollector(
+            collector, self.place, self._note if self._follower is None else self._note_followed
+        )
         self._life.begin("prepare", partial(self.bolt.prepare, conf, context, self.collector))
 
     def _call_ended(self, call: str, error: Exception | None) -> None:
@@ -97,6 +108,8 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         self._occupied += 1
         self._outside += 1
         self._new.append(tup)
+        if self._follower is not None:
+            self._follower.given(tup)
 
     @property
     def room(self) -> int:
@@ -187,7 +200,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         """Fail a tuple whose call has taken too long. The call itself may go on."""
         self._outside -= 1
         if tup.state != SETTLED:
-            self._collector.fail(tup, f"execute took longer than {self._timeout:g} s (timeout_secs)")
+            self._collector.fail(tup, f"execute took longer than {self.timeout:g} s (timeout_secs)")
 
     def in_calls(self) -> tuple[float, float]:
         """Return the time, and how many seconds all calls together have taken so far: those of all instances that have ended,
@@ -253,14 +266,14 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
     def _begin_calls(self, tuples: list[Tuple], begun: float) -> None:
         if self._closed:
             return
-        deadline = 0.0 if self._timeout is None else self._loop.now() + self._timeout
+        deadline = 0.0 if self.timeout is None else self._loop.now() + self.timeout
         begin, calls = self._loop.begin, self._calls
         for tup in tuples:
             call = Call(tup, begun, deadline)
             calls[call] = None
             if self._ordered:
                 self._order.append(call)
-            if self._timeout is not None:
+            if self.timeout is not None:
                 self._deadlines.append(call)
             call.running = begin(self._run(call), self.task)
         self._set_timer()
@@ -275,9 +288,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:
                 call.error = error
-        current_call.set(
-            None
-        )  # else the call, its asyncio task and the task's context would refer to each other in a circle
+        current_call.set(None)  # else the call, its asyncio task and that one's context would make a circle
         del self._calls[call]
         if self._closed:
             return
@@ -310,6 +321,12 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
             call.notes.append(note)
         else:
             self._pass_on(note)
+
+    def _note_followed(self, call: Call | None, note: Note, outlives: bool) -> None:
+        if call is not None and not isinstance(note, Call):
+            assert self._follower is not None
+            note = partial(self._follower.carry_out, call.tup, note)
+        self._note(call, note, outlives)
 
     def _over(self, call: Call) -> None:
         """Mark a call as over. In an ordered bolt, the notes of the next call then go into the queue."""

@@ -6,7 +6,7 @@ import contextlib
 import heapq
 import io
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -17,9 +17,9 @@ from stormspark.checkpoint.ordered_keys import decode_key
 from stormspark.checkpoint.recorded_inputs import Unpicklable
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.plan.physical import ComponentPlan
-from stormspark.worker.replays.result import MISSING, Change, Emitted, Replay
+from stormspark.worker.replays.result import MISSING, Change, Emitted, Executed, Replay
 
-__all__ = ["compare_emits", "compare_states"]
+__all__ = ["compare_emits", "compare_emits_of_calls", "compare_states"]
 
 #: The key under which a state has the pickled attributes of a component (``topology.state.pickle``).
 _ATTRIBUTES = "attributes"
@@ -35,16 +35,44 @@ def compare_emits(
     to no input.
     """
     for position, (old, new) in enumerate(zip(then, now, strict=False)):
-        if isinstance(old.values, Unpicklable) and old.stream == new.stream:
-            continue
-        if old.stream != new.stream or not _same(old.values, new.values):
+        if not _same_emit(old, new):
             where = f" (input {numbers[position]})" if numbers else ""
-            yield (
-                f"{kind} {position + 1}{where} was {old.values!r} on {old.stream}, and is {new.values!r} on {new.stream}"
-            )
+            yield f"{kind} {position + 1}{where} {_was_and_is(old, new)}"
             break
     if len(then) != len(now):
         yield f"{kind}: {len(then)} were recorded, and there are {len(now)}"
+
+
+def compare_emits_of_calls(then: Mapping[int, list[Emitted]], now: list[Executed]) -> Iterator[str]:
+    """Describe the first differences as `compare_emits` does, for an `AsyncBolt`, whose calls may end in any order.
+
+    ``then`` has the recorded emits of each call, by the number of its input. Only emits of one and the same call have an order.
+    """
+    pairs = [(executed, then.get(executed.number, [])) for executed in now]
+    for executed, recorded in pairs:
+        for position, (old, new) in enumerate(zip(recorded, executed.emitted, strict=False)):
+            if not _same_emit(old, new):
+                yield f"emit {position + 1} of input {executed.number} {_was_and_is(old, new)}"
+                break
+        else:
+            continue
+        break
+    for executed, recorded in pairs:
+        if len(recorded) != len(executed.emitted):
+            yield (
+                f"emit: {len(recorded)} of input {executed.number} were recorded, and there are {len(executed.emitted)}"
+            )
+            break
+
+
+def _same_emit(old: Emitted, new: Emitted) -> bool:
+    if old.stream != new.stream:
+        return False
+    return isinstance(old.values, Unpicklable) or _same(old.values, new.values)
+
+
+def _was_and_is(old: Emitted, new: Emitted) -> str:
+    return f"was {old.values!r} on {old.stream}, and is {new.values!r} on {new.stream}"
 
 
 def compare_states(

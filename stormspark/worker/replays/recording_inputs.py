@@ -3,15 +3,20 @@
 
 The values of all tuples of a chunk are pickled before the chunk is executed, so the bolt can't change them first. A recording
 must not harm the topology. So if a file can't be written, a warning is logged, and the batch has no recording.
+
+The calls of an `AsyncBolt` run side by side. So the recording of each of their emits has the number of the input whose call made
+it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from stormspark.acker import Roots
+from stormspark.api import Tuple
 from stormspark.checkpoint.recorded_inputs import Chunk, InputFile, InputFiles, dump_pairs, named
 from stormspark.checkpoint.state_table import TaskChanges
 from stormspark.spi import TransactionAttempt
@@ -102,8 +107,14 @@ class TaskInputs:
 
     def __init__(self, component: str, index: int, recording: InputRecording) -> None:
         self._component, self._index, self._recording = component, index, recording
-        self._emits: list[tuple[str, tuple[Any, ...]]] = []
+        #: The emits since the last chunk: the stream, or the stream and the number of the input, and the values.
+        self._emits: list[tuple[str | tuple[str, int], tuple[Any, ...]]] = []
         self._inputs = b""
+        #: Of an `AsyncBolt`: how many inputs it got in this batch, the number of each, and the number of the input to whose call
+        #: the next emits belong. It is None if they belong to no call of this batch.
+        self._given = 0
+        self._numbers: MutableMapping[Tuple, int] = WeakKeyDictionary()
+        self._number: int | None = None
 
     def begins(self, chunk: list[Delivery]) -> None:
         """Pickle the tuples of a chunk that is about to be executed."""
@@ -126,8 +137,27 @@ class TaskInputs:
             self._add(0, b"")
 
     def forget(self) -> None:
-        """Drop the emits of a batch that is rolled back."""
+        """Drop the emits of a batch that is rolled back, and number the inputs anew."""
         self._emits.clear()
+        self._given = 0
+        self._numbers.clear()
+
+    def given(self, tup: Tuple) -> None:
+        """See `FollowsCalls.given`."""
+        self._given += 1
+        self._numbers[tup] = self._given
+
+    def carry_out(self, tup: Tuple, note: Callable[[], object]) -> None:
+        """See `FollowsCalls.carry_out`."""
+        self._number = self._numbers.get(tup)
+        try:
+            note()
+        finally:
+            self._number = None
+
+    def emitted(self, stream: str, values: tuple[Any, ...]) -> None:
+        """Record an emit."""
+        self._emits.append((stream if self._number is None else (stream, self._number), values))
 
     def _add(self, executed: int, inputs: bytes) -> None:
         emits = b""
@@ -139,22 +169,22 @@ class TaskInputs:
 
     def observed(self, outlet: Outlet) -> Outlet:
         """Wrap ``outlet`` so that its emits are recorded."""
-        return _Recorded(outlet, self._emits)
+        return _Recorded(outlet, self.emitted)
 
 
 class _Recorded(WrappedOutlet):
     """An outlet that records emits."""
 
-    def __init__(self, outlet: Outlet, emits: list[tuple[str, tuple[Any, ...]]]) -> None:
+    def __init__(self, outlet: Outlet, emitted: Callable[[str, tuple[Any, ...]], None]) -> None:
         super().__init__(outlet)
-        self._emits = emits
+        self._emitted = emitted
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         tasks = super().send(values, roots)
-        self._emits.append((self.source.stream, values))
+        self._emitted(self.source.stream, values)
         return tasks
 
     def send_direct(self, task: int, values: tuple[Any, ...], roots: Roots) -> int:
         sent = super().send_direct(task, values, roots)
-        self._emits.append((self.source.stream, values))
+        self._emitted(self.source.stream, values)
         return sent

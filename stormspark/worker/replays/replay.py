@@ -5,6 +5,9 @@ with those of the recorded batch. A deterministic bolt does the same as in the r
 draws random numbers, uses a clock or a service, or remembers something outside of its state. Such a bolt may do something else
 in the replay, and the `Replay` lists the differences.
 
+The calls of an `AsyncBolt` run side by side in the replay, too, because a call may wait for another. They begin in the same
+order, but may end in another order. So their emits are compared call by call.
+
 The replay repeats ticks, but no other timers and no threads of the bolt. Emits of timers and threads are missing in the replay,
 and are listed as a difference.
 """
@@ -12,8 +15,10 @@ and are listed as a difference.
 from __future__ import annotations
 
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pdb import Pdb
 from random import Random
 from typing import Any
@@ -35,10 +40,11 @@ from stormspark.checkpoint.state_components import component_states
 from stormspark.checkpoint.state_table import StateTable
 from stormspark.errors import CheckpointError, FailedException
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
+from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.core import Worker
 from stormspark.worker.host.module_path import search_like_the_driver
-from stormspark.worker.replays.comparison import compare_emits, compare_states
+from stormspark.worker.replays.comparison import compare_emits, compare_emits_of_calls, compare_states
 from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds
 from stormspark.worker.replays.result import Emitted, Executed, Replay
 from stormspark.worker.task import Task
@@ -88,29 +94,34 @@ def replay(
         task.state.load(table.restore(component, index, batch - 1))
     recorded: list[Emitted] = []
     recorded_outside: list[Emitted] = []
+    recorded_of_calls: dict[int, list[Emitted]] = {}
     watch = _Watch(done)
     task.observers.append(watch)
+    task.follower = watch
     with worker.one_task(task_id):
         watch.follow(task, debugger)
         for executed, inputs, emits in _chunks(files, paths, component, index):
-            (recorded if executed else recorded_outside).extend(emits)
+            for stream, emitted in emits:
+                if isinstance(stream, tuple):
+                    recorded_of_calls.setdefault(stream[1], []).append(Emitted(stream[0], emitted))
+                else:
+                    (recorded if executed else recorded_outside).append(Emitted(stream, emitted))
             if not executed:
                 watch.current = None
                 for _, event in inputs:
                     _repeat(task, event)
                 continue
             for source, values in inputs[:executed]:
+                watch.number += 1
                 if isinstance(values, Unpicklable):
-                    done.differences.append(
-                        f"input {len(done.inputs) + 1} could not be recorded: {values.shown}"
-                    )
+                    done.differences.append(f"input {watch.number} could not be recorded: {values.shown}")
                     continue
                 _execute(task, source, values, watch)
-                if done.inputs[-1].raised:
-                    done.differences.append(
-                        f"input {done.inputs[-1].number} raised now, and did not then; nothing after it was run"
-                    )
-                    return done
+                if watch.raised is not None:
+                    return _raised(done, watch.raised)
+        _wait(task, watch, lambda: bool(task.outside))
+        if watch.raised is not None:
+            return _raised(done, watch.raised)
         watch.leave()
         if task.aborts is not None:
             done.differences.append(f"{task.aborts} now, and did not then")
@@ -125,10 +136,18 @@ def replay(
             compare_states(done, declared, table, dict(changed[0].items))
     now = [one for executed in done.inputs for one in executed.emitted]
     numbers = [executed.number for executed in done.inputs for _ in executed.emitted]
-    done.differences += compare_emits("emit", recorded, now, numbers)
+    if watch.is_async:
+        done.differences += compare_emits_of_calls(recorded_of_calls, done.inputs)
+    else:
+        done.differences += compare_emits("emit", recorded, now, numbers)
     done.differences += compare_emits(
         "emit outside of execute (timers and threads are not replayed)", recorded_outside, done.outside, None
     )
+    return done
+
+
+def _raised(done: Replay, raised: Executed) -> Replay:
+    done.differences.append(f"input {raised.number} raised now, and did not then; nothing after it was run")
     return done
 
 
@@ -173,27 +192,37 @@ def _check_tasks(table: StateTable, component: ComponentPlan, batch: int) -> Non
 
 def _chunks(
     files: InputFiles, paths: list[str], component: str, index: int
-) -> Iterator[tuple[int, list[Any], list[Emitted]]]:
+) -> Iterator[tuple[int, list[Any], list[Any]]]:
     for chunk in files.chunks(paths, component, index):
         try:
             inputs, emits = load_pairs(chunk.inputs), load_pairs(chunk.emits)
         except Exception as error:
             msg = f"the recorded inputs of {component}[{index}] can't be unpickled here: {type(error).__name__}: {error}"
             raise CheckpointError(msg) from error
-        yield (
-            chunk.executed,
-            inputs,
-            [Emitted(stream, values) for stream, values in emits],
-        )
+        yield chunk.executed, inputs, emits
 
 
 def _execute(task: BoltTask, source: TupleSource, values: tuple[Any, ...], watch: _Watch) -> None:
     if (source.component, source.stream) == (SYSTEM_COMPONENT, TICK_STREAM):
         source = TICK_SOURCE
+    if watch.is_async:
+        _wait(task, watch, lambda: task.room <= 0)
+        if watch.raised is not None:
+            return
     watch.begin(f"{source!r}" if source is not TICK_SOURCE else "tick", values)
     task.execute_one((values, source, None))
+    if watch.is_async:
+        watch.current = None  # what no call has emitted belongs to no input
+    else:
+        _wait(task, watch, lambda: bool(task.outside))
     if len(task.mailbox):
         task.take_calls()
+
+
+def _wait(task: BoltTask, watch: _Watch, must_wait: Callable[[], bool]) -> None:
+    """Take in answers from outside of the worker as long as ``must_wait``, unless a call raises."""
+    while must_wait() and task.fatal is None and task.aborts is None and watch.raised is None:
+        task.take_in_soon()
 
 
 def _repeat(task: BoltTask, event: BatchBegins | BatchEnds) -> None:
@@ -210,37 +239,74 @@ class _Watch(TaskHook):
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
         self.current: Executed | None = None
+        #: How many inputs were read.
+        self.number = 0
+        #: The input whose execution has raised; None as long as there is none.
+        self.raised: Executed | None = None
+        #: Whether the bolt is an `AsyncBolt`.
+        self.is_async = False
         self._bolt: Any = None
         #: All tuples that the bolt has got. They are kept, because the bolt may ack a tuple much later.
         self._given: dict[int, tuple[Tuple, Executed]] = {}
 
     def begin(self, source: str, values: tuple[Any, ...]) -> None:
-        self.current = Executed(len(self._replay.inputs) + 1, source, values)
+        self.current = Executed(self.number, source, values)
         self._replay.inputs.append(self.current)
 
     def follow(self, task: Task, debugger: Pdb | None) -> None:
         """Wrap the bolt's ``execute``, so that each call is observed."""
-        bolt = task.instance
-        execute: Callable[..., None] = bolt.execute
+        bolt: Any = task.instance
+        if isinstance(bolt, AsyncBoltExecutor):
+            self.is_async = True
+            if debugger is not None:
+                bolt.timeout = None  # else a call takes too long while the debugger waits for its user
+            bolt = bolt.bolt
+        execute: Callable[..., Any] = bolt.execute
         first = debugger
 
-        def watched(tup: Tuple, *collector: Any) -> None:
+        def stop() -> None:
             nonlocal first
-            assert self.current is not None
-            self._given[id(tup)] = tup, self.current
-            stop, first = first, None
-            try:
-                if stop is not None:
-                    stop.set_trace()
-                execute(tup, *collector)
-            except FailedException:
-                raise
-            except Exception:
-                self.current.raised = traceback.format_exc()
-                raise
+            stops, first = first, None
+            if stops is not None:
+                stops.set_trace(sys._getframe(1))
 
-        bolt.execute = watched
+        def watched(tup: Tuple, *collector: Any) -> None:
+            self.given(tup)
+            with self._watching(tup):
+                stop()
+                execute(tup, *collector)
+
+        async def watched_on_loop(tup: Tuple) -> None:
+            with self._watching(tup):
+                stop()
+                await execute(tup)
+
+        bolt.execute = watched_on_loop if self.is_async else watched
         self._bolt = bolt
+
+    @contextmanager
+    def _watching(self, tup: Tuple) -> Iterator[None]:
+        executed = self._given[id(tup)][1]
+        try:
+            yield
+        except FailedException:
+            raise
+        except Exception:
+            executed.raised, self.raised = traceback.format_exc(), executed
+            raise
+
+    def given(self, tup: Tuple) -> None:
+        """See `FollowsCalls.given`."""
+        assert self.current is not None
+        self._given[id(tup)] = tup, self.current
+
+    def carry_out(self, tup: Tuple, note: Callable[[], object]) -> None:
+        """See `FollowsCalls.carry_out`."""
+        self.current = self._given[id(tup)][1]
+        try:
+            note()
+        finally:
+            self.current = None
 
     def leave(self) -> None:
         """Remove the wrapper from the bolt's ``execute`` after the last input, so that the bolt's attributes hold nothing of

@@ -189,6 +189,8 @@ def test_it_is_waited_for_in_a_replay_too_whatever_the_number_of_its_file() -> N
         rig.batches(1)
         (bolt,), (task,) = RUNNING, rig.tasks("b")
         task.execute_one(((7,), TICK_SOURCE, None))
+        while task.outside:
+            task.take_in_soon()
         assert (bolt.outside, bolt.in_vain) == (0, 0)
         rig.cluster.abandon()
     finally:
