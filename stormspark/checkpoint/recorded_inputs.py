@@ -173,6 +173,13 @@ class InputFiles:
         """Return the plan that ran as this generation. Raises `CheckpointError` if the plan is not stored."""
         return self._read(f"inputs/plan-{generation}", "the plan that ran")
 
+    def newest_plan(self) -> int | None:
+        """Return the last generation whose plan is stored; None if there is none. Raises OSError."""
+        return max(
+            (int(found[1]) for path in self.folder.list("inputs") if (found := _PLAN.fullmatch(path))),
+            default=None,
+        )
+
     def of_batch(self, txid: int) -> list[str]:
         """Return the files of a committed batch. Raises `CheckpointError` if the batch was not recorded."""
         table = StateTable(self.location, storage_options=self._options)

@@ -48,6 +48,7 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from stormspark.checkpoint.missing_batch import missing_batch
 from stormspark.checkpoint.state_compaction import Merge, Run, neighbours, runs_of, streams
 from stormspark.checkpoint.state_files import (
     SCHEMA,
@@ -220,12 +221,7 @@ class StateTable:
         found = self._known()
         txid = found.last_txid if as_of is None else as_of
         if as_of is not None and not found.oldest_txid <= as_of <= found.last_txid:
-            msg = (
-                f"the state table {self.location} has the batches {found.oldest_txid} to {found.last_txid}, but not batch "
-                f"{as_of}; retain_txids ({self._retain_txids}) and retain_hours ({self._retain_hours:g}) decide how many "
-                f"batches are kept"
-            )
-            raise CheckpointError(msg)
+            raise CheckpointError(missing_batch(self.location, found.oldest_txid, found.last_txid, as_of))
         wanted = Wanted(component, task, kind, txid)
         files = tuple(file for file in found.files.values() if wanted.in_file(file))
         return Restore(self.location, files, wanted, txid, self._folder.options)

@@ -15,7 +15,7 @@ from stormspark.cli.output import wide_enough
 from stormspark.errors import CheckpointError
 from stormspark.plan import plan_topology
 from stormspark.state_reading import state_table_of
-from stormspark.worker.replays.replay import plan_that_ran, replay
+from stormspark.worker.replays.replay import check_task, newest_plan, plan_that_ran, replay
 from stormspark.worker.replays.result import Change, Replay
 
 __all__ = ["parse_task", "replay_task"]
@@ -54,10 +54,15 @@ def replay_task(
     Returns the exit code: 0 if the task did the same as in the recorded batch, otherwise 1. ``file`` is ``FILE[:NAME]`` of the
     topology as it is now; without it the recorded topology runs. Raises `CheckpointError` if the batch can't be replayed.
     """
-    location = state_table_of(topology)
     component, index = parse_task(task)
+    location = state_table_of(topology)
     if file is None:
-        plan = plan_that_ran(location, batch)
+        try:
+            plan = plan_that_ran(location, batch)
+        except CheckpointError:
+            if (newest := newest_plan(location)) is not None:  # a wrong task is no task in any batch
+                check_task(newest, component, index)
+            raise
     else:
         plan = plan_topology(load_topology(file), dict(conf), cores=_cores_that_ran(location, batch))
     debugger = Pdb(skip=_OURS, nosigint=True) if debug else None

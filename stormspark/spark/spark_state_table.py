@@ -41,6 +41,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from stormspark.checkpoint.handed_state import HandedRows, in_hand
+from stormspark.checkpoint.missing_batch import missing_batch
 from stormspark.checkpoint.state_files import ORDER, SCHEMA, ChangedRows, TaskChanges, rows_of
 from stormspark.checkpoint.table_of_spark import FORMAT, stand_in
 from stormspark.config import DELTA_PACKAGE
@@ -206,11 +207,7 @@ class SparkStateTable:
         stand = self._known()
         txid = stand.txid if as_of is None else as_of
         if as_of is not None and not stand.oldest <= as_of <= stand.txid:
-            msg = (
-                f"the state table {self.location} has the batches {stand.oldest} to {stand.txid}, but not batch {as_of}; "
-                f"stormspark.state.retain.txids and stormspark.state.retain.hours decide how many batches are kept"
-            )
-            raise CheckpointError(msg)
+            raise CheckpointError(missing_batch(self.location, stand.oldest, stand.txid, as_of))
         try:
             rows = self._rows().where(functions.col("kind") == kind).where(f"txid <= {txid}").where(where)
             found = _newest(rows).toArrow()

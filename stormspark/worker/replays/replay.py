@@ -49,7 +49,7 @@ from stormspark.worker.replays.recording_inputs import BatchBegins, BatchEnds
 from stormspark.worker.replays.result import Emitted, Executed, Replay
 from stormspark.worker.task import Task
 
-__all__ = ["plan_that_ran", "replay"]
+__all__ = ["check_task", "newest_plan", "plan_that_ran", "replay"]
 
 
 def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
@@ -58,16 +58,31 @@ def plan_that_ran(location: str, batch: int) -> PhysicalPlan:
     This process looks for modules where the driver did, in the same order.
     """
     files = InputFiles(location)
-    paths, plan = pickle.loads(files.plan(generation_of_inputs(files.of_batch(batch)[0])))
-    search_like_the_driver(paths)
+    pickled = files.plan(generation_of_inputs(files.of_batch(batch)[0]))
     try:
-        loaded: PhysicalPlan = cloudpickle.loads(plan)
+        return _loaded(pickled)
     except Exception as error:
         msg = (
             f"the topology that ran batch {batch} can't be loaded ({type(error).__name__}: {error}): this process does not find "
             f"its modules. Name the topology's file, too"
         )
         raise CheckpointError(msg) from error
+
+
+def newest_plan(location: str) -> PhysicalPlan | None:
+    """Load the plan that ran last, even if no batch was recorded. Return None if there is none, or if it can't be loaded."""
+    files = InputFiles(location)
+    try:
+        generation = files.newest_plan()
+        return None if generation is None else _loaded(files.plan(generation))
+    except Exception:
+        return None
+
+
+def _loaded(pickled: bytes) -> PhysicalPlan:
+    paths, plan = pickle.loads(pickled)
+    search_like_the_driver(paths)
+    loaded: PhysicalPlan = cloudpickle.loads(plan)
     return loaded
 
 
@@ -79,7 +94,7 @@ def replay(
     A ``debugger`` stops at the first ``execute``. Raises `CheckpointError` if this task can't be replayed, if the batch was not
     recorded or can't be read, or if the state before the batch is gone. Raises `ComponentError` for an error in ``prepare``.
     """
-    declared = _checked(plan, component, index)
+    declared = check_task(plan, component, index)
     table = StateTable(location)
     table.refresh()
     files = InputFiles(location)
@@ -151,7 +166,8 @@ def _raised(done: Replay, raised: Executed) -> Replay:
     return done
 
 
-def _checked(plan: PhysicalPlan, component: str, index: int) -> ComponentPlan:
+def check_task(plan: PhysicalPlan, component: str, index: int) -> ComponentPlan:
+    """Return the plan of a bolt of which task ``index`` can be replayed. Raises `CheckpointError` if it can't."""
     declared = plan.components.get(component)
     if declared is None:
         msg = f"topology {plan.topology!r} has no component {component!r}; it has {', '.join(sorted(plan.components))}"

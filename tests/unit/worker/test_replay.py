@@ -308,6 +308,22 @@ def test_what_can_not_be_replayed_says_why(tmp_path: Path):
         replay(off.plan, str(tmp_path / "off"), "count", 0, 0)
 
 
+def test_before_the_first_commit_nothing_can_be_replayed(tmp_path: Path):
+    """J5: but a task that does not exist is named first, because no commit helps there."""
+    run = DurableWorkers(counting(Count()), tmp_path / "stormspark/state", RECORD)
+    arguments = ["replay", str(tmp_path), "--batch", "1", "--task"]
+    said = CliRunner().invoke(main, [*arguments, "count[0]"])
+    assert said.exit_code == 2 and "has no batch 1: no batch is committed yet" in said.output
+    for task, mistake in (("cuont[0]", "no component 'cuont'"), ("count[9]", "no count[9]")):
+        wrong = CliRunner().invoke(main, [*arguments, task])
+        assert wrong.exit_code == 2 and mistake in " ".join(wrong.output.split())
+    unread = CliRunner().invoke(main, ["replay", "nobody-knows", "--batch", "1", "--task", "count"])
+    assert "component[index]" in unread.output
+    run.run_batch()
+    late = CliRunner().invoke(main, [*arguments, "cuont[0]"])
+    assert late.exit_code == 2 and "no component 'cuont'" in late.output
+
+
 TOPOLOGY = """
 from stormspark import Fields, TopologyBuilder
 from tests.unit.worker.components import Script
