@@ -17,8 +17,18 @@ def search_like_the_driver(drivers: Sequence[str]) -> None:
         working = os.getcwd()
     except FileNotFoundError:  # somebody has removed it
         working = ""
-    on_this_host = [folder for folder in drivers if os.path.exists(folder)]
+    on_this_host = [folder for folder in drivers if _is_here(folder)]
     sys.path[:] = module_path(sys.path, on_this_host, sysconfig.get_path("stdlib"), working)
+
+
+def _is_here(folder: str) -> bool:
+    """Return whether a folder is on this host. It may be in a zip file."""
+    if os.path.exists(folder):
+        return True
+    around = os.path.dirname(folder)
+    while around != os.path.dirname(around) and not os.path.exists(around):
+        around = os.path.dirname(around)
+    return os.path.isfile(around)
 
 
 def module_path(own: Sequence[str], drivers: Sequence[str], library: str, working: str) -> list[str]:
@@ -28,11 +38,11 @@ def module_path(own: Sequence[str], drivers: Sequence[str], library: str, workin
     ``working`` is its working directory. ``drivers`` has those folders of the driver's path that are on the worker's host.
 
     1. First come the files that Spark has shipped.
-    2. Then come the folders that the driver searches before the standard library, in the driver's order.
-    3. Then comes the rest of the worker's own path, and then the rest of the driver's.
+    2. Then come the driver's folders, in the driver's order.
+    3. Then come the worker's own folders that the driver does not search.
 
     Spark starts its Python processes with ``-m``, so their working directory is the first folder on their path. If it is not on
-    the driver's path, it comes last. It may have a module with the name of the topology's file.
+    the driver's path, it comes last. It may have a module with the name of the topology's file, or of the standard library.
 
     >>> own = ["/here", "/shipped", "/project", "/lib", "/packages"]
     >>> module_path(own, ["/project", "/here", "/lib", "/packages"], "/lib", "/here")
@@ -40,16 +50,27 @@ def module_path(own: Sequence[str], drivers: Sequence[str], library: str, workin
     >>> module_path(own, ["/project", "/lib", "/packages"], "/lib", "/here")
     ['/shipped', '/project', '/lib', '/packages', '/here']
 
+    >>> module_path(["/here", "/project", "/lib", "/packages"], ["/project", "/lib", "/packages", "/here"], "/lib", "/here")
+    ['/project', '/lib', '/packages', '/here']
+
+    If the worker has packages of its own, as in another virtual environment, they come before the driver's packages:
+
+    >>> module_path(["/shipped", "/lib", "/own-packages"], ["/project", "/lib", "/packages"], "/lib", "/here")
+    ['/shipped', '/project', '/lib', '/own-packages', '/packages']
+
     Another Python than the driver's keeps its own standard library first:
 
     >>> module_path(["/shipped", "/lib", "/packages"], ["/project", "/drivers-lib"], "/lib", "/here")
     ['/shipped', '/lib', '/packages', '/project', '/drivers-lib']
     """
     at = own.index(library) if library in own else len(own)
-    libraries = set(own[at:])
+    libraries = own[at:]
     shipped = [folder for folder in own[:at] if folder not in drivers and folder != working]
-    same_python = any(folder in libraries for folder in drivers)
-    first = list(takewhile(lambda folder: folder not in libraries, drivers)) if same_python else []
-    last = [working] if working in own and working not in drivers else []
-    others = [folder for folder in own if folder not in last]
-    return list(dict.fromkeys([*shipped, *first, *others, *drivers, *last]))
+    if set(libraries) <= set(drivers):
+        first = list(drivers)
+    elif library in drivers:
+        first = list(takewhile(lambda folder: folder not in libraries, drivers))
+    else:
+        first = []
+    last = [working] if working in own else []
+    return list(dict.fromkeys([*shipped, *first, *libraries, *drivers, *last]))
