@@ -63,7 +63,7 @@ def _of_unknown_keys(plan: PhysicalPlan) -> Iterator[str]:
 def _of_misspelt_attributes(plan: PhysicalPlan) -> Iterator[str]:
     for component in plan.components.values():
         for name, setting in component.misspelt:
-            yield f"{_place(component)}: the attribute {name} has no meaning for stormspark: did you mean {setting}?"
+            yield f"{_place(component)}: the attribute {name} is no setting of async {component.kind}s: did you mean {setting}?"
 
 
 def _of_useless_keys(plan: PhysicalPlan) -> Iterator[str]:
