@@ -10,9 +10,10 @@ import pickle
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from threading import RLock
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -136,10 +137,7 @@ def _one_at_a_time() -> Iterator[None]:
 
 def _culprits(thing: object) -> Iterator[str]:
     if inspect.isfunction(thing):
-        used = inspect.getclosurevars(thing)
-        for name, value in {**used.globals, **used.nonlocals}.items():
-            if not _can_pickle(value):
-                yield f"{name!r} in function {thing.__name__}"
+        yield from _of_function(thing)
         return
     found = False
     for name, value in getattr(thing, "__dict__", {}).items():
@@ -150,6 +148,25 @@ def _culprits(thing: object) -> Iterator[str]:
         yield from _of_classes(thing)
 
 
+def _of_function(function: FunctionType, classes: tuple[type, ...] = ()) -> Iterator[str]:
+    """Yield the variables of a function that can't be pickled. ``classes`` are none: a method often refers to its class."""
+    used = inspect.getclosurevars(function)
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if not (any(value is one for one in classes) or _can_pickle(value)):
+            yield f"{name!r} in function {function.__name__}"
+
+
+def _functions_in(value: object) -> list[FunctionType]:
+    """Return the functions of a class attribute that is a method or a property; an empty list for anything else."""
+    if isinstance(value, property):
+        parts: list[Any] = [value.fget, value.fset, value.fdel]
+    elif isinstance(value, cached_property):
+        parts = [value.func]
+    else:
+        parts = [value.__func__ if isinstance(value, staticmethod | classmethod) else value]
+    return [part for part in parts if inspect.isfunction(part)]
+
+
 def _of_classes(thing: object) -> Iterator[str]:
     """Yield the attributes of the object's classes that can't be pickled. A class is pickled with its attributes if no worker can
     import it, such as a class of ``__main__``.
@@ -158,11 +175,15 @@ def _of_classes(thing: object) -> Iterator[str]:
         if _can_pickle(cls):
             continue
         for name, value in vars(cls).items():
-            # Pickling a class leaves these out. And a method often can't be pickled only because it refers to its class.
+            if functions := _functions_in(value):
+                for function in functions:
+                    yield from _of_function(function, type(thing).__mro__)
+                continue
+            # Pickling a class leaves these out.
             left_out = (
                 name == "_abc_impl" or inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
             )
-            if not (left_out or inspect.isfunction(value) or _can_pickle(value)):
+            if not (left_out or _can_pickle(value)):
                 yield f"class attribute {name!r} of {cls.__qualname__}"
 
 

@@ -9,12 +9,14 @@ import time
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import pytest
 
 from stormspark import pickling
-from stormspark.pickling import unpickled
+from stormspark.errors import SerializationError
+from stormspark.pickling import pickled, unpickled
 
 PACKAGE = "of_two_modules"
 
@@ -155,3 +157,34 @@ class Waits:
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         return wait, ()
+
+
+SOURCE = """
+import threading
+from functools import cached_property
+LOCK = threading.Lock()
+class Plain:
+    def uses(self): return LOCK, Plain
+class Property:
+    @property
+    def uses(self): return LOCK, Property
+class Cached:
+    @cached_property
+    def uses(self): return LOCK
+class Static:
+    @staticmethod
+    def uses(): return LOCK
+class OfClass:
+    @classmethod
+    def uses(cls): return LOCK, __class__
+"""
+
+
+@pytest.mark.parametrize("name", ["Plain", "Property", "Cached", "Static", "OfClass"])
+def test_what_a_method_uses_is_named(name: str) -> None:
+    """Of a class that is pickled by value, such as one of a notebook; the class itself is no culprit."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(SOURCE, space)
+    with pytest.raises(SerializationError) as caught:
+        pickled(space[name](), "here", "do otherwise")
+    assert "can't be pickled because of 'LOCK' in function uses: " in str(caught.value)
