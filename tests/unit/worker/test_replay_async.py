@@ -81,6 +81,7 @@ def recorded(folder: Path, bolt: AsyncBolt, capacity: int, ordered: bool) -> Dur
     bolt.capacity, bolt.ordered = capacity, ordered
     run = DurableWorkers(counting(bolt, ROWS, 1), folder, CONF)
     run.run_batch()
+    run.abandon()  # else its event loop would go on
     return run
 
 
