@@ -33,8 +33,13 @@ class StartsAgain(Task):
     def start_failed(self, error: ComponentError) -> None:
         """Start the task again after a pause, unless there were too many errors in a row (W22).
 
-        The topology stops at once if the first instance can't start, and if the task has state or is in a transaction.
+        The topology stops at once if the first instance can't start, and if the task has state or is in a transaction. If the
+        task `starts_no_more`, the error is only reported, and the task stays down.
         """
+        if self.starts_no_more:
+            self.report_error(error.__cause__ or error)
+            self._end_without_instance()
+            return
         if not self._raised_in_row or self.in_transactions or self.state is not None:
             super().start_failed(error)
             return
@@ -45,10 +50,13 @@ class StartsAgain(Task):
         self.report_restart(error.__cause__ or error, pause)
         if self._too_many_in_row(self._first_call, error.__cause__ or error):
             return
+        self._end_without_instance()
+        self._host.set_timer(self, pause, self._start_again)
+
+    def _end_without_instance(self) -> None:
         self._end_previous()  # it may have started threads, and set timers
         self._host.clear_timers(self)  # ticks
         self._is_down_now()
-        self._host.set_timer(self, pause, self._start_again)
 
     def _is_down_now(self) -> None:
         """Have no instance until the next start."""

@@ -312,11 +312,15 @@ class Task(ServesInstance):
         self.logger.critical("%s stops the topology: %s", self.name, error)
 
     def _restart(self, what: str, error: BaseException) -> bool:
-        """Restart the task after ``error``, or stop the topology; return whether this task goes on."""
-        if self._too_many_in_row(what, error):
-            return False
+        """Restart the task after ``error``, or stop the topology; return whether this task goes on.
+
+        If the task `starts_no_more`, its instance stays. Then the error counts in no row, because the row could only stop a
+        topology that stops anyway, and the other calls under way would lose their verdicts.
+        """
         if self.starts_no_more:
             return True
+        if self._too_many_in_row(what, error):
+            return False
         self.counters.restarts += 1
         return self.begin_anew()
 

@@ -130,6 +130,69 @@ def test_after_an_error_in_a_call_under_way_no_instance_starts_and_the_old_one_g
     assert verdicts.all == [("fail", "1", "ValueError: no number")]
 
 
+class AllRaise(_Tells):
+    """Each call raises once the topology stops, but the call with the last number goes well."""
+
+    TUPLES = 5
+
+    def end(self, number: int) -> None:
+        """Raise, but for the last number."""
+        if number < self.TUPLES:
+            raise ValueError("no number")
+
+
+class AllRaiseOnThreads(AllRaise, Bolt):
+    """Each executor has one call under way."""
+
+    waits = True
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        """Wait, and raise."""
+        self.told(tup[0])
+        _stops.wait(60)
+        self.end(tup[0])
+        self.collector.ack(tup)
+
+
+class AllRaiseAsync(AllRaise, AsyncBolt):
+    """All calls of one task are under way."""
+
+    capacity, ordered = AllRaise.TUPLES, True
+
+    async def execute(self, tup: Any) -> None:
+        """Wait, and raise."""
+        self.told(tup[0])
+        await _until(_stops)
+        self.end(tup[0])
+
+
+@pytest.mark.parametrize("kind", [AllRaiseOnThreads, AllRaiseAsync], ids=["threads", "event loop"])
+def test_however_many_calls_raise_at_a_stop_the_stop_is_no_error_and_all_calls_get_their_verdicts(
+    kind: Any,
+) -> None:
+    told, verdicts = Told(f"calls of {kind.__name__}"), Told("verdicts of many errors")
+    builder = TopologyBuilder()
+    numbers = list(range(1, AllRaise.TUPLES + 1))
+    builder.set_spout("numbers", Numbers(numbers, verdicts))
+    executors_ = AllRaise.TUPLES if kind is AllRaiseOnThreads else 1
+    builder.set_bolt("raises", kind(told), executors_).shuffle_grouping("numbers")
+    started = submit(builder.create_topology("rows"), conf={"stormspark.task.max.restarts.in.row": 0})
+    until(lambda: len(told.all) == AllRaise.TUPLES)
+    stopping = _begin_to_stop(started)
+    stopping.join(60)
+    assert not stopping.is_alive() and started.error is None
+    raises = started.statistics().components["raises"]
+    assert (raises.errors, raises.restarts, raises.failed, raises.acked) == (4, 0, 4, 1)
+    assert sorted(verdict[:2] for verdict in verdicts.all) == [
+        ("ack", "5"),
+        *(("fail", str(n)) for n in numbers[:-1]),
+    ]
+
+
 @pytest.mark.parametrize("kind", [Raises, RaisesAsync], ids=["thread", "event loop"])
 def test_nobody_waits_for_a_start_and_an_instance_that_has_not_started_gets_no_cleanup(
     kind: Any, caplog: pytest.LogCaptureFixture
@@ -148,6 +211,57 @@ def test_nobody_waits_for_a_start_and_an_instance_that_has_not_started_gets_no_c
         (bolt,) = (task for task in started.workers.workers[0].tasks.values() if task.name == "raises[0]")
         until(lambda: bolt.executor.is_idle)  # type: ignore[attr-defined]
     assert told.all == [("prepare",), ("prepare",)]
+
+
+class FailsToStart(Raises):
+    """Raises; then its ``prepare`` waits until the topology stops, and raises, too."""
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Wait and raise, the second time."""
+        self.told("prepare")
+        if len(self.told.all) > 1:
+            _waits.set()
+            _stops.wait(60)
+            raise ConnectionError("the database is away")
+
+
+class Holds(Bolt):
+    """Its call lasts until the start has failed."""
+
+    waits = True
+
+    def prepare(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        """Wait, and ack."""
+        _released.wait(60)
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare nothing."""
+
+
+def test_a_start_that_fails_while_the_topology_stops_is_an_error_of_the_task_and_not_of_the_topology() -> None:
+    verdicts = Told("verdicts beside a start that fails")
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([1], verdicts))
+    builder.set_bolt("raises", FailsToStart(Told("life of one that fails to start"), at_stop=False)).shuffle_grouping("numbers")
+    builder.set_bolt("holds", Holds()).shuffle_grouping("numbers")
+    started = submit(builder.create_topology("failing"), conf={"stormspark.task.max.restarts.in.row": 1})
+    until(_waits.is_set)
+    stopping = _begin_to_stop(started)
+    (raises,) = tasks(started, "raises")
+    until(lambda: raises.is_down or raises.fatal is not None)
+    _released.set()
+    stopping.join(60)
+    assert not stopping.is_alive() and started.error is None
+    statistics = started.statistics().components
+    assert (statistics["raises"].errors, statistics["raises"].not_returned) == (2, ())
+    assert statistics["raises"].last_error is not None
+    assert "starts again" not in statistics["raises"].last_error
+    assert statistics["holds"].acked == 1
 
 
 class RaisesInAck(Numbers):
