@@ -58,6 +58,13 @@ class TaskCounters:
         """Return a number that grows whenever the task does something."""
         return self.emitted + self.executed + self.acked + self.failed + self.restarts
 
+    def ended(self) -> int:
+        """Return a number that grows whenever a call of a bolt on a thread ends, or a tuple is acked or failed.
+
+        Emits do not count: a thread of a bolt's own may emit for ever, and its emits complete no tree.
+        """
+        return self.executed + self.acked + self.failed
+
     def merge(self, other: TaskCounters) -> None:
         """Add the totals of another task, or of an earlier incarnation of this one."""
         for name in _COUNTS:

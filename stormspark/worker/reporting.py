@@ -55,8 +55,8 @@ class Reporter:
         #: The changes of open rows that the durable acker has to learn.
         self.acker_log = AckerLog()
         self._work_done = -1
-        #: What bolts on threads and outside of the worker had done before this round; see `TaskCounters.work_done`.
-        self._done_in_calls = 0
+        #: What had ended, before this round, in bolts on threads and outside of the worker; see `TaskCounters.ended`.
+        self._ended_in_calls = 0
         #: Whether nothing happened in this worker in the last round, and nothing waits.
         self.was_idle = False
 
@@ -101,11 +101,13 @@ class Reporter:
     def _calls_go_on(self, counters: Mapping[int, TaskCounters]) -> bool:
         """See `WorkerReport.calls_go_on`."""
         bolts = (*self._executors.bolts, *self._outside.bolts)
-        before = self._done_in_calls
-        self._done_in_calls = sum(counters[bolt.id].work_done() for bolt in bolts)
+        before = self._ended_in_calls
+        self._ended_in_calls = sum(counters[bolt.id].ended() for bolt in bolts)
         if self._executors.is_late():
             return False
-        return bool(self._done_in_calls != before or self._executors.at_work or self._outside.calls_under_way)
+        return bool(
+            self._ended_in_calls != before or self._executors.at_work or self._outside.calls_under_way
+        )
 
     def after_last_commit(self, committed: int) -> bytes | None:
         """Let the tasks hear that batch ``committed`` was committed last, because the topology stops. Return a pickled report

@@ -255,6 +255,11 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return self.queue.is_executed + self.notes.calls_due + starts + len(self.notes)
 
     @property
+    def has_work(self) -> bool:
+        """Whether tuples wait that the executor's thread will take, or calls are under way; see `calls_under_way`."""
+        return bool((self.queue.waiting and not self.begins_no_call) or self.calls_under_way)
+
+    @property
     def behind_call_secs(self) -> float:
         """See `BoltTask.behind_call_secs`. It is always 0 in a transaction, which waits for its calls anyway."""
         return 0.0 if self.in_transactions else self.executor.at_for[1]

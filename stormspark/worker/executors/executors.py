@@ -176,8 +176,8 @@ class Executors:
 
     @property
     def left(self) -> bool:
-        """Whether a bolt on a thread has tuples that wait, calls that are under way, or notes that were not taken yet."""
-        return any(bolt.queue.waiting or bolt.calls_under_way for bolt in self.bolts if bolt.fatal is None)
+        """Whether a bolt on a thread has calls to make, calls that are under way, or notes that were not taken yet."""
+        return any(bolt.has_work for bolt in self.bolts if bolt.fatal is None)
 
     @property
     def may_note_soon(self) -> bool:
@@ -190,10 +190,7 @@ class Executors:
         """
         return any(
             len(bolt.notes)
-            or (
-                (bolt.queue.waiting or bolt.calls_under_way)
-                and (bolt.in_transactions or not bolt.executor.is_silent_for(_PATIENCE_SECS))
-            )
+            or (bolt.has_work and (bolt.in_transactions or not bolt.executor.is_silent_for(_PATIENCE_SECS)))
             for bolt in self.bolts
             if bolt.fatal is None
         )
@@ -284,9 +281,7 @@ class Executors:
         """
         if not self.is_late():
             return False
-        tasks: list[ThreadedTask] = [
-            bolt for bolt in self.bolts if bolt.fatal is None and (bolt.queue.waiting or bolt.calls_under_way)
-        ]
+        tasks: list[ThreadedTask] = [bolt for bolt in self.bolts if bolt.fatal is None and bolt.has_work]
         tasks += [spout for spout in self.spouts if spout.must_finish]
         waited = time.monotonic() - self._stops_since
         for task in tasks:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import Any
 
 import pytest
 
 from stormspark import AsyncBolt, Bolt, TopologyBuilder
-from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, until
+from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
 
 EXECUTORS, TUPLES = 4, 40
 _go_on = Event()
@@ -162,3 +163,49 @@ def test_calls_that_begin_and_end_in_the_last_round_are_taken_in_too() -> None:
             until(lambda: len(_Counts.returned) > 20)
         acked = sorted(int(number) for _, number in told.all)
         assert acked == sorted(_Counts.returned)
+
+
+class OwnThread(Repeat):
+    """A call waits until the topology stops. A thread of the bolt's own emits in each round after that."""
+
+    waits = True
+    begun: list[Any] = []  # noqa: RUF012
+
+    def execute(self, tup: Any) -> None:
+        """Wait, and ack."""
+        self.begun.append(self.collector)
+        _go_on.wait(60)
+        self.collector.ack(tup)
+
+
+def test_a_stop_waits_neither_for_emits_of_a_bolts_own_thread_nor_for_tuples_that_no_call_takes() -> None:
+    """Such emits complete no tree, so no further round follows. A round would last for a minute if it waited for a call."""
+    OwnThread.begun.clear()
+    _go_on.clear()
+    told, rounds = Told("verdicts beside a thread that emits for ever"), 0
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([1, 2], told))
+    builder.set_bolt("own", OwnThread()).shuffle_grouping("numbers")
+    conf = {"stormspark.superstep.deadline.ms": 60_000, "stormspark.batch.target.ms": 60_000}
+    with ThreadPoolExecutor(1) as thread, running(builder.create_topology("own-thread"), **conf) as started:
+        (own,) = tasks(started, "own")
+        until(lambda: OwnThread.begun and own.queue.waiting)
+        limit_waiting, run_round = started.workers.limit_waiting, started.workers.run_round
+
+        def limit_and_go_on() -> None:
+            limit_waiting()
+            _go_on.set()
+
+        def emit_and_run_round(orders: Any) -> Any:
+            nonlocal rounds
+            rounds += 1
+            assert rounds < 10, "the stop goes on for as long as the thread emits"
+            thread.submit(OwnThread.begun[0].emit, (1,)).result()
+            return run_round(orders)
+
+        started.workers.limit_waiting = limit_and_go_on  # type: ignore[method-assign]
+        started.workers.run_round = emit_and_run_round  # type: ignore[method-assign]
+        begun = time.monotonic()
+    assert told.all == [("ack", "1")]
+    assert time.monotonic() - begun < 10
+    assert started.error is None
