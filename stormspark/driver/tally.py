@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from stormspark.backpressure import Pressure
-from stormspark.metrics import DataPoint, Histogram, LongCall, TaskCounters, TopologyStatistics, summarise
+from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
 from stormspark.worker.step import WorkerReport
@@ -191,15 +191,11 @@ class Tally:
                         self._last_failure.get(name),
                         plan.calls_at_once,
                         self._in_calls[name] / self._counted if self._counted else 0.0,
-                        _long_call(self._blocked_loop[name]) if name in self._blocked_loop else None,
+                        self._blocked_loop[name].long_call if name in self._blocked_loop else None,
                         tuple(
-                            _long_call(busy) for busy in self._not_returned.values() if busy.component == name
+                            busy.long_call for busy in self._not_returned.values() if busy.component == name
                         ),
                     )
                     for name, plan in self._plan.components.items()
                 },
             )
-
-
-def _long_call(busy: Busy) -> LongCall:
-    return LongCall(busy.task, busy.code, round(busy.seconds, 1))

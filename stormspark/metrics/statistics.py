@@ -82,6 +82,17 @@ class LongCall(NamedTuple):
     #: The method and its line, in words, such as "execute of split[0] (split.py:7)".
     code: str
     seconds: float
+    #: How many other calls of the same task have not returned either. They have not lasted as long.
+    others: int = 0
+
+    @property
+    def and_others(self) -> str:
+        """Text that says how many other calls of the task there are; empty if there is none.
+
+        >>> LongCall("ask[0]", "execute of ask[0] (ask.py:7)", 12.0, 19).and_others
+        ' (and 19 others)'
+        """
+        return f" (and {self.others:,} other{'s' * (self.others > 1)})" if self.others else ""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     for name, component in statistics.components.items():
         calls = sorted(component.not_returned, key=lambda call: -call.seconds)
         for call in calls[:_TASKS_SHOWN]:
-            yield f"{name}: {call.code} had not returned after {call.seconds:,.0f} s, and the topology ended without it"
+            left = f"had not returned after {call.seconds:,.0f} s{call.and_others}"
+            yield f"{name}: {call.code} {left}, and the topology ended without {'them' if call.others else 'it'}"
         if len(calls) > _TASKS_SHOWN:
             yield f"{name}: more tasks whose calls had not returned: {len(calls) - _TASKS_SHOWN}"
         if component.down:

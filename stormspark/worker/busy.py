@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from stormspark.metrics import LongCall
 from stormspark.user_line import CodePlace
 
 __all__ = ["Busy"]
@@ -37,6 +38,11 @@ class Busy(NamedTuple):
     def component(self) -> str:
         """The id of the task's component."""
         return self.task.partition("[")[0]
+
+    @property
+    def long_call(self) -> LongCall:
+        """The call as the statistics have it."""
+        return LongCall(self.task, self.code, round(self.seconds, 1), self.others)
 
     @property
     def code(self) -> str:

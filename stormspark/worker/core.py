@@ -169,7 +169,7 @@ class Worker:
 
     def close(self) -> None:
         """End gracefully: deactivate and close spouts, clean up bolts, shut down worker hooks."""
-        self.under_way.give_up_coroutines()
+        self.under_way.give_up_calls()
         tasks = [*self.wiring.spouts, *self.wiring.bolts]
         for task in tasks:
             task.begin_to_stop_on_loop()

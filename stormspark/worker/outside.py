@@ -81,12 +81,12 @@ class OutsideWork:
 
     @property
     def calls_under_way(self) -> int:
-        """How many calls of async bolts have not returned, or were not taken in yet. A stop waits for no start of an instance."""
-        return sum(
-            bolt.outside
-            for bolt in self.bolts
-            if bolt.component.capacity and not (bolt.starts_on_loop and bolt.begins_no_call)
-        )
+        """How many calls of async bolts, and of what runs in other processes, have not returned, or were not taken in yet.
+
+        Each tuple that a child was given is such a call, unless the child has received it and holds it on purpose. A stop waits
+        for no start of an instance.
+        """
+        return sum(bolt.outside for bolt in self.bolts if not (bolt.starts_on_loop and bolt.begins_no_call))
 
     @property
     def wants_answers(self) -> bool:

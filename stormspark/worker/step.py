@@ -108,9 +108,9 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether spouts emitted after superstep 0 of this round. If so, the trees of these tuples may need another round to end.
     emitted_late: bool = False
-    #: Whether calls of bolts on threads, of async bolts or of multilang bolts go on, or have completed something in this round. If
-    #: the topology stops, it needs another round to take in what they do and to complete the trees. Emits of a bolt's own threads
-    #: complete nothing. Always false once the topology waits for no call any more.
+    #: Whether calls of bolts on threads, of async bolts or of multilang bolts go on, or have completed something in this round.
+    #: If the topology stops, it needs another round to take in what they do and to complete the trees. Emits of a bolt's own
+    #: threads complete nothing. Always false once the topology waits for no call any more.
     calls_go_on: bool = False
     #: Whether nothing happened in this worker in this round, and nothing waits.
     idle: bool = False

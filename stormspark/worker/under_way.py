@@ -6,8 +6,9 @@ import logging
 import sys
 from collections.abc import Iterator
 
-from stormspark.user_line import running_at
+from stormspark.user_line import CodePlace, running_at
 from stormspark.worker.asynchronous.life import AsyncExecutor
+from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.executors.executors import Executors
@@ -86,22 +87,36 @@ class UnderWay:
         """
         return next(iter(self.calls(_LONG_SECS) or self.calls()), None)
 
-    def give_up_coroutines(self) -> None:
-        """If a stop has waited in vain for calls of async bolts, or for one that blocks the event loop, warn about these calls,
-        and remember them.
+    def give_up_calls(self) -> None:
+        """If a stop has waited in vain for calls of async bolts, for one that blocks the event loop, or for bolts in other
+        processes, warn about these calls, and remember them.
 
         The worker's thread calls this before the calls are cancelled. Calls of spouts and starts are waited for later.
         """
         if not self._executors.is_late() or self._executors.is_cut_off:
             return
         loggers = {task.name: task.logger for task in self._services.tasks}
-        for call in self.calls():
+        for call in (*self.calls(), *self._outside()):
             if call.on_loop or (call.awaits and not call.of_spout and not call.opens):
                 self._services.gave_up(call._replace(on_loop=False))
                 loggers.get(call.task, _log).warning(
-                    "%s has not returned for %.0f s, and the topology stops without it (B1, C1)",
+                    "%s has not returned for %.0f s%s, and the topology stops without %s (B1, C1)",
                     call.code,
                     call.seconds,
+                    call.long_call.and_others,
+                    "them" if call.others else "it",
+                )
+
+    def _outside(self) -> Iterator[Busy]:
+        """Iterate over the calls of bolts in other processes: one of each task, which has lasted at least since the stop."""
+        for task in self._services.tasks:
+            if isinstance(task, BoltTask) and task.outside and not isinstance(task.instance, AsyncExecutor):
+                yield Busy(
+                    task.name,
+                    self._executors.waited_secs,
+                    awaits=True,
+                    place=CodePlace("execute", "in another process"),
+                    others=task.outside - 1,
                 )
 
     def look(self) -> None:

@@ -274,6 +274,11 @@ class Executors:
         """Return whether the topology stops and its last batch may not wait for calls any longer."""
         return self.is_cut_off or time.monotonic() >= self._waits_until
 
+    @property
+    def waited_secs(self) -> float:
+        """For how many seconds the topology has been stopping."""
+        return max(0.0, time.monotonic() - self._stops_since)
+
     def give_up_calls(self) -> bool:
         """If `is_late` and tasks still have calls to make or to end, abort the batch, which a later start repeats.
 
@@ -283,7 +288,7 @@ class Executors:
             return False
         tasks: list[ThreadedTask] = [bolt for bolt in self.bolts if bolt.fatal is None and bolt.has_work]
         tasks += [spout for spout in self.spouts if spout.must_finish]
-        waited = time.monotonic() - self._stops_since
+        waited = self.waited_secs
         for task in tasks:
             task.give_up_call(waited)
         self.gave_up_batch |= bool(tasks)
@@ -300,7 +305,7 @@ class Executors:
         """
         if self.is_late():
             for task in self.tasks:
-                task.executor.gave_up |= task.executor.is_in_call_for(time.monotonic() - self._stops_since)
+                task.executor.gave_up |= task.executor.is_in_call_for(self.waited_secs)
         self._waits_until = inf  # this method has a limit of its own
         self.let_emit(self.spouts, begin_turns=False)  # else a thread could wait for ever to add a note
         for task in self.tasks:

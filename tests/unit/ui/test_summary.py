@@ -96,6 +96,15 @@ def test_calls_that_had_not_returned_are_named_the_longest_first():
     ]
 
 
+def test_the_other_calls_of_the_same_task_are_counted():
+    """B1, C1."""
+    calls = (LongCall("ask[0]", "execute of ask[0] (ask.py:7)", 10.0, 19),)
+    line = printed(ask=replace(component(), not_returned=calls)).splitlines()[-1]
+    assert line == (
+        "ask: execute of ask[0] (ask.py:7) had not returned after 10 s (and 19 others), and the topology ended without them"
+    )
+
+
 @pytest.mark.parametrize("width", [70, 80, 100, 120, 200])
 def test_a_narrow_terminal_loses_columns_and_no_digits(width):
     text = printed(width, sentences=component("spout", emitted=123_456_789, acked=123_456_789))

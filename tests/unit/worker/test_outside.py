@@ -13,9 +13,10 @@ import pytest
 from stormspark import Bolt, TopologyBuilder
 from stormspark.api import TICK_SOURCE, SourceSpout
 from stormspark.errors import FailedException
-from stormspark.local import LocalCluster
+from stormspark.local import LocalCluster, submit
 from stormspark.spi import KeepsOutside, WorksOutside
 from tests.unit.worker.components import Script
+from tests.unit.worker.executors.runs import until
 from tests.unit.worker.rig import Rig, two
 
 ROWS = [(n,) for n in range(20)]
@@ -304,6 +305,49 @@ def test_a_topology_that_is_killed_lets_it_go() -> None:
             getattr(running, end)()
             running.wait(120)
         assert all(bolt.let_go_calls for bolt in RUNNING) and RUNNING
+
+
+def _stopped_in_the_middle(answers_in_round: int) -> Any:
+    """Stop a topology that has two tuples outside. Their answers come in this round after the stop began."""
+    Outside.closed = True
+    running = submit(
+        two(Outside(), ROWS).create_topology("outside"), conf={"stormspark.superstep.deadline.ms": 5}
+    )
+    until(lambda: RUNNING and RUNNING[-1].outside == 2)
+    workers, rounds = running.workers, 0
+    run_round = workers.run_round
+
+    def count_rounds(orders: Any) -> Any:
+        nonlocal rounds
+        rounds += not orders.asks_spouts
+        if rounds == answers_in_round:
+            Outside.closed = False
+            RUNNING[-1].send()
+        return run_round(orders)
+
+    workers.run_round = count_rounds  # type: ignore[method-assign]
+    running.stop()
+    return running.statistics().components
+
+
+def test_a_stop_waits_for_what_is_outside_and_gives_it_no_further_tuples() -> None:
+    """B1, J2: so what a child has been given counts, however many rounds pass before an answer comes."""
+    found = _stopped_in_the_middle(answers_in_round=4)
+    assert (found["b"].executed, found["b"].acked, found["a"].acked) == (2, 2, 2)
+    assert found["b"].not_returned == ()
+
+
+def test_a_stop_gives_up_what_is_outside_after_some_time_and_names_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B1, C1."""
+    monkeypatch.setattr("stormspark.worker.executors.executors.STOP_SECS", 0.05)
+    found = _stopped_in_the_middle(answers_in_round=-1)
+    assert (found["b"].executed, found["b"].acked) == (2, 0)
+    (call,) = found["b"].not_returned
+    assert (call.code, call.others) == ("execute of b[0] (in another process)", 1)
+    text = "execute of b[0] (in another process) has not returned for 0 s (and 1 other), and the topology stops without them"
+    assert text in caplog.text
 
 
 class Poisoned(Outside):

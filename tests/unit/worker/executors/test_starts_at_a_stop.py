@@ -243,11 +243,15 @@ class Holds(Bolt):
         """Declare nothing."""
 
 
-def test_a_start_that_fails_while_the_topology_stops_is_an_error_of_the_task_and_not_of_the_topology() -> None:
+def test_a_start_that_fails_while_the_topology_stops_is_an_error_of_the_task_and_not_of_the_topology() -> (
+    None
+):
     verdicts = Told("verdicts beside a start that fails")
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers([1], verdicts))
-    builder.set_bolt("raises", FailsToStart(Told("life of one that fails to start"), at_stop=False)).shuffle_grouping("numbers")
+    builder.set_bolt(
+        "raises", FailsToStart(Told("life of one that fails to start"), at_stop=False)
+    ).shuffle_grouping("numbers")
     builder.set_bolt("holds", Holds()).shuffle_grouping("numbers")
     started = submit(builder.create_topology("failing"), conf={"stormspark.task.max.restarts.in.row": 1})
     until(_waits.is_set)
