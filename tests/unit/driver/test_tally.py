@@ -156,4 +156,5 @@ def test_the_longest_block_of_an_event_loop_is_kept():
         "task": "s[1]",
         "code": "execute of s[1] (ask.py:5)",
         "seconds": 20.0,
+        "others": 0,
     }
