@@ -69,6 +69,8 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         self._tells_fails = False
         #: How many fails the hooks have missed since `_fails` was empty.
         self._fails_missed = 0
+        #: For how many seconds the calls for ticks have lasted that have ended. `TaskCounters.latency` includes them.
+        self._in_ticks = 0.0
 
     def _new_queue(self) -> SharedQueue:
         return SharedQueue()
@@ -142,8 +144,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
     def _executed(self, tup: Tuple, begun: float, took: float, error: BaseException | None) -> None:
         counters = self.counters
         counters.latency.add(took, 1)
-        is_tick = tup._source is TICK_SOURCE
-        if not is_tick:
+        if tup._source is TICK_SOURCE:
+            self._in_ticks += took
+        else:
             counters.executed += 1
         if error is None:
             self._raised_in_row = 0
@@ -269,9 +272,10 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         return [*super().held(), *self.under_way.items()]
 
     def in_calls(self) -> tuple[float, float]:
-        """See `BoltTask.in_calls`."""
+        """See `BoltTask.in_calls`. Calls for ticks do not count, because a bolt that only ticks is idle."""
         now = self._clock()
-        return now, self.counters.latency.seconds + sum(now - begun for begun in [*self.under_way.values()])
+        begun = [since for tup, since in [*self.under_way.items()] if tup._source is not TICK_SOURCE]
+        return now, self.counters.latency.seconds - self._in_ticks + sum(now - since for since in begun)
 
     def load(self) -> BoltLoad:
         """See `BoltTask.load`. The time is divided by the number of executors that run side by side."""
