@@ -150,6 +150,9 @@ class Speedometer:
         old = self._samples[0]
         full, down = self._full(statistics), _down(statistics)
         bolt, throttled = _throttled(statistics, old, new, full, down)
+        if statistics.before_stop is not None:
+            # The topology stops, so no spout is asked for tuples, and nothing slows it down.
+            bolt = throttled = None
         elapsed = new.at - old.at
         ended = new.batches - old.batches
         return Progress(

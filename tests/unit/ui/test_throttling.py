@@ -216,6 +216,13 @@ def test_a_full_bolt_that_throttles_is_named_once() -> None:
     assert now.throttled == "ask (50.0 ms per tuple, 20 of 20 calls under way)" and now.full is None
 
 
+def test_the_line_of_a_topology_that_stops_names_no_bolt_that_slows_spouts_down() -> None:
+    """No spout is asked for tuples, and what was known of the bolt does not go on: its first call "has lasted 3.0 s so far"."""
+    look = at(9.0, {"words": held("ask")}, {"ask": bolt()}, 100, 5.0, at_once=20, calls_under_way=0.0)
+    assert Speedometer().read(look).throttled is not None
+    assert Speedometer().read(replace(look, before_stop=(100, 8.0))).throttled is None
+
+
 def test_the_calls_of_a_bolt_on_the_workers_thread_are_not_counted() -> None:
     look = at(9.0, {"words": held(None)}, {"count": bolt()}, 100, 9.0)
     assert Speedometer().read(look).full is None and list(throttling_lines(look)) == []
