@@ -79,7 +79,7 @@ class SlowCalls:
             then = (
                 "the spout hears of nothing else until it returns (B3)"
                 if busy.of_spout
-                else "other calls of the task go on, and its tuple times out (E10); set timeout_secs to limit such calls"
+                else _of_async_bolt(busy)
             )
             return f"{busy.code} in worker {worker} has not returned for {seconds}: {then}"
         if busy.alone and not busy.of_spout:
@@ -107,3 +107,18 @@ class SlowCalls:
             f"worker {worker} has been in {busy.code} for {seconds}, and the topology waits for it: next_tuple, execute and the "
             f"like must return soon (B1); if this call never returns, kill the topology"
         )
+
+
+def _of_async_bolt(busy: Busy) -> str:
+    """Return what a call of an async bolt that does not return means, and what to do."""
+    others = (
+        f"all {busy.all_places} places of the task are taken"
+        if busy.all_places
+        else "other calls of the task go on"
+    )
+    if busy.cancelled_after:
+        return (
+            f"it was cancelled after {busy.cancelled_after:g} s (timeout_secs), but it goes on and keeps its place: let "
+            f"asyncio.CancelledError through; {others}"
+        )
+    return f"{others}, and its tuple times out (E10); set timeout_secs to limit such calls"

@@ -33,6 +33,10 @@ class Busy(NamedTuple):
     place: CodePlace | None = None
     #: How many other calls of the same async task are under way. This is the one that has lasted longest.
     others: int = 0
+    #: After how many seconds the call of an async bolt was cancelled (``timeout_secs``), which it ignores; 0 if it was not.
+    cancelled_after: float = 0.0
+    #: If calls have taken all places of an async bolt's task: how many places it has. Otherwise 0.
+    all_places: int = 0
 
     @property
     def component(self) -> str:

@@ -58,7 +58,7 @@ class TaskServices:
         self.tasks: Iterable[Task] = ()
         #: The task whose ``execute`` or timer runs. That code may wait for threads that it has started.
         self.executing: Task | None = None
-        #: By task: the calls that had not returned when the topology stopped (B1, C1).
+        #: The calls that had not returned when the topology stopped (B1, C1), by task, and by whether they blocked the loop.
         self.not_returned: dict[tuple[str, bool], Busy] = {}
         #: Whether user code has threads of its own (W26).
         self.guarded = False

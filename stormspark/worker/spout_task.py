@@ -120,8 +120,6 @@ class SpoutTask(IsActivated):
         if not self.is_down:
             self._call_last(self.set_active, False)
             self._call_last(self._run, self.spout.close)
-            if isinstance(self.spout, AsyncSpoutExecutor):
-                self._host.gave_up(self.spout.not_told)
         super().stop()
 
     @property

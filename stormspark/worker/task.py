@@ -218,6 +218,8 @@ class Task(ServesInstance):
 
     def stop(self) -> None:
         """End the instance gracefully. Errors are reported, and stop nothing."""
+        if isinstance(self.instance, AsyncExecutor):
+            self._host.gave_up(self.instance.not_ended)
         self.mailbox.close()
         for hook in self.hooks:
             self._call_last(self._run, hook.cleanup)

@@ -258,7 +258,12 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
                 continue
             if oldest is None or oldest.coroutine is None:
                 return None
-            return CallOnLoop(False, oldest.begun, oldest.coroutine, max(0, len(self._calls) - 1))
+            calls = len(self._calls)
+            cancelled_after = (self.timeout or 0.0) if oldest.error is _TIMED_OUT else 0.0
+            places = self._capacity if calls >= self._capacity else 0
+            return CallOnLoop(
+                False, oldest.begun, oldest.coroutine, max(0, calls - 1), cancelled_after, places
+            )
         return None
 
     # -- on the loop ---------------------------------------------------------------------------------------------
@@ -367,6 +372,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         running = self._cancel_calls()
         if running:
             await asyncio.wait(running, timeout=END_SECS / 2)
+            self.not_ended = self._busy_with(self._oldest_work())
         await self.bolt.cleanup()
 
     def _cancel_calls(self) -> list[asyncio.Task[None]]:

@@ -182,7 +182,9 @@ class EventLoop:
         for task in others:
             task.cancel()
         if others:
-            await asyncio.wait(others, timeout=END_SECS / 2)
+            _, left = await asyncio.wait(others, timeout=END_SECS / 2)
+            for task in left:  # the summary names them, so asyncio need not say of each that it was destroyed
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
         await self._loop.shutdown_asyncgens()
         self._ends = True
         self._loop.stop()

@@ -46,8 +46,10 @@ class CallOnLoop(NamedTuple):
     #: When the call began, on the loop's clock.
     since: float
     coroutine: Coroutine[Any, Any, object]
-    #: How many other calls of the task are under way.
+    #: How many other calls of the task are under way. For the other two, see `Busy`.
     others: int = 0
+    cancelled_after: float = 0.0
+    all_places: int = 0
 
 
 class _Life:
@@ -183,6 +185,8 @@ class AsyncExecutor(LivesOutside):
         self._closed = False
         #: Worker's thread: whether the first call, ``prepare`` or ``open``, has not returned yet.
         self._is_starting = True
+        #: The call that had not ended when the instance ended, if there is one, such as one that ignored its cancellation.
+        self.not_ended: Busy | None = None
         self._loop: EventLoop
         self._life: _Life
         #: The name of the task. `place` names the component and the task's id, for messages.
@@ -214,11 +218,24 @@ class AsyncExecutor(LivesOutside):
 
     def awaiting(self) -> Busy | None:
         """Return `oldest_call` with its place. Any thread may call this."""
-        if (call := self.oldest_call()) is None:
+        return self._busy_with(self.oldest_call())
+
+    def _busy_with(self, call: CallOnLoop | None) -> Busy | None:
+        """Return a call with its place. Any thread may call this."""
+        if call is None:
             return None
         seconds = self._loop.now() - call.since
         place = self._loop.place_in(call.coroutine)
-        return Busy(self.task, seconds, call.opens, awaits=True, place=place, others=call.others)
+        return Busy(
+            self.task,
+            seconds,
+            call.opens,
+            awaits=True,
+            place=place,
+            others=call.others,
+            cancelled_after=call.cancelled_after,
+            all_places=call.all_places,
+        )
 
     def _oldest_work(self) -> CallOnLoop | None:
         """Return the oldest call that is not one of the instance's life. Any thread may call this."""

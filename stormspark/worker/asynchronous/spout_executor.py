@@ -122,8 +122,6 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         self._verdicts: deque[tuple[bool, Hashable, Verdict | None]] = deque()
         #: The ``ack`` or ``fail`` that is under way. Any thread may read this.
         self._telling: CallOnLoop | None = None
-        #: The ``ack`` or ``fail`` for which the end of the instance has waited in vain.
-        self.not_told: Busy | None = None
         self._noted = 0  # how many notes were made so far
         self._returned = False  # whether a call of ``next_tuple`` has returned since `take_returned`
         #: `_active`: whether ``next_tuple`` may be called. `_was_activated`: whether the worker's thread has asked for
@@ -199,7 +197,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
         try:
             self._life.wait_for_last()
         except CallNotReturnedError:
-            self.not_told = None  # a later call has not returned either, and is the one that counts
+            self.not_ended = None  # a later call has not returned either, and is the one that counts
             raise
         finally:
             self.let_go()
@@ -316,7 +314,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
             if now - begun >= STOP_SECS * _SHARE_OF_VERDICTS or now - moved >= STOP_SECS * _SHARE_OF_ONE:
                 if (telling := self._telling) is not None:
                     seconds, place = now - telling.since, self._loop.place_in(telling.coroutine)
-                    self.not_told = call = Busy(self.task, seconds, of_spout=True, awaits=True, place=place)
+                    self.not_ended = call = Busy(self.task, seconds, of_spout=True, awaits=True, place=place)
                     _log.warning(
                         "%s has not returned for %.0f s: the spout does not hear of %d trees, and is closed (B1, B3)",
                         call.code,

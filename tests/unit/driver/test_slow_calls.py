@@ -69,6 +69,15 @@ def test_the_tasks_of_a_component_are_named_once(said):
             "execute of ask[0] (split.py:7) in worker 3 has not returned for 10 s: other calls of the task go on, and its tuple",
         ),
         (
+            Busy("ask[0]", 10.0, alone=True, awaits=True, place=PLACE, others=7, all_places=8),
+            "execute of ask[0] (split.py:7) in worker 3 has not returned for 10 s: all 8 places of the task are taken, and its",
+        ),
+        (
+            Busy("ask[0]", 10.0, alone=True, awaits=True, place=PLACE, cancelled_after=2.5),
+            "execute of ask[0] (split.py:7) in worker 3 has not returned for 10 s: it was cancelled after 2.5 s (timeout_secs), "
+            "but it goes on and keeps its place: let asyncio.CancelledError through; other calls of the task go on",
+        ),
+        (
             Busy("a[0]", 10.0, alone=True, of_spout=True, awaits=True, place=CodePlace("ack", "a.py:1")),
             "ack of a[0] (a.py:1) in worker 3 has not returned for 10 s: the spout hears of nothing else until it returns (B3)",
         ),

@@ -221,8 +221,12 @@ def test_an_exception_ends_all_calls_of_the_task_and_of_no_other() -> None:
 
 
 @pytest.mark.slow
-def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict() -> None:
-    """The tuple fails when the time is over; the place is free when the call returns."""
+def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The tuple fails when the time is over; the place is free when the call returns. The summary names such a call."""
+    for module in "bolt_executor", "event_loop":
+        monkeypatch.setattr(f"stormspark.worker.asynchronous.{module}.END_SECS", 0.1)
 
     class Stubborn(Calls):
         async def work(self, tup: Any, number: int) -> None:
@@ -244,6 +248,8 @@ def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict() -
     assert "took longer than 900 s" in fails_of(scene.spout)[0].reason
     (task,) = scene.rig.tasks("b")
     assert set(scene.bolt.waiting) == {0} and task.outside == 0 and task.ready == 0
+    call = task.instance.awaiting()
+    assert (call.cancelled_after, call.all_places, call.others) == (900, 1, 0)
     scene.bolt.end(0)
     scene.until(lambda: 0 not in scene.bolt.waiting)
     assert "whose execute has ended" in scene.bolt.late
@@ -251,7 +257,10 @@ def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict() -
     scene.end_time_of_calls()
     scene.until(lambda: len(fails_of(scene.spout)) == 2)
     assert scene.keep.came == []
+    scene.rig.workers[0].close()
     scene.close()
+    (call,) = scene.rig.workers[0].services.not_returned.values()
+    assert call.place.call == "execute" and call.cancelled_after == 900
 
 
 def test_an_emit_after_the_end_of_its_call_is_refused_unless_it_is_unanchored() -> None:
