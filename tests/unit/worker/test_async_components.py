@@ -221,6 +221,7 @@ def test_an_exception_ends_all_calls_of_the_task_and_of_no_other() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
