@@ -79,8 +79,8 @@ class Interrupts:
 
 
 class Idleness:
-    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or
-    queued, and that no bolt had a call under way.
+    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or queued, and that
+    no bolt was in a call. Calls for ticks of a bolt on threads do not count.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
