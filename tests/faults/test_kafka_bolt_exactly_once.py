@@ -202,12 +202,12 @@ def test_lives_that_end_anywhere_and_a_broker_that_is_killed(kafka: KafkaBroker,
     for step in range(12):
         if step in (2, 3, 7):
             lives = DurableWorkers(sink, tmp_path, {"topology.workers": 2}, step)  # as if by kill -9
-        if step == 6:
+        if step == 5:
             kafka.kill()
         reports = lives.run_batch()
         batches += 1
         errors += sum(len(report.errors) for report in reports)
-        if step == 7:
+        if step == 8:
             kafka.start()
     lives.run_batch()
     lives.close()
