@@ -56,6 +56,7 @@ class RaisesLast(Counts):
     def ack(self, message_id: Any) -> None:
         super().ack(message_id)
         if RaisesLast.stops:
+            self.told("raises", message_id)
             raise ValueError(f"no {message_id}")
 
 
@@ -127,8 +128,10 @@ def test_the_summary_has_the_error_with_which_a_spout_hears_of_the_last_batch() 
     told = Told("an ack of the last batch that raises")
     RaisesLast.stops = False
     counted = _stopped(RaisesLast(told), told, **{"stormspark.executor.threads": "never"})
-    assert counted.errors == 1
-    assert f"ValueError: no {told.all[-1][1]}" in counted.last_error
+    # A batch that was under way when the topology was told to stop may be heard of, too, before the last one.
+    raised = [message_id for what, message_id in told.all if what == "raises"]
+    assert counted.errors == len(raised) in (1, 2)
+    assert f"ValueError: no {raised[-1]}" in counted.last_error
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -261,7 +261,7 @@ def test_a_call_that_ignores_its_cancellation_keeps_its_place_and_no_verdict(
     scene.rig.workers[0].close()
     scene.close()
     (call,) = scene.rig.workers[0].services.not_returned.values()
-    assert call.place.call == "execute" and call.cancelled_after == 900
+    assert call.place is not None and call.place.call == "execute" and call.cancelled_after == 900
 
 
 def test_an_emit_after_the_end_of_its_call_is_refused_unless_it_is_unanchored() -> None:
