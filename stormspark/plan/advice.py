@@ -10,9 +10,10 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from stormspark.config import merged, unknown_keys
+from stormspark.grouping import LocalWhileHeldGrouping
 from stormspark.plan.explain import counted
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
-from stormspark.plan.reachability import strong_components
+from stormspark.plan.reachability import spouts_of, strong_components
 from stormspark.storm_keys import SIZING_KEYS, STORM_KEYS
 
 __all__ = ["advice", "log_advice"]
@@ -24,6 +25,8 @@ _EXECUTORS_PER_CORE = 16
 #: Advice is given if one worker has more than this many executors with threads of their own. With fewer, switching between
 #: threads costs little.
 _THREADS_PER_WORKER = 500
+#: Advice on max spout pending is given below this limit. A round on Spark rarely has as many trees of one task.
+_FELT_BELOW = 50_000
 
 
 def advice(plan: PhysicalPlan) -> list[str]:
@@ -158,13 +161,30 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
             )
         if not settings.acking:
             yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
-        elif plan.supersteps:
-            batch = settings.batch_target_ms / 1000
-            rate = limit * len(component.tasks) / batch
+        elif limit < _FELT_BELOW and (crossing := _crossings_of(component.id, plan)):
             yield (
-                f"{place}, and trees that cross workers end with their batch: that limits the rate to about {rate:,.0f} tuples/s "
-                f"at batches of {batch:g} s; a limit of {50_000 * batch:,.0f} or more does not slow the spout down"
+                f"{place}, and trees that cross workers ({', '.join(crossing)}) end with their round: that limits them to "
+                f"{limit * len(component.tasks):,} per round, and a round on Spark takes some 0.1 s; the summary says what the "
+                f"limit costs, and which value would not be felt"
             )
+
+
+def _crossings_of(spout: str, plan: PhysicalPlan) -> list[str]:
+    """Name the subscriptions that carry trees of ``spout`` to other workers even while max spout pending holds it."""
+    spouts = spouts_of(plan.components, plan.edges)
+    return [
+        f"{edge.source} -> {edge.target}"
+        for edge in plan.edges
+        if edge.crosses and spout in spouts[edge.source] and not _stays(edge, plan)
+    ]
+
+
+def _stays(edge: EdgePlan, plan: PhysicalPlan) -> bool:
+    """Whether each worker that sends along ``edge`` has a task that receives, and prefers it (`prefer_local`)."""
+    sending, receiving = (
+        {plan.tasks[task].worker for task in plan.components[id].tasks} for id in (edge.source, edge.target)
+    )
+    return isinstance(edge.grouping, LocalWhileHeldGrouping) and sending <= receiving
 
 
 def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:

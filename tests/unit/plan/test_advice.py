@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from stormspark import Config, TopologyBuilder
+from stormspark import Config, Fields, TopologyBuilder
 from stormspark.api import BoltDeclarer
 from stormspark.plan import advice, log_advice, plan_topology
 from stormspark.testing import TestWordCounter, TestWordSpout
@@ -39,9 +39,14 @@ def test_pending_without_timeouts_can_stall_for_ever() -> None:
     assert "spout 'words'" in one and "stop the spout (W15)" in one
 
 
-def test_a_small_limit_over_workers_bounds_the_rate_and_says_how_much() -> None:
-    (one,) = said(topology_max_spout_pending=100, topology_workers=2)
-    assert "limits the rate to about 200 tuples/s" in one and "50,000 or more" in one
+def test_a_small_limit_over_workers_limits_the_trees_that_cross_workers() -> None:
+    """Trees whose shuffles stay in their worker while the limit holds end at once: they are not limited."""
+    builder, _ = words_and_count()
+    builder.set_bolt("report", TestWordCounter(), 2).fields_grouping("count", Fields("word"))
+    (one,) = said_of(builder, topology_max_spout_pending=100, topology_workers=2)
+    assert "trees that cross workers (count -> report) end with their round" in one and "100 per round" in one
+    assert said_of(builder, topology_max_spout_pending=50_000, topology_workers=2) == []
+    assert said(topology_max_spout_pending=100, topology_workers=2) == []
     assert said(topology_max_spout_pending=100, topology_workers=1) == []
 
 
