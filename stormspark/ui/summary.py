@@ -121,10 +121,8 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
         yield "failed: in brackets, by a bolt/timed out/lost with a worker"
     if statistics.taken_back:
         last = statistics.last_taken_back.partition("\n")[0]
-        yield (
-            f"attempts at batches that were taken back and ran again: {statistics.taken_back:,}, what they did is counted "
-            f"above, too; the last reason: {last}"
-        )
+        yield f"attempts at batches that were taken back and ran again: {statistics.taken_back:,} (they count above, too)"
+        yield f"the last attempt that was taken back: {last}"
     yield from _pending(statistics)
     yield from throttling_lines(statistics)
     for name, component in statistics.components.items():
