@@ -106,15 +106,17 @@ class EventLoop:
 
     def place_of(self, running: asyncio.Task[None]) -> CodePlace | None:
         """Return where the code of an asyncio task waits or runs. Any thread may call this."""
-        if asyncio.current_task(self._loop) is running:
-            return running_at(sys._current_frames().get(self.thread), __name__)
-        return waiting_at(running.get_coro())
+        waits = waiting_at(running.get_coro())
+        if asyncio.current_task(self._loop) is running:  # it may begin to wait while it is looked at
+            return running_at(sys._current_frames().get(self.thread), __name__) or waits
+        return waits
 
     def place_in(self, coroutine: Coroutine[Any, Any, object]) -> CodePlace | None:
         """Return where a coroutine waits or runs. Any thread may call this."""
-        if getattr(coroutine, "cr_running", False):
-            return running_at(sys._current_frames().get(self.thread), __name__)
-        return waiting_at(coroutine)
+        waits = waiting_at(coroutine)
+        if getattr(coroutine, "cr_running", False):  # it may begin to wait while it is looked at
+            return running_at(sys._current_frames().get(self.thread), __name__) or waits
+        return waits
 
     def look(self) -> None:
         """Look whether user code blocks the loop. Another thread calls this several times per second.
