@@ -312,8 +312,15 @@ class _Round:
         self._came = _by_worker((bolt, bolt.came) for bolt in bolts)
         self._left = _by_worker((bolt, bolt.left) for bolt in bolts)
         busy = _by_worker((bolt, bolt.busy) for bolt in bolts).values()
+        busiest = max(busy, key=_Work.seconds, default=_Work(0.0, 0.0))
         #: The time of the round, minus the work of the busiest worker.
-        self.overhead = max(0.0, seconds - max((work.seconds() for work in busy), default=0.0))
+        self.overhead = max(0.0, seconds - busiest.seconds())
+        #: Whether `overhead` is what this round had. Calls of a bolt that works alongside may have begun many rounds ago, so
+        #: those that end in one round may have taken more time than this round. And if bolts that work in turn took most of the
+        #: round, overhead is what they left, whatever went on beside them.
+        self.shows_overhead = busiest.alongside <= busiest.in_turn or (
+            busiest.alongside <= seconds and busiest.in_turn < _SHARE * seconds
+        )
         #: How long the work that came would take if the bolts ran one after another. For a single bolt see `_Bolt.in_turns`.
         self.path = _work((bolt, bolt.in_turns(bolt.came)) for bolt in bolts).seconds()
         self._work = _work(
@@ -447,7 +454,7 @@ class Controller:
             bolt.fed = sum(self._spouts[spout].emitted for spout in self._upstream[name])
         this = _Round(seconds, self._bolts.values())
         self._lengths.append(seconds)
-        if whole:
+        if whole and this.shows_overhead:
             overhead = this.overhead + filled
             self._overheads.append(overhead)
             self._least_overhead = min(overhead, self._least_overhead or overhead)
@@ -532,7 +539,7 @@ class Controller:
                 (one, one.time_for(spout.arrived, self._worker_of)) for one in self._bolts.values()
             )
             busiest = max(work[at].seconds() for one in self._downstream[name] for at in one.came)
-            return (min(self._overheads) + busiest) / spout.tuples
+            return (min(self._overheads, default=0.0) + busiest) / spout.tuples
         # Little work came in, so the round is mostly overhead. Its time per tuple may be too high, but never too low.
         return min(spout.cost, whole / tuples)
 

@@ -491,3 +491,44 @@ def test_a_bolt_whose_first_call_lasts_is_not_flooded_meanwhile() -> None:
         )
     assert queued < 1000
     assert one.pressure().spouts["s"].throttled_by == "b"
+
+
+class Beside:
+    """A spout (task 1), a bolt ``w`` that works in turn and takes 1 ms a tuple (task 2), and a bolt ``a`` that works beside it
+    (task 3). Each round has an overhead of 0.3 s.
+    """
+
+    def __init__(self) -> None:
+        self.controller = Controller(
+            {"s": [1]},
+            {"w": [2], "a": [3]},
+            {"w": {"s"}, "a": {"s"}},
+            target=1.0,
+            worker_of={1: 0, 2: 0, 3: 0},
+        )
+
+    def round(self, ended: int, seconds: float, queued: int = 0) -> None:
+        """In ``a``, this many calls end, which have taken so many seconds, and so many tuples wait."""
+        emitted = self.controller.limits.get(1, 10**4)
+        loads: dict[int, TaskLoad] = {
+            1: SpoutLoad(emitted, True, True),
+            2: BoltLoad(emitted, emitted / 1000, 0, 0),
+            3: BoltLoad(ended, seconds, queued, 0, alongside=True),
+        }
+        self.controller.observe(loads, 0.3 + emitted / 1000)
+
+    @property
+    def pressure(self) -> tuple[int | None, str | None]:
+        spout = self.controller.pressure().spouts["s"]
+        return spout.limit, spout.throttled_by
+
+
+@pytest.mark.parametrize("seconds", [2.0, 10.0, 100.0])
+def test_a_call_that_began_rounds_ago_hides_no_overhead(seconds: float) -> None:
+    """A16, F14: one such call made all rounds short for a quarter of an hour, and cost a quarter of what was possible."""
+    without, one = Beside(), Beside()
+    for number in range(60):
+        without.round(0, 0.0)
+        one.round(*((1, seconds) if number in {4, 30} else (0, 0.0)))
+    assert without.pressure[0] == pytest.approx(4000, rel=0.1), "a round of four targets"
+    assert one.pressure[0] == pytest.approx(without.pressure[0], rel=0.1)
