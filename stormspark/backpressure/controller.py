@@ -501,6 +501,9 @@ class Controller:
         bolts = self._downstream[name]
         worst = self._worst(spout, bolts)
         bolts_to_blame = this.is_because_of(worst)
+        if bolts_to_blame and spout.because_of is not None:
+            # The bolt for which the limit was set may be fast by now.
+            spout.because_of = self._names[id(worst)]
         spout.named = bolts_to_blame and spout.because_of is not None
         longest, least = self._longest(name, worst), float(len(spout.tasks))
         share = longest / self._ahead(longest)

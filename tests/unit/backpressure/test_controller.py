@@ -532,3 +532,14 @@ def test_a_call_that_began_rounds_ago_hides_no_overhead(seconds: float) -> None:
         one.round(*((1, seconds) if number in {4, 30} else (0, 0.0)))
     assert without.pressure[0] == pytest.approx(4000, rel=0.1), "a round of four targets"
     assert one.pressure[0] == pytest.approx(without.pressure[0], rel=0.1)
+
+
+def test_the_bolt_that_is_named_is_the_one_that_is_slow_now() -> None:
+    """F6: not the one that was slow when the limit was set."""
+    one = Beside()
+    for _ in range(10):
+        one.round(20, 1.0, 20)
+    assert one.pressure[1] == "a"
+    for _ in range(30):
+        one.round(20, 1e-3)
+    assert one.pressure[1] == "w"
