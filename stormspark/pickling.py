@@ -150,7 +150,10 @@ def _culprits(thing: object) -> Iterator[str]:
 
 def _of_function(function: FunctionType, classes: tuple[type, ...] = ()) -> Iterator[str]:
     """Yield the variables of a function that can't be pickled. ``classes`` are none: a method often refers to its class."""
-    used = inspect.getclosurevars(function)
+    try:
+        used = inspect.getclosurevars(function)
+    except ValueError:  # one of its variables has no value yet
+        return
     for name, value in {**used.globals, **used.nonlocals}.items():
         if not (any(value is one for one in classes) or _can_pickle(value)):
             yield f"{name!r} in function {function.__name__}"

@@ -188,3 +188,15 @@ def test_what_a_method_uses_is_named(name: str) -> None:
     with pytest.raises(SerializationError) as caught:
         pickled(space[name](), "here", "do otherwise")
     assert "can't be pickled because of 'LOCK' in function uses: " in str(caught.value)
+
+
+def test_a_function_whose_variable_has_no_value_yet_gets_the_same_error() -> None:
+    """A2: and not a ValueError about an empty cell, which says nothing about pickling."""
+
+    def uses_both() -> object:
+        return lock, later
+
+    lock = threading.Lock()
+    with pytest.raises(SerializationError, match=r"here can't be pickled: .*lock"):
+        pickled(uses_both, "here", "do otherwise")
+    later = 1
