@@ -551,14 +551,19 @@ class Controller:
         assert spout.limit is not None
         # A round's overhead hides how fast bolts are, unless they work alongside.
         is_known = worst.alongside and spout.work > 0
+        # How long the first calls have lasted so far may be next to nothing of what they will take.
+        is_guessed = is_known and bool(worst.guessed)
         most = _GROWN * spout.limit if is_known else spout.emitted
         if worst.above or (bolts_to_blame and wanted < most):
             self._hold(name, spout, wanted, worst)
         elif spout.limited:
             grown = wanted if is_known else max(2.0 * spout.emitted, wanted)
+            if is_guessed:
+                grown = min(grown, 2.0 * spout.emitted)
             if grown > _GROWN * spout.limit:
                 self._set(name, grown)
-        elif wanted >= 2.0 * spout.limit:  # such a limit is too low if the spout emits more later
+        # Such a limit is too low if the spout emits more later.
+        elif wanted >= 2.0 * spout.limit and not is_guessed:
             self._set(name, wanted)
 
     def _correct(

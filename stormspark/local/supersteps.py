@@ -65,6 +65,7 @@ class InProcessWorkers:
                 logs=logs,
                 # On a simulated clock everything happens in one thread, and in the same order each time.
                 side_by_side=not isinstance(clock, SimulatedClock),
+                shares_thread=plan.workers > 1,
             )
             for index in range(plan.workers)
         ]

@@ -47,7 +47,7 @@ class Worker:
     its own. ``logs`` is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
     ``state`` says where state is stored. If ``state`` is None, state is only in memory, and ends with the process. If
     ``side_by_side``, executors whose code may wait run on threads of their own (`stormspark.worker.executors`), and ``clock``
-    has to be a real clock.
+    has to be a real clock. ``shares_thread`` says that the topology's other workers run on the same thread.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Worker:
         storm_id: str | None = None,
         state: StateAccess | None = None,
         side_by_side: bool = False,
+        shares_thread: bool = False,
     ) -> None:
         self.plan = plan
         self.index = index
@@ -78,12 +79,13 @@ class Worker:
             storm_id=storm_id or f"{plan.topology}-1",
             state=state,
             side_by_side=side_by_side,
+            shares_thread=shares_thread,
         )
         self.under_way = UnderWay(parts.call, parts.executors, parts.services)
         self.call, self.stories, self.ledger = parts.call, parts.stories, parts.ledger
         self.services, self.wiring, self.turns = parts.services, parts.wiring, parts.turns
         self.round_clock, self.transaction = parts.round_clock, parts.transaction
-        self._executors, self._refusals, self._spare_time = parts.executors, parts.refusals, parts.spare_time
+        self._executors, self._refusals, self.spare_time = parts.executors, parts.refusals, parts.spare_time
         self._waiting_trees, self._doors = parts.waiting_trees, parts.doors
         self._loads, self._arrivals, self._departures = parts.loads, parts.arrivals, parts.departures
         self._reporter = parts.reporter
@@ -263,6 +265,7 @@ class Worker:
 
         # 1. A round may begin.
         clock.superstep_begins(now)
+        self._parts.outside.begin_to_wait()
         if position == 0 and step[:3] != self._begun:
             if plan.exactly_once:
                 transaction.settle(step)
@@ -301,7 +304,7 @@ class Worker:
                 self._executors.let_emit((), begin_turns=False)
             clock.left_to_ask -= self.clock() - began
         elif position:
-            self._spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
+            self.spare_time.ask_again(deadline, asks_spouts=step.orders.asks_spouts)
         turns.takes_calls = not plan.exactly_once
 
         # 5. Execute all tuples that are left, until the deadline at the latest.
@@ -354,14 +357,6 @@ class Worker:
         self._reporter.acker_log.begin_batch(step.batch)
         for spout in spouts:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
-
-    def fill_gap(self) -> bool:
-        """Call spouts for a moment between two supersteps; see `SpareTime.fill_gap`."""
-        return self._spare_time.fill_gap()
-
-    def stirs(self) -> bool:
-        """Return whether there is something to do between two batches; see `SpareTime.stirs`."""
-        return self._spare_time.stirs()
 
     def _hand_out(self) -> list[Frame]:
         """Return the frames for other workers. Loads come last, so that the receiver gets tuples to execute first."""

@@ -23,6 +23,8 @@ _ENOUGH = 32
 #: If this many tuples wait for a bolt that has room for them, the worker returns to its bolts at once, since the bolt might run
 #: out of work.
 _WORTH_A_TURN = 25
+#: For how long a superstep waits for answers if other workers wait for its tuples, and no tuple waits for an answer.
+_PATIENCE_SECS = 0.002
 
 
 class Watch:
@@ -66,13 +68,20 @@ class Watch:
 
 
 class OutsideWork:
-    """The bolts whose tuples are processed outside of the worker (`WorksOutside`). The worker waits for their answers."""
+    """The bolts whose tuples are processed outside of the worker (`WorksOutside`). The worker waits for their answers.
 
-    def __init__(self, clock: Callable[[], float], call: CurrentCall, departures: Departures) -> None:
+    If ``shares_thread``, the topology's other workers run on the same thread, and stand still while this worker waits.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], call: CurrentCall, departures: Departures, *, shares_thread: bool
+    ) -> None:
         self._clock, self._call, self._departures = clock, call, departures
         self._watch = Watch()
         #: The bolts that are a `WorksOutside`; set once the bolts are prepared.
         self.bolts: list[BoltTask] = []
+        self._shares_thread = shares_thread
+        self._began_to_wait = 0.0
 
     @property
     def at_work(self) -> int:
@@ -92,6 +101,22 @@ class OutsideWork:
     def wants_answers(self) -> bool:
         """Whether tuples wait for a bolt that has no room. Such a bolt needs answers before it can take more tuples."""
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
+
+    def begin_to_wait(self) -> None:
+        """Begin to wait. `wait_with_patience` counts its patience from this call."""
+        self._began_to_wait = self._clock()
+
+    def wait_with_patience(self, until: float) -> bool:
+        """Wait as `wait` does. If other workers wait for the tuples of this superstep, give up after a moment, unless tuples wait
+        for a bolt that needs answers first. If the other workers stand still meanwhile, give up then, too.
+
+        Otherwise each superstep would last as long as its time allows while any call is under way, and what the calls emit would
+        reach the other workers only then. But a transaction has to wait for all its calls.
+        """
+        is_brief = self._departures.lanes and (self._shares_thread or not self.wants_answers)
+        if is_brief and not any(bolt.in_transactions for bolt in self.bolts):
+            until = min(until, self._began_to_wait + _PATIENCE_SECS)
+        return self.wait(until)
 
     def wait(self, until: float) -> bool:
         """Wait for answers from outside, and process them. Return false if no bolt has tuples outside, or if there is no time.

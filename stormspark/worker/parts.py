@@ -100,6 +100,7 @@ def make_parts(
     storm_id: str,
     state: StateAccess | None,
     side_by_side: bool,
+    shares_thread: bool,
 ) -> Parts:
     """Make the parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
     settings = plan.settings
@@ -137,7 +138,7 @@ def make_parts(
     # The parts that run the tasks.
     round_clock = RoundClock(plan, sheds=sheds)
     backlog = Backlog(settings, wiring, departures, sheds=sheds)
-    outside = OutsideWork(clock, call, departures)
+    outside = OutsideWork(clock, call, departures, shares_thread=shares_thread)
     executors = Executors(clock, call)
     executors.add(wiring.tasks.values(), departures)
     turns = Turns(

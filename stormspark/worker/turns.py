@@ -145,8 +145,8 @@ class Turns:
         return used_up
 
     def _wait_outside(self, until: float) -> bool:
-        """Wait for answers from outside, as `OutsideWork.wait` does, unless a stop or a kill waits for no call any longer."""
-        return not self._executors.is_late() and self._outside.wait(until)
+        """Wait for answers from outside with patience, unless a stop or a kill waits for no call any longer."""
+        return not self._executors.is_late() and self._outside.wait_with_patience(until)
 
     def _waits_for_executors(self, spouts: Sequence[SpoutTask], until: float) -> bool:
         """Wait a moment for executors that are at work, because spouts may emit more afterwards. Return false if no executor is
@@ -184,6 +184,7 @@ class Turns:
         """
         late, still, now = self.run_pass(deadline), 0, self._clock()
         self._executors.begin_to_wait()
+        self._outside.begin_to_wait()
         while not late and still < _MOST_PASSES:
             if (
                 not any(bolt.ready and bolt.fatal is None for bolt in self._bolts)

@@ -312,12 +312,12 @@ class WorkerProcess:
         """
         assert self._worker is not None
         if not self._looks:
-            while self._bell.empty() and not self._coming and self._worker.fill_gap():
+            while self._bell.empty() and not self._coming and self._worker.spare_time.fill_gap():
                 pass
         while self._looks:
             with contextlib.suppress(queue.Empty):
                 return self._bell.get(timeout=_LOOK_SECS)
-            if self._worker.stirs():
+            if self._worker.spare_time.stirs():
                 self._looks = False
                 self._lifeline.send(Stirs())
         return self._bell.get()

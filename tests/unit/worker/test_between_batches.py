@@ -54,9 +54,9 @@ def test_a_spout_that_emits_between_two_batches_asks_for_the_next_one() -> None:
         rig.batches(2)
         (spout,), (bolt,) = rig.users("a"), rig.users("b")
         home = next(w for w in rig.workers if any(t.component.id == "a" for t in w.tasks.values()))
-        assert not home.stirs()
+        assert not home.spare_time.stirs()
         spout.waiting.extend((2, 1))
-        assert home.stirs()
+        assert home.spare_time.stirs()
         assert (spout.waiting, spout.heard) == ([2], []), "one call, and bolts wait for the batch"
         for worker in rig.workers:
             worker.validate()
@@ -95,9 +95,9 @@ def test_a_timer_that_is_due_asks_for_a_batch() -> None:
     rig.batches(2)
     (worker,) = rig.workers
     rig.clock.advance(1.9)
-    assert not worker.stirs()
+    assert not worker.spare_time.stirs()
     rig.clock.advance(0.2)
-    assert worker.stirs()
+    assert worker.spare_time.stirs()
 
 
 def test_a_spout_that_is_not_active_is_not_asked() -> None:
@@ -106,4 +106,4 @@ def test_a_spout_that_is_not_active_is_not_asked() -> None:
     (worker,), (spout,) = rig.workers, rig.users("a")
     rig.cluster.set_active(False)
     spout.waiting.append(1)
-    assert not worker.stirs()
+    assert not worker.spare_time.stirs()

@@ -74,7 +74,7 @@ def after_every_superstep(rig: Rig, pause: float, fills: Any) -> None:
         def run(step: Any, frames: Any, worker: Worker = worker, run: Any = worker.run) -> Any:
             out = run(step, frames)
             for _ in range(fills()):
-                if not worker.fill_gap():
+                if not worker.spare_time.fill_gap():
                     break
             rig.clock.advance(pause)
             return out
@@ -139,10 +139,10 @@ def test_what_it_does_meanwhile_is_set_aside_of_its_spouts_time(busy: Any) -> No
     filled = 0
     report = report_of(rig, worker)  # a gap of 10 ms, and none inside of it
     in_superstep = spout.next - before
-    while worker.fill_gap():
+    while worker.spare_time.fill_gap():
         filled += 1
     emitted = spout.next - before
-    assert filled and worker.fill_gap() is False, "until what was set aside is used up"
+    assert filled and worker.spare_time.fill_gap() is False, "until what was set aside is used up"
     assert emitted - in_superstep == pytest.approx(10, abs=4)
     assert emitted * CALL_SECS == pytest.approx(worker.round_clock.quantum.seconds, abs=0.005), quantum
     assert report.filled == 0
@@ -169,7 +169,7 @@ def test_what_is_emitted_meanwhile_is_reported_in_the_next_report(busy: Any) -> 
     for _ in range(6):
         told += emitted_in(report_of(rig, worker), task)
         rig.clock.advance(0.01)
-        filled += worker.fill_gap()
+        filled += worker.spare_time.fill_gap()
     told += emitted_in(report_of(rig, worker), task)
     assert filled and told == task.spout.next
 
@@ -187,7 +187,7 @@ def test_where_spouts_have_no_time_of_their_own_it_waits(busy: Any, conf: dict[s
     for _ in range(3):
         rig.batches(1)
         rig.clock.advance(0.05)
-        assert not worker.fill_gap()
+        assert not worker.spare_time.fill_gap()
 
 
 def test_a_spout_that_is_held_is_not_asked(busy: Any) -> None:
@@ -198,7 +198,7 @@ def test_a_spout_that_is_held_is_not_asked(busy: Any) -> None:
     rig.clock.advance(0.01)
     before = task.spout.next
     report_of(rig, worker, {task.id: 5})
-    assert not worker.fill_gap()
+    assert not worker.spare_time.fill_gap()
     assert task.spout.next - before == 5
 
 
@@ -214,10 +214,10 @@ def test_the_limit_of_a_spout_that_emits_nothing_holds_up_no_other(monkeypatch: 
     rig.batches(1)
     rig.clock.advance(0.01)
     report_of(rig, worker, {silent.id: 100})
-    assert worker.fill_gap()
+    assert worker.spare_time.fill_gap()
     rig.clock.advance(0.01)
     report_of(rig, worker, {silent.id: 100, busy.id: 10_000})
-    assert not worker.fill_gap(), "the busy spout has a limit now"
+    assert not worker.spare_time.fill_gap(), "the busy spout has a limit now"
 
 
 def test_a_spout_that_has_nothing_is_left_alone(busy: Any) -> None:
@@ -226,7 +226,7 @@ def test_a_spout_that_has_nothing_is_left_alone(busy: Any) -> None:
     rig.batches(1)
     rig.clock.advance(0.01)
     rig.batches(1)
-    assert not worker.fill_gap()
+    assert not worker.spare_time.fill_gap()
 
 
 class Raises(Spout):
@@ -258,6 +258,6 @@ def test_an_error_of_a_spout_between_supersteps_is_reported(monkeypatch: pytest.
     rig.batches(1)
     (worker,), (spout,) = rig.workers, rig.users("a")
     spout.now = True
-    worker.fill_gap()
+    worker.spare_time.fill_gap()
     rig.batches(1)
     assert any("ValueError: no" in error for error in rig.errors), rig.errors
