@@ -68,7 +68,8 @@ class SpareTime:
         clock.emitted_late |= sum(spout.allowance.emitted for spout in spouts) != emitted
 
     def fill_gap(self) -> bool:
-        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time.
+        """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time. If it has not,
+        pass on tuples that wait for async bolts or children, so that these have work also if the gap is longer than their calls.
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
         no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
@@ -76,8 +77,11 @@ class SpareTime:
         slow worker with tuples.
         """
         now, clock = self._clock(), self._round_clock
-        if clock.left_to_fill <= 0 or not clock.quantum_used_up or self._wiring.fatal is not None:
+        if self._wiring.fatal is not None:
             return False
+        if clock.left_to_fill <= 0 or not clock.quantum_used_up:
+            # If batches are transactions, calls begin in supersteps only.
+            return not self._exactly_once and self._turns.keep_outside_busy(now + _FILL_SECONDS)
         for spout in self._wiring.spouts:
             spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)

@@ -312,6 +312,21 @@ class Turns:
             self._executors.wait(inf)
             self.run_pass(inf)
 
+    def keep_outside_busy(self, until: float) -> bool:
+        """Pass tuples that wait for bolts outside of the worker on to them, as their calls end. Return false if none waits.
+
+        What the calls emit waits for the next superstep.
+        """
+        bolts = [bolt for bolt in self._outside.bolts if bolt.waiting and bolt.fatal is None]
+        if not bolts:
+            return False
+        self._outside.wait(until)
+        for bolt in bolts:
+            if bolt.ready:
+                self._execute(bolt, until)
+        self._call.enter(None)
+        return True
+
     @property
     def _expects_notes(self) -> bool:
         """Whether the worker takes in notes now, and executors on threads will probably note something soon."""
