@@ -265,7 +265,7 @@ class Worker:
 
         # 1. A round may begin.
         clock.superstep_begins(now)
-        self._parts.outside.begin_to_wait()
+        self._parts.outside.begin_superstep(hands_out=position < plan.last_superstep)
         if position == 0 and step[:3] != self._begun:
             if plan.exactly_once:
                 transaction.settle(step)

@@ -82,6 +82,8 @@ class OutsideWork:
         self.bolts: list[BoltTask] = []
         self._shares_thread = shares_thread
         self._began_to_wait = 0.0
+        #: Whether other workers get the tuples of this superstep once it is over, and not only in the next round.
+        self._hands_out = False
 
     @property
     def at_work(self) -> int:
@@ -102,21 +104,31 @@ class OutsideWork:
         """Whether tuples wait for a bolt that has no room. Such a bolt needs answers before it can take more tuples."""
         return any(bolt.waiting and not bolt.ready for bolt in self.bolts)
 
+    def begin_superstep(self, *, hands_out: bool) -> None:
+        """A superstep begins. ``hands_out`` is false if it is the last one of its round."""
+        self._hands_out = hands_out
+        self.begin_to_wait()
+
     def begin_to_wait(self) -> None:
         """Begin to wait. `wait_with_patience` counts its patience from this call."""
         self._began_to_wait = self._clock()
 
     def wait_with_patience(self, until: float) -> bool:
-        """Wait as `wait` does. If other workers wait for the tuples of this superstep, give up after a moment, unless tuples wait
-        for a bolt that needs answers first. If the other workers stand still meanwhile, give up then, too.
+        """Wait as `wait` does, but give up after a moment if that keeps other workers waiting.
 
-        Otherwise each superstep would last as long as its time allows while any call is under way, and what the calls emit would
-        reach the other workers only then. But a transaction has to wait for all its calls.
+        Otherwise each superstep would last as long as its time allows while any call is under way, and what bolts emit would
+        reach the other workers only then.
         """
-        is_brief = self._departures.lanes and (self._shares_thread or not self.wants_answers)
-        if is_brief and not any(bolt.in_transactions for bolt in self.bolts):
+        if self._departures.lanes and self._keeps_others_waiting():
             until = min(until, self._began_to_wait + _PATIENCE_SECS)
         return self.wait(until)
+
+    def _keeps_others_waiting(self) -> bool:
+        if any(bolt.in_transactions for bolt in self.bolts):
+            # The batch waits for all calls anyway: best in the last superstep, in which all workers wait side by side.
+            return self._hands_out and not self._shares_thread
+        # If tuples wait for a bolt that needs answers first, the worker has more work than time.
+        return self._shares_thread or not self.wants_answers
 
     def wait(self, until: float) -> bool:
         """Wait for answers from outside, and process them. Return false if no bolt has tuples outside, or if there is no time.
