@@ -126,7 +126,12 @@ def _not_coroutines(component: Component, names: Sequence[str]) -> str | None:
     if not wrong:
         return None
     must = f"{' and '.join(wrong)} must be {'a coroutine' if len(wrong) == 1 else 'coroutines'}"
-    return f"{must}: write {' and '.join(f'`async def {name}`' for name in wrong)}"
+    # With a `yield`, `async def` makes a generator, which nobody could await.
+    yields = [name for name in wrong if inspect.isasyncgenfunction(getattr(component, name, None))]
+    plain = [name for name in wrong if name not in yields]
+    write = [f"write {' and '.join(f'`async def {name}`' for name in plain)}"] if plain else []
+    emit = [f"{' and '.join(yields)} must not yield; emit by the collector"] if yields else []
+    return f"{must}: {', and '.join(write + emit)}"
 
 
 def _number(component: Component, name: str) -> str | None:

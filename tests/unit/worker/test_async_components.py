@@ -821,6 +821,11 @@ class NoCoroutines(NoCoroutine):
         pass
 
 
+class Yielding(AsyncBolt):
+    async def execute(self, tup: Any) -> Any:
+        yield tup
+
+
 class Forgotten(Bolt):
     async def execute(self, tup: Any) -> None:  # type: ignore[override]
         pass
@@ -885,6 +890,7 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
     [
         (NoCoroutine(), "execute must be a coroutine: write `async def execute`"),
         (NoCoroutines(), "prepare and execute must be coroutines: write `async def prepare` and `async def execute`"),
+        (Yielding(), "execute must be a coroutine: execute must not yield; emit by the collector"),
         (Forgotten(), "is a coroutine function, which nobody would await: write a plain `def execute`, or derive Forgotten"),
         (ForgottenSpout(), "or derive ForgottenSpout from AsyncSpout"),
         (ForgottenGenerator(), f"of class ForgottenGenerator ({__file__}:{YIELDS}) is an asynchronous generator function"),
