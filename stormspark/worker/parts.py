@@ -170,7 +170,9 @@ def make_parts(
         outside=outside,
         executors=executors,
         turns=turns,
-        spare_time=SpareTime(plan, clock, wiring, services, stories, call, round_clock, executors, turns),
+        spare_time=SpareTime(
+            plan, clock, wiring, services, stories, call, round_clock, executors, outside, turns
+        ),
         transaction=transaction,
         doors=Doors(plan, turns, transaction),
         arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.executors.executors import Executors
+from stormspark.worker.outside import OutsideWork
 from stormspark.worker.round_clock import RoundClock
 from stormspark.worker.services import TaskServices
 from stormspark.worker.stories.stories import Stories
@@ -35,11 +36,13 @@ class SpareTime:
         call: CurrentCall,
         round_clock: RoundClock,
         executors: Executors,
+        outside: OutsideWork,
         turns: Turns,
     ) -> None:
         self._exactly_once, self._clock, self._wiring = plan.exactly_once, clock, wiring
         self._services, self._stories, self._call = services, stories, call
-        self._round_clock, self._executors, self._turns = round_clock, executors, turns
+        self._round_clock, self._executors = round_clock, executors
+        self._outside, self._turns = outside, turns
 
     def ask_again(self, deadline: float, *, asks_spouts: bool) -> None:
         """Call the spouts that max spout pending stopped earlier in the round, if acks have come for them since.
@@ -81,7 +84,7 @@ class SpareTime:
             return False
         if clock.left_to_fill <= 0 or not clock.quantum_used_up:
             # If batches are transactions, calls begin in supersteps only.
-            return not self._exactly_once and self._turns.keep_outside_busy(now + _FILL_SECONDS)
+            return not self._exactly_once and self._keep_outside_busy(now + _FILL_SECONDS)
         for spout in self._wiring.spouts:
             spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)
@@ -89,6 +92,18 @@ class SpareTime:
         self._stories.end_superstep()
         clock.gap_filled(self._clock() - now, used_up=used_up)
         return used_up
+
+    def _keep_outside_busy(self, until: float) -> bool:
+        """Pass tuples on to bolts that work outside of the worker, as their calls end. Return false if none waits for them."""
+        bolts = [bolt for bolt in self._outside.bolts if bolt.waiting and bolt.fatal is None]
+        if not bolts:
+            return False
+        self._outside.wait(until)
+        for bolt in bolts:
+            if bolt.ready:
+                self._turns.execute(bolt, until)
+        self._call.enter(None)
+        return True
 
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that was idle in the last round.

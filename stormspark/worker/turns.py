@@ -235,7 +235,7 @@ class Turns:
         spouts or bolts that use up the time of each superstep would leave the bolts behind them without a turn, for ever.
         """
         for bolt in self._next_pass:
-            if bolt.ready and self._execute(bolt, deadline) >= deadline:
+            if bolt.ready and self.execute(bolt, deadline) >= deadline:
                 behind = self._bolts.index(bolt) + 1
                 self._next_pass = [*self._bolts[behind:], *self._bolts[:behind]]
                 return True
@@ -252,12 +252,12 @@ class Turns:
         for bolt in self._bolts:
             self._shed(bolt)
             if bolt.ready and not late:
-                now = max(now, self._execute(bolt, now + _SLICE_SECONDS))
+                now = max(now, self.execute(bolt, now + _SLICE_SECONDS))
         for bolt in self._bolts:
             self._shed(bolt)
         return now >= deadline
 
-    def _execute(self, bolt: BoltTask, until: float) -> float:
+    def execute(self, bolt: BoltTask, until: float) -> float:
         """Execute the tuples that wait for a bolt now, chunk by chunk, until the time ``until``. Return the time when the last
         chunk ended.
 
@@ -311,21 +311,6 @@ class Turns:
         while self._awaits_executors and not self._executors.give_up_calls():
             self._executors.wait(inf)
             self.run_pass(inf)
-
-    def keep_outside_busy(self, until: float) -> bool:
-        """Pass tuples that wait for bolts outside of the worker on to them, as their calls end. Return false if none waits.
-
-        What the calls emit waits for the next superstep.
-        """
-        bolts = [bolt for bolt in self._outside.bolts if bolt.waiting and bolt.fatal is None]
-        if not bolts:
-            return False
-        self._outside.wait(until)
-        for bolt in bolts:
-            if bolt.ready:
-                self._execute(bolt, until)
-        self._call.enter(None)
-        return True
 
     @property
     def _expects_notes(self) -> bool:
