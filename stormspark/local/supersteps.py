@@ -192,7 +192,7 @@ class InProcessWorkers:
             ]
         reports = [read_report(frame.payload) for frames in inbound for frame in frames]
         emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
-        self._is_incomplete = emitted_late or any(report.calls_go_on for report in reports)
+        self._is_incomplete = emitted_late or any(report.goes_on for report in reports)
         return reports
 
     def add_rows(self, task: int, partition: int, rows: Sequence[tuple[Any, ...]]) -> None:

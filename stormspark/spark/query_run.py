@@ -375,7 +375,7 @@ class QueryRun:
         """
         if self.plan.exactly_once or self.plan.sources or self.plan.settings.trigger_interval_ms:
             return False
-        return any(report.calls_go_on for report in reports)
+        return any(report.goes_on for report in reports)
 
     def _is_worked_off(self) -> bool:
         """Whether no row came, nothing is open and nothing waits, for some batches in a row.

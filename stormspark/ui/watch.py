@@ -144,8 +144,8 @@ def watch(
             break
         running.wait(poll)
     display.say(
-        f"{why}stopping at the end of the batch; calls under way get {STOP_SECS:g} s, and then close and cleanup get "
-        f"{running.close_secs:g} s ({press} to end at once)"
+        f"{why}stopping; what is under way gets {STOP_SECS:g} s, and then close and cleanup get {running.close_secs:g} s "
+        f"({press} to end at once)"
     )
 
     # Step 2. `stop` may block until the batch ends. So it has a thread of its own, and this thread goes on showing the progress.

@@ -189,9 +189,9 @@ class Worker:
 
     def limit_waiting(self) -> None:
         """Let batches wait only some seconds for calls of executors, because the topology stops. Any thread may call this."""
-        self._executors.limit_waiting()
+        self._executors.limit_waiting(works_off=not (self.plan.exactly_once or self.plan.sources))
         for task in self.tasks.values():
-            task.begins_no_call = not (self.plan.exactly_once or self.plan.sources)
+            task.is_ending = self._executors.works_off
 
     def cut_off(self) -> None:
         """Wait for no call of an executor or a coroutine any longer, because the topology is killed. Any thread may call this.
@@ -262,6 +262,10 @@ class Worker:
         plan, turns, transaction, clock = self.plan, self.turns, self.transaction, self.round_clock
         self.call.thread = get_ident()
         position = plan.position(step.superstep)
+
+        if self._executors.has_worked_off:
+            for task in self.tasks.values():
+                task.begins_no_call = task.is_ending
 
         # 1. A round may begin.
         clock.superstep_begins(now)

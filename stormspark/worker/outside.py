@@ -97,7 +97,7 @@ class OutsideWork:
         Each tuple that a child was given is such a call, unless the child has received it and holds it on purpose. A stop waits
         for no start of an instance.
         """
-        return sum(bolt.outside for bolt in self.bolts if not (bolt.starts_on_loop and bolt.begins_no_call))
+        return sum(bolt.outside for bolt in self.bolts if not (bolt.starts_on_loop and bolt.is_ending))
 
     @property
     def wants_answers(self) -> bool:

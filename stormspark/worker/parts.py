@@ -182,6 +182,7 @@ def make_parts(
             services,
             wiring,
             turns,
+            departures,
             outside,
             executors,
             ledger,

@@ -15,6 +15,7 @@ from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
 from stormspark.metrics import TaskCounters
+from stormspark.worker.departures import Departures
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
 from stormspark.worker.random_ids import record_ids
@@ -39,6 +40,7 @@ class Reporter:
         services: TaskServices,
         wiring: Wiring,
         turns: Turns,
+        departures: Departures,
         outside: OutsideWork,
         executors: Executors,
         ledger: Ledger,
@@ -49,7 +51,7 @@ class Reporter:
         self._worker, self._incarnation, self._random = worker, incarnation, random
         self._services = services
         self._wiring, self._tasks, self._spouts = wiring, wiring.tasks, wiring.spouts
-        self._executors = executors
+        self._departures, self._executors = departures, executors
         self._turns, self._outside, self._ledger, self._round = turns, outside, ledger, round_clock
         self._transaction = transaction
         #: The changes of open rows that the durable acker has to learn.
@@ -89,7 +91,7 @@ class Reporter:
             worked=self._round.worked,
             filled=self._round.filled,
             emitted_late=self._round.emitted_late,
-            calls_go_on=self._calls_go_on(report.counters),
+            goes_on=self._goes_on(report.counters),
             sources=self.source_progress(step.batch),
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
@@ -98,15 +100,23 @@ class Reporter:
         self._round.filled = 0.0
         return report
 
-    def _calls_go_on(self, counters: Mapping[int, TaskCounters]) -> bool:
-        """See `WorkerReport.calls_go_on`."""
+    def _goes_on(self, counters: Mapping[int, TaskCounters]) -> bool:
+        """See `WorkerReport.goes_on`."""
         bolts = (*self._executors.bolts, *self._outside.bolts)
         before = self._ended_in_calls
         self._ended_in_calls = sum(counters[bolt.id].ended() for bolt in bolts)
+        if self._ended_in_calls != before and self._executors.works_off:
+            self._executors.wait_for_last_calls()
         if self._executors.is_late():
             return False
         return bool(
-            self._ended_in_calls != before or self._executors.at_work or self._outside.calls_under_way
+            self._ended_in_calls != before
+            or self._executors.at_work
+            or self._outside.calls_under_way
+            or self._executors.spouts_go_on
+            or self._executors.left
+            or any(bolt.ready for bolt in self._wiring.bolts if bolt.fatal is None)
+            or self._departures.waiting
         )
 
     def after_last_commit(self, committed: int) -> bytes | None:

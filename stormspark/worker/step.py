@@ -108,10 +108,10 @@ class WorkerReport:
     filled: float = 0.0
     #: Whether spouts emitted after superstep 0 of this round. If so, the trees of these tuples may need another round to end.
     emitted_late: bool = False
-    #: Whether calls of bolts on threads, of async bolts or of multilang bolts go on, or have completed something in this round.
-    #: If the topology stops, it needs another round to take in what they do and to complete the trees. Emits of a bolt's own
-    #: threads complete nothing. Always false once the topology waits for no call any more.
-    calls_go_on: bool = False
+    #: Whether tuples wait, or calls of spouts or bolts on threads, of async bolts or of multilang bolts go on, or have completed
+    #: something in this round. If the topology stops, it needs another round to work that off and to complete the trees. Emits
+    #: of a bolt's own threads complete nothing. Always false once the topology waits for no call any more.
+    goes_on: bool = False
     #: Whether nothing happened in this worker in this round, and nothing waits.
     idle: bool = False
     #: Whether the worker is idle, no tree is open, and no bolt has tuples outside of the worker. If so, the worker notices new

@@ -46,8 +46,11 @@ class Task(ServesInstance):
     that raises after such an error counts as one more error in the row (`stormspark.worker.starting_again`).
     """
 
-    #: Whether the topology stops and need not complete all tuples. If so, an async component or one whose executor has a thread
-    #: of its own begins no more calls, and a multilang bolt's child gets no more tuples.
+    #: Whether the topology stops, and only works off what waits (`Executors.limit_waiting`). If so, spouts begin no more turns,
+    #: timers no more calls, and no instance starts again.
+    is_ending = False
+    #: Whether that has taken too long. If so, an async component or one whose executor has a thread of its own begins no more
+    #: calls, and a multilang bolt's child gets no more tuples.
     begins_no_call = False
 
     def __init__(self, plan: TaskPlan, component: ComponentPlan, conf: Mapping[str, Any], host: Host) -> None:
@@ -85,7 +88,7 @@ class Task(ServesInstance):
         """Whether no new instance starts any more, because the topology stops and no call would follow the start. After an error
         the old instance stays, and gets its last calls. An async spout starts again, because it makes no call after an error.
         """
-        return self.begins_no_call and bool(self.component.capacity)
+        return self.is_ending and bool(self.component.capacity)
 
     def start(self) -> None:
         """Make the instance and call its ``open`` or ``prepare``; raises `ComponentError`."""

@@ -254,13 +254,15 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
         """How many calls of this task are due or under way on the executor's thread, plus the notes that wait to be taken."""
         # The end of a call is noted before `is_executed` becomes false. So no call is missed if the terms are read in this order.
         # A stop waits for calls, but for no start, because no call follows it.
-        starts = self.is_starting and not self.begins_no_call
+        starts = self.is_starting and not self.is_ending
         return self.queue.is_executed + self.notes.calls_due + starts + len(self.notes)
 
     @property
     def has_work(self) -> bool:
         """Whether tuples wait that the executor's thread will take, or calls are under way; see `calls_under_way`."""
-        return bool((self.queue.waiting and not self.begins_no_call) or self.calls_under_way)
+        if self.begins_no_call or (self.is_ending and (self.is_held or self.is_starting or self.is_down)):
+            return bool(self.calls_under_way)
+        return bool(self.queue.waiting or self.calls_under_way)
 
     @property
     def behind_call_secs(self) -> float:

@@ -54,8 +54,11 @@ class Executors:
         self._last_taken = self._began_to_wait = 0.0
         self._bell: Bell | None = None
         self._has_ended = False
-        #: `_stops_since`: when the topology was told to stop. `_waits_until`: when a batch stops waiting for calls.
-        self._stops_since = self._waits_until = inf
+        #: `_stops_since`: when the topology was told to stop. `_works_off_until`: until when bolts begin calls for tuples that
+        #: wait. `_waits_until`: when a round stops waiting for calls.
+        self._stops_since = self._works_off_until = self._waits_until = inf
+        #: Whether the topology stops, and works off the tuples that wait.
+        self.works_off = False
         #: Whether the topology is killed, so that nobody waits for calls any longer.
         self.is_cut_off = False
         #: Whether a batch was aborted because a call had not returned by `_waits_until`.
@@ -209,6 +212,17 @@ class Executors:
         """How many spouts are expected to emit soon. If there is one, the topology is not idle, even if nothing waits."""
         return sum(spout.may_emit_soon and spout.is_wanted for spout in self.spouts)
 
+    @property
+    def spouts_go_on(self) -> bool:
+        """Whether a call of a spout is under way that may still emit. A call of ``next_tuple`` that has lasted for `STOP_SECS`
+        does not count: a spout may wait there for ever.
+        """
+        return any(
+            spout.is_under_way and not (spout.is_starting or spout.executor.is_in_call_for(STOP_SECS))
+            for spout in self.spouts
+            if spout.fatal is None
+        )
+
     def spouts_began(self) -> bool:
         """Return whether tuples may come soon, because a spout has just begun its turn or has to finish its turn before the
         batch ends.
@@ -256,18 +270,31 @@ class Executors:
             if task.start_error is not None:
                 raise task.start_error
 
-    def limit_waiting(self) -> None:
-        """Let batches wait for calls for at most `STOP_SECS` from now on, because the topology stops.
+    def limit_waiting(self, *, works_off: bool) -> None:
+        """Let rounds wait for calls for at most `STOP_SECS` from now on, because the topology stops. ``works_off`` says that
+        tuples that wait are worked off, too.
 
         Any thread may call this method, and only the first call counts.
         """
         if self._stops_since == inf:
+            self.works_off = works_off
             self._stops_since = now = time.monotonic()
-            self._waits_until = now + STOP_SECS
+            self._works_off_until = self._waits_until = now + STOP_SECS
+
+    @property
+    def has_worked_off(self) -> bool:
+        """Whether tuples that wait have had `STOP_SECS` since the topology was told to stop."""
+        return self.is_cut_off or time.monotonic() >= self._works_off_until
+
+    def wait_for_last_calls(self) -> None:
+        """Let rounds wait for `STOP_SECS` more, because calls have ended since the topology was told to stop. So those that began
+        last may end soon, too. No further call begins after `has_worked_off`.
+        """
+        self._waits_until = min(time.monotonic(), self._works_off_until) + STOP_SECS
 
     def cut_off(self) -> None:
         """Wait for no call any longer, because the topology is killed. Any thread may call this method."""
-        self.limit_waiting()
+        self.limit_waiting(works_off=False)
         self.is_cut_off = True
 
     def is_late(self) -> bool:

@@ -210,7 +210,7 @@ class ThreadedSpoutTask(HearsVerdicts):
                 self._counting.notify_all()
         if self._turn_is_open or not (turn > 0 and self.may_begin_turns and self.life.is_active):
             return emitted > 0
-        if not (self.is_held or self.begins_no_call):
+        if not (self.is_held or self.is_ending):
             now = self._clock()
             if self._empty_at is not None and now - self._empty_at < _PAUSE_SECS:
                 return emitted > 0
@@ -309,6 +309,11 @@ class ThreadedSpoutTask(HearsVerdicts):
         self._stirred = now if emitted or self._verdicts else None
         self._empty_at = None if emitted else now
         self.allowance.hungry = emitted
+
+    @property
+    def must_go_on(self) -> bool:
+        """See `SpoutTask.must_go_on`. At a stop, what a call of ``next_tuple`` that is under way emits is worked off, too."""
+        return super().must_go_on or (self.is_ending and self.is_under_way)
 
     @property
     def must_finish(self) -> bool:

@@ -90,7 +90,7 @@ class ThreadedTask(Task):
     @property
     def starts_no_more(self) -> bool:
         """See `Task.starts_no_more`. During the last calls, a new instance would start after the last call of the old one."""
-        return self.is_stopping or (self.begins_no_call and not self._host.opening)
+        return self.is_stopping or (self.is_ending and not self._host.opening)
 
     def _no_thread(self, error: ThreadRefusedError) -> ComponentError:
         component, threads = (
@@ -307,7 +307,7 @@ class ThreadedTask(Task):
 
         def due() -> None:
             nonlocal is_under_way
-            if self.begins_no_call:
+            if self.is_ending:
                 return  # else a stop, which waits for calls, would wait for one call after the other
             if is_under_way:
                 return  # an earlier call waits for the executor's thread or runs there, and counts for this period, too

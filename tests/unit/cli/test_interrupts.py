@@ -83,7 +83,7 @@ def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run
     process.send_signal(signal.SIGINT)
     until(
         process,
-        "stopping at the end of the batch; calls under way get 10 s, and then close and cleanup get 10 s",
+        "stopping; what is under way gets 10 s, and then close and cleanup get 10 s",
     )
     if where == "cleanup":
         until(process, "it waits")

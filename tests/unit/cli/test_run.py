@@ -264,7 +264,7 @@ def test_ctrl_c_ends_a_run_well(file, script):
     script(topology)
     done = stormspark(file)
     assert done.exit_code == 0
-    assert "stopping at the end of the batch" in done.stderr
+    assert "stopping; what is under way" in done.stderr
     assert done.stdout.startswith("scripted on script: ")
 
 

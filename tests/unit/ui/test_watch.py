@@ -72,8 +72,7 @@ def test_the_first_interrupt_stops_it_and_says_so(number, again):
     assert ending is Ending.INTERRUPTED
     assert topology.calls == ["stop"]
     assert notes.said == [
-        "stopping at the end of the batch; calls under way get 10 s, and then "
-        f"close and cleanup get 10 s ({again} to end at once)"
+        f"stopping; what is under way gets 10 s, and then close and cleanup get 10 s ({again} to end at once)"
     ]
 
 
@@ -87,7 +86,7 @@ def test_a_stop_without_an_interrupt_says_why_it_stops(options, why):
     topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0)
     _, notes = watched(topology, **options)
     assert notes.said == [
-        f"{why}stopping at the end of the batch; calls under way get 10 s, and then "
+        f"{why}stopping; what is under way gets 10 s, and then "
         "close and cleanup get 10 s (press Ctrl-C twice to end at once)"
     ]
 

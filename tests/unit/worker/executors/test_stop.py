@@ -72,8 +72,8 @@ def test_a_call_that_never_returns_keeps_no_other_executor_from_its_cleanup(
             until(lambda: ("begins",) in told.all)
             limit_waiting = executors.Executors.limit_waiting
 
-            def limit_and_tell(self: executors.Executors) -> None:
-                limit_waiting(self)
+            def limit_and_tell(self: executors.Executors, *, works_off: bool) -> None:
+                limit_waiting(self, works_off=works_off)
                 _stops.set()
 
             monkeypatch.setattr(executors.Executors, "limit_waiting", limit_and_tell)
