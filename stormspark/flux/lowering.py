@@ -15,6 +15,7 @@ from stormspark.flux.definition import ObjectDefinition, Setting, Stream, Topolo
 from stormspark.flux.document import nearest
 from stormspark.flux.eco import Resources, taken_out
 from stormspark.flux.objects import Objects, spellings
+from stormspark.multilang.component import ShellComponent
 from stormspark.user_line import declared_at, raised_at
 
 __all__ = ["lowered"]
@@ -37,9 +38,10 @@ def lowered(definition: TopologyDefinition) -> Topology:
     for vertex in definition.spouts.values():
         with declared_at(vertex.object.where):
             spout = objects.made(vertex.object, f"spout {vertex.object.id!r}")
+            _check_script(spout, f"spout {vertex.object.id!r}", conf)
             declarer = builder.set_spout(vertex.object.id, spout, vertex.parallelism)
             _configure(declarer, vertex, resources)
-    _add_bolts(builder, definition, objects, resources)
+    _add_bolts(builder, definition, objects, resources, conf)
     for hook in definition.worker_hooks.values():
         made = objects.made(hook, f"worker hook {hook.id!r}")
         with declared_at(hook.where):
@@ -108,11 +110,15 @@ def _add_bolts(
     definition: TopologyDefinition,
     objects: Objects,
     resources: Mapping[str, Resources],
+    conf: Mapping[str, Any],
 ) -> None:
     bolts = {}
+    listening = {stream.target for stream in definition.streams}
     for id_, vertex in definition.bolts.items():
         with declared_at(vertex.object.where):
             bolts[id_] = objects.made(vertex.object, f"bolt {id_!r}")
+            if id_ in listening:
+                _check_script(bolts[id_], f"bolt {id_!r}", conf)
     declarers: dict[str, BoltDeclarer] = {}
     subscribed: dict[tuple[str, str, str], Stream] = {}
     for stream in definition.streams:
@@ -137,6 +143,16 @@ def _add_bolts(
                 "%s: bolt %r is left out, because no stream leads to it (no stream with `to: %s`) (K16)",
                 *(vertex.object.where, id_, id_),
             )
+
+
+def _check_script(component: object, what: str, conf: Mapping[str, Any]) -> None:
+    """Look for the script of a multilang component now, so that ``stormspark explain`` shows what is wrong with it (K20).
+
+    It is only a warning if something is missing, because the workers may run on other hosts. If it is missing there too, the
+    topology stops.
+    """
+    if isinstance(component, ShellComponent) and (problem := component.check_script(conf)) is not None:
+        _log.warning("%s: its child can't start on this host: %s", what, problem)
 
 
 def _refuse_unknown_ends(stream: Stream, definition: TopologyDefinition) -> None:

@@ -1,7 +1,7 @@
 """Storm's FluxShellBolt and FluxShellSpout: components in any language, with setters for Flux files (K20).
 
-The child processes of these components start in the folder ``resources``, which is in the YAML file's folder. If there is no such
-folder, they start in the YAML file's folder itself (I3).
+Their children start in the folder that has their script: `stormspark.multilang.scripts` lists the folders of a project that are
+searched, from the YAML file's folder up to the project's root (I3).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -10,6 +11,9 @@ from typing import Any, Protocol, Self
 from stormspark.api import Component, Fields, OutputFieldsDeclarer
 from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import Metric
+from stormspark.multilang.conversation import Surroundings
+from stormspark.multilang.interpreters import missing_program, python_2, runnable, with_library
+from stormspark.multilang.scripts import NotFound, Script, find, script_of
 from stormspark.spi import LivesOutside
 from stormspark.user_line import user_line
 from stormspark.worker.host.launch import INHERITED_PATH
@@ -46,6 +50,7 @@ class ShellComponent(Component, LivesOutside):
         metrics: Mapping[str, Metric] | None = None,
     ) -> None:
         self._declared_at = user_line()
+        self._beside = Path(os.path.abspath(self._declared_at.rpartition(":")[0])).parent
         if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
             self._refuse(f"a command must be a list of words, as ['python3', 'split.py'], got {command!r}")
         self._command = list(command)
@@ -92,30 +97,89 @@ class ShellComponent(Component, LivesOutside):
 
     # -- the child's surroundings --------------------------------------------------------------------------------
 
-    def _folder(self, conf: Mapping[str, Any]) -> str:
-        """Return the folder in which the child starts: ``cwd``, or else the resources folder (see docs/multilang.md)."""
-        if self._cwd is not None:
-            return self._existing(Path(self._cwd), "cwd")
-        if (asked := conf.get(RESOURCES)) is not None:
-            return self._existing(Path(asked), RESOURCES)
-        beside = Path(self._declared_at.rpartition(":")[0]).parent
-        candidates = [beside / "resources", Path("resources"), beside]
-        for folder in candidates:
-            if folder.is_dir():
-                return str(folder.resolve())
-        tried = ", ".join(str(folder.absolute()) for folder in candidates)
-        msg = (
-            f"the child has no folder to start in, because none of these is on this host: {tried}. Ship the scripts with the "
-            f"topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+    def surroundings(self, conf: Mapping[str, Any], label: str) -> Surroundings:
+        """Return how the child is started on this host. Raises `MultilangError`, with the reason, if it can't be started.
+
+        Errors begin with ``label``, the name of the task.
+        """
+        environment = self._environment()
+        command = runnable(self._command, environment)
+        script = script_of(self._command)
+        folder, file = self._place(conf, script, f"{label}: ")
+        problem = missing_program(command, environment)
+        if problem is None and script is not None and file is not None and file.is_file():
+            problem = python_2(command, script, file)
+            environment = with_library(script, file, environment, folder)
+        if problem is not None:
+            msg = (
+                f"{label}: its child can't be started: {shlex.join(self._command)} in {folder}: {problem}\n"
+                f"  declared at {self._declared_at}"
+            )
+            raise MultilangError(msg)
+        return Surroundings(command, str(folder), environment, self._metrics)
+
+    def check_script(self, conf: Mapping[str, Any]) -> str | None:
+        """Look for the child's script before the topology runs. Returns why the child can't be started on this host, or None.
+
+        Raises `InvalidTopologyError` if the script is there, but is Python 2.
+        """
+        script = script_of(self._command)
+        environment = self._environment()
+        command = runnable(self._command, environment)
+        try:
+            _, file = self._place(conf, script)
+        except MultilangError as error:
+            return str(error)
+        if script is not None and file is not None and file.is_file():
+            if (problem := python_2(command, script, file)) is not None:
+                self._refuse(f"{shlex.join(self._command)}: {problem}")
+        missing = missing_program(command, environment)
+        return missing and f"{self._declared_at}: {shlex.join(self._command)}: {missing}"
+
+    def _place(
+        self, conf: Mapping[str, Any], script: Script | None, label: str = ""
+    ) -> tuple[Path, Path | None]:
+        """Return the folder in which the child starts, and the file of its script (see docs/multilang.md).
+
+        The folder is ``cwd``, or the folder that the setting names, or a folder of the project that has the script.
+        """
+        given = (
+            self._existing(Path(self._cwd), "cwd")
+            if self._cwd is not None
+            else self._existing(Path(conf[RESOURCES]), RESOURCES)
+            if conf.get(RESOURCES) is not None
+            else None
         )
-        raise MultilangError(msg)
+        if given is not None:
+            return given, None if script is None else given / script.name
+        if script is None or os.path.isabs(script.name):
+            file = None if script is None else Path(script.name)
+            candidates = [self._beside / "resources", Path("resources"), self._beside]
+            for folder in candidates:
+                if folder.is_dir():
+                    return folder.resolve(), file
+            tried = ", ".join(str(folder.absolute()) for folder in candidates)
+            msg = (
+                f"{label}the child has no folder to start in, because none of these is on this host: {tried}. Ship the scripts with the "
+                f"topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+            )
+            raise MultilangError(msg)
+        found = find(script.name, self._beside)
+        if isinstance(found, NotFound):
+            msg = (
+                f"{label}{self._declared_at}: {shlex.join(self._command)}: the script {found}. Put it into resources/ beside the "
+                f"topology's file. If only workers have it (spark-submit --archives resources.zip#resources), name its folder with "
+                f"{RESOURCES}, or with cwd"
+            )
+            raise MultilangError(msg)
+        return found.folder, found.file
 
     @staticmethod
-    def _existing(folder: Path, what: str) -> str:
+    def _existing(folder: Path, what: str) -> Path:
         if not folder.is_dir():
             msg = f"{what} is {str(folder)!r}, and there is no such folder on this host ({folder.absolute()})"
             raise MultilangError(msg)
-        return str(folder.resolve())
+        return folder.resolve()
 
     def _environment(self) -> dict[str, str]:
         """Return the child's environment: the worker's, with ``env``, but without the settings for the worker's own Python."""

@@ -17,7 +17,7 @@ from stormspark.multilang.child import Child
 from stormspark.multilang.handshake import setup_message
 from stormspark.multilang.messages import Unreadable, messages_for
 
-__all__ = ["Conversation", "Surroundings"]
+__all__ = ["Conversation", "Surroundings", "label_of"]
 
 #: Storm's levels: trace, debug, info, warn, error (I10).
 _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
@@ -25,6 +25,12 @@ _LEVELS = (logging.DEBUG, logging.DEBUG, logging.INFO, logging.WARNING, logging.
 _LOOK_SECS = 1.0
 _DEFAULT_TIMEOUT_SECS = 30
 _QUOTED = 300
+
+
+def label_of(kind: str, context: TopologyContext) -> str:
+    """Return the name of a child's task in errors. ``kind`` is "spout" or "bolt"."""
+    name = context.this_component_id
+    return f"{kind} {name!r}, task {context.this_task_id} ({name}[{context.this_task_index}])"
 
 
 class Surroundings:
@@ -58,10 +64,7 @@ class Conversation:
         context: TopologyContext,
         collector: OutputCollector | SpoutOutputCollector,
     ) -> None:
-        self.label = (
-            f"{self.kind} {context.this_component_id!r}, task {context.this_task_id} "
-            f"({context.this_component_id}[{context.this_task_index}])"
-        )
+        self.label = label_of(self.kind, context)
         if conf.get("topology.state.pickle"):
             msg = (
                 f"{self.label}: topology.state.pickle is true, but a child keeps its state in its own memory, where it can't be "

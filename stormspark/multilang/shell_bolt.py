@@ -24,7 +24,7 @@ from stormspark.config import Settings
 from stormspark.errors import MultilangError, ReportedFailedException
 from stormspark.multilang.answers import AHEAD, keeps_answers, only_answer
 from stormspark.multilang.component import ShellComponent
-from stormspark.multilang.conversation import Conversation, Surroundings
+from stormspark.multilang.conversation import Conversation, Surroundings, label_of
 from stormspark.multilang.messages import TICK, Ack, Emit, Fail, Sync
 from stormspark.spi import Given, KeepsOutside, Send, Sender
 
@@ -60,8 +60,7 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Start the child. Raises `MultilangError` if it does not start."""
-        surroundings = Surroundings(self._command, self._folder(conf), self._environment(), self._metrics)
-        self._talk = _BoltConversation(surroundings, conf, context, collector)
+        self._talk = _BoltConversation(self.surroundings(conf, label_of("bolt", context)), conf, context, collector)
 
     def execute(self, tup: Tuple) -> None:
         """Pass a tuple to the child. It is written by the next `send` at the latest. If there is no `room`, first wait for it."""

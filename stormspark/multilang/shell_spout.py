@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from stormspark.api import Spout, SpoutOutputCollector, TopologyContext
 from stormspark.errors import MultilangError
 from stormspark.multilang.component import ShellComponent
-from stormspark.multilang.conversation import Conversation, Surroundings
+from stormspark.multilang.conversation import Conversation, label_of
 
 __all__ = ["ShellSpout"]
 
@@ -32,8 +32,7 @@ class ShellSpout(ShellComponent, Spout):
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
         """Start the child. Raises `MultilangError` if it does not start."""
-        surroundings = Surroundings(self._command, self._folder(conf), self._environment(), self._metrics)
-        self._talk = _SpoutConversation(surroundings, conf, context, collector)
+        self._talk = _SpoutConversation(self.surroundings(conf, label_of("spout", context)), conf, context, collector)
 
     def next_tuple(self) -> None:
         """Let the child emit the tuples that it has."""
