@@ -131,7 +131,8 @@ class ShellComponent(Component, LivesOutside):
         except MultilangError as error:
             return str(error)
         if script is not None and file is not None and file.is_file():
-            if (problem := python_2(command, script, file)) is not None:
+            problem = python_2(command, script, file)
+            if problem is not None:
                 self._refuse(f"{shlex.join(self._command)}: {problem}")
         missing = missing_program(command, environment)
         return missing and f"{self._declared_at}: {shlex.join(self._command)}: {missing}"
@@ -160,16 +161,16 @@ class ShellComponent(Component, LivesOutside):
                     return folder.resolve(), file
             tried = ", ".join(str(folder.absolute()) for folder in candidates)
             msg = (
-                f"{label}the child has no folder to start in, because none of these is on this host: {tried}. Ship the scripts with the "
-                f"topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+                f"{label}the child has no folder to start in, because none of these is on this host: {tried}. Ship the "
+                f"scripts with the topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
             )
             raise MultilangError(msg)
         found = find(script.name, self._beside)
         if isinstance(found, NotFound):
             msg = (
-                f"{label}{self._declared_at}: {shlex.join(self._command)}: the script {found}. Put it into resources/ beside the "
-                f"topology's file. If only workers have it (spark-submit --archives resources.zip#resources), name its folder with "
-                f"{RESOURCES}, or with cwd"
+                f"{label}{self._declared_at}: {shlex.join(self._command)}: the script {found}. Put it into resources/ beside "
+                f"the topology's file. If only workers have it (spark-submit --archives resources.zip#resources), name its folder "
+                f"with {RESOURCES}, or with cwd"
             )
             raise MultilangError(msg)
         return found.folder, found.file

@@ -101,9 +101,7 @@ def python_2(command: Sequence[str], script: Script, file: Path) -> str | None:
     return None
 
 
-def with_library(
-    script: Script, file: Path, environment: Mapping[str, str], folder: Path
-) -> dict[str, str]:
+def with_library(script: Script, file: Path, environment: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the environment in which a script finds Storm's library, if the project does not have that library itself (K20)."""
     result = dict(environment)
     language = next((name for name in _USES_STORM if script.interpreter.startswith(name)), None)
@@ -147,8 +145,14 @@ def _with_imports(file: Path) -> Iterator[Path]:
             tree = ast.parse(one.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue
-        names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-        names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+        names = [
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        ]
+        names += [
+            node.module or ""
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and not node.level
+        ]
         for name in names:
             module = file.parent / f"{name.replace('.', '/')}.py"
             if name and module not in seen and module.is_file():

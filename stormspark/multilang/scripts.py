@@ -45,7 +45,10 @@ _NO_SCRIPT = frozenset({"-c", "-m", "-e", "--eval", "-p"})
 
 
 class Script(NamedTuple):
-    """The script of a command: ``interpreter`` is the name of its program, such as ``python3``; "" if the script is the program."""
+    """The script of a command.
+
+    ``interpreter`` is the name of the program that runs it, such as ``python3``, or "" if the script itself is the program.
+    """
 
     interpreter: str
     name: str
@@ -178,7 +181,9 @@ def _unpack(archive: zipfile.ZipFile, base: Path, folder: Path) -> None:
             if entry.filename.startswith("resources/"):
                 file = Path(archive.extract(entry, new))
                 if file.is_file():
-                    file.chmod(0o700)  # jars do not say what is a program, and Storm makes all of these executable
+                    file.chmod(
+                        0o700
+                    )  # jars do not say what is a program, and Storm makes all of these executable
         new.rename(folder)
     except OSError:
         shutil.rmtree(new, ignore_errors=True)

@@ -60,7 +60,9 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
 
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Start the child. Raises `MultilangError` if it does not start."""
-        self._talk = _BoltConversation(self.surroundings(conf, label_of("bolt", context)), conf, context, collector)
+        self._talk = _BoltConversation(
+            self.surroundings(conf, label_of("bolt", context)), conf, context, collector
+        )
 
     def execute(self, tup: Tuple) -> None:
         """Pass a tuple to the child. It is written by the next `send` at the latest. If there is no `room`, first wait for it."""

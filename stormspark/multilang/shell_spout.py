@@ -32,7 +32,9 @@ class ShellSpout(ShellComponent, Spout):
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
         """Start the child. Raises `MultilangError` if it does not start."""
-        self._talk = _SpoutConversation(self.surroundings(conf, label_of("spout", context)), conf, context, collector)
+        self._talk = _SpoutConversation(
+            self.surroundings(conf, label_of("spout", context)), conf, context, collector
+        )
 
     def next_tuple(self) -> None:
         """Let the child emit the tuples that it has."""
