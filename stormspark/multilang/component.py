@@ -162,15 +162,16 @@ class ShellComponent(Component, LivesOutside):
             tried = ", ".join(str(folder.absolute()) for folder in candidates)
             msg = (
                 f"{label}the child has no folder to start in, because none of these is on this host: {tried}. Ship the "
-                f"scripts with the topology (spark-submit --archives resources.zip#resources), or name a folder with {RESOURCES}, or with cwd"
+                f"scripts with the topology (spark-submit --archives resources.zip#resources), or name a folder with "
+                f"{RESOURCES}, or with cwd"
             )
             raise MultilangError(msg)
         found = find(script.name, self._beside)
         if isinstance(found, NotFound):
             msg = (
                 f"{label}{self._declared_at}: {shlex.join(self._command)}: the script {found}. Put it into resources/ beside "
-                f"the topology's file. If only workers have it (spark-submit --archives resources.zip#resources), name its folder "
-                f"with {RESOURCES}, or with cwd"
+                f"the topology's file. If only workers have it (spark-submit --archives resources.zip#resources), name its "
+                f"folder with {RESOURCES}, or with cwd"
             )
             raise MultilangError(msg)
         return found.folder, found.file
