@@ -146,7 +146,7 @@ format: $(INSTALLED) ## let ruff format and repair what it can
 .PHONY: types
 types: $(INSTALLED) ## mypy, strict for the package
 	@$(BIN)/mypy
-	@$(BIN)/mypy tests benchmarks examples
+	@$(BIN)/mypy tests benchmarks examples tools
 	@$(BIN)/mypy jobs # apart, because a job may have the name of the example that it runs
 
 .PHONY: layers
@@ -246,6 +246,12 @@ soak-originals: java $(INSTALLED) $(foreach name,$(PROJECTS),$(if $($(name)_EXAM
 	@$(foreach name,$(PROJECTS),$(name)_EXAMPLES=$(or $($(name)_EXAMPLES),$(CURDIR)/$(ORIGINALS)/$(name))) $(BIN)/pytest -q \
 	  tests/legacy/flux/test_originals.py tests/legacy/porting/test_originals.py tests/legacy/heronpy/test_examples.py \
 	  tests/legacy/heron_streamlet tests/legacy/streamparse/test_originals.py
+
+LEGACY_OPTIONS ?=
+.PHONY: legacy
+legacy: $(INSTALLED) ## what becomes of the topologies of other people's projects: LEGACY=folder with checkouts (LEGACY_OPTIONS=--no-spark)
+	@test -n "$(LEGACY)" || { echo "name a folder with checkouts of projects: make legacy LEGACY=folder" >&2; exit 2; }
+	@$(BIN)/python -m tools.legacy "$(LEGACY)" $(LEGACY_OPTIONS)
 
 .PHONY: ci
 ci: ## all that CI checks, tests last

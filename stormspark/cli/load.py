@@ -69,7 +69,7 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     raised unchanged.
     """
     target = parse_target(text)
-    if target.file.suffix in (".yaml", ".yml"):
+    if target.file.suffix in (".yaml", ".yml", ".flux"):  # projects of StormCrawler have the last one
         from stormspark import flux  # here, because only Flux files need YAML
 
         return flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)

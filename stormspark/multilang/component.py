@@ -12,7 +12,14 @@ from stormspark.api import Component, Fields, OutputFieldsDeclarer
 from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import Metric
 from stormspark.multilang.conversation import Surroundings
-from stormspark.multilang.interpreters import missing_program, python_2, runnable, with_library
+from stormspark.multilang.interpreters import (
+    missing_program,
+    old_library,
+    python_2,
+    runnable,
+    with_library,
+    with_own_library,
+)
 from stormspark.multilang.scripts import NotFound, Script, find, script_of
 from stormspark.spi import LivesOutside
 from stormspark.user_line import user_line
@@ -106,17 +113,21 @@ class ShellComponent(Component, LivesOutside):
         command = runnable(self._command, environment)
         script = script_of(self._command)
         folder, file = self._place(conf, script, f"{label}: ")
+        note = ""
         problem = missing_program(command, environment)
         if problem is None and script is not None and file is not None and file.is_file():
             problem = python_2(command, script, file)
             environment = with_library(script, file, environment, folder)
+            if (old := old_library(command, script, file)) is not None:
+                note = f"{old}. stormspark's own storm.py takes its place"
+                command = with_own_library(command, script)
         if problem is not None:
             msg = (
                 f"{label}: its child can't be started: {shlex.join(self._command)} in {folder}: {problem}\n"
                 f"  declared at {self._declared_at}"
             )
             raise MultilangError(msg)
-        return Surroundings(command, str(folder), environment, self._metrics)
+        return Surroundings(command, str(folder), environment, self._metrics, note)
 
     def check_script(self, conf: Mapping[str, Any]) -> str | None:
         """Look for the child's script before the topology runs. Returns why the child can't be started on this host, or None.

@@ -34,7 +34,7 @@ def label_of(kind: str, context: TopologyContext) -> str:
 
 
 class Surroundings:
-    """The command, the folder, the environment and the metrics of a child."""
+    """The command, the folder, the environment and the metrics of a child. ``note`` is logged as a warning before it starts."""
 
     def __init__(
         self,
@@ -42,8 +42,10 @@ class Surroundings:
         folder: str,
         environment: Mapping[str, str],
         metrics: Mapping[str, Metric],
+        note: str = "",
     ) -> None:
         self.command, self.folder, self.environment, self.metrics = command, folder, environment, metrics
+        self.note = note
 
 
 class Conversation:
@@ -73,6 +75,8 @@ class Conversation:
             raise InvalidTopologyError(msg)
         self._collector = collector
         self._logger = context.logger
+        if surroundings.note:
+            self._logger.warning("%s", surroundings.note)
         self._metrics: dict[str, Metric] = {}
         for name, metric in surroundings.metrics.items():
             self._metrics[name] = context.register_metric(name, metric)

@@ -17,7 +17,15 @@ from pathlib import Path
 
 from stormspark.multilang.scripts import Script
 
-__all__ = ["libraries", "missing_program", "python_2", "runnable", "with_library"]
+__all__ = [
+    "libraries",
+    "missing_program",
+    "old_library",
+    "python_2",
+    "runnable",
+    "with_library",
+    "with_own_library",
+]
 
 _CHECK_SECS = 20
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
@@ -42,6 +50,8 @@ _LINES_OF_PYTHON_2 = re.compile(
 )
 #: Storm's own library for Python 2: in Python 3, ``map`` is no list, and JSON has no form for it.
 _ANCHORS_OF_PYTHON_2 = re.compile(r"\[[\"']anchors[\"']\]\s*=\s*map\(")
+#: What Storm's own ``storm.py`` defines, in all of its versions.
+_OF_STORM = ("def readTaskIds(", "def emitBolt(", "class BasicBolt(")
 #: By language: how a script uses Storm's library, and the file of the library.
 _USES_STORM = {
     "python": (re.compile(r"^\s*(import\s+storm\b(?!\.)|from\s+storm\s+import\b)", re.MULTILINE), "storm.py"),
@@ -87,18 +97,34 @@ def python_2(command: Sequence[str], script: Script, file: Path) -> str | None:
     """
     if _PYTHON.fullmatch(script.interpreter) is None or _PYTHON_2.fullmatch(script.interpreter):
         return None
+    old = old_library(command, script, file)
     for one in _with_imports(file):
+        if old is not None and one.name == "storm.py":
+            continue  # another one takes its place
         problem = _problem(one)
         if problem is not None and not _compiles(command[: command.index(script.name)], one):
-            return (
-                f"{problem}. {script.interpreter!r} on this host is Python 3, so port the script: 2to3 drafts it"
-                + (
-                    ". If you remove this storm.py, the children get stormspark's own storm.py"
-                    if one.name == "storm.py"
-                    else ""
-                )
-            )
+            return f"{problem}. {script.interpreter!r} on this host is Python 3, so port the script: 2to3 drafts it"
     return None
+
+
+def old_library(command: Sequence[str], script: Script, file: Path) -> str | None:
+    """Return the line at which Storm's library beside ``file`` is for Python 2, if the script uses it and Python 3 runs it.
+
+    Many projects have such an old ``storm.py``, though their own scripts run on both. stormspark's takes its place.
+    """
+    library = file.parent / "storm.py"
+    if _PYTHON.fullmatch(script.interpreter) is None or _PYTHON_2.fullmatch(script.interpreter):
+        return None
+    if not library.is_file() or not all(name in _text(library) for name in _OF_STORM):
+        return None
+    problem = _problem(library)
+    return None if problem is None or _compiles(command[: command.index(script.name)], library) else problem
+
+
+def with_own_library(command: Sequence[str], script: Script) -> list[str]:
+    """Return the command that runs the script with stormspark's ``storm.py`` in place of the one beside the script."""
+    at = command.index(script.name)
+    return [*command[:at], str(libraries() / "with_storm.py"), *command[at:]]
 
 
 def with_library(script: Script, file: Path, environment: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -133,6 +135,29 @@ def test_a_component_refuses_python_2_before_it_runs(tmp_path: Path) -> None:
     with pytest.raises(MultilangError, match=r"bolt 'split'.*searched in this order"):
         lost.surroundings({}, "bolt 'split'")
     assert lost.check_script({"stormspark.multilang.resources": str(tmp_path)}) is None
+
+
+def test_storm_s_library_for_python_2_is_replaced(tmp_path: Path) -> None:
+    """K20: most projects have it, and their own scripts run on Python 3 too. A module of that name that is not Storm's stays."""
+    script, library = tmp_path / "split.py", tmp_path / "storm.py"
+    script.write_text(
+        "import json, sys, words, storm\nprint(json.dumps([sys.argv, words.ALL, storm.BasicBolt.__module__]))\n"
+    )
+    (tmp_path / "words.py").write_text("ALL = ['a']\n")
+    library.write_text(
+        "print 'x'\ndef readTaskIds(): pass\ndef emitBolt(): pass\nclass BasicBolt(object): pass\n"
+    )
+    command = [sys.executable, "split.py", "--fast"]
+    assert python_2(command, Script("python3", "split.py"), script) is None
+    bolt = ShellBolt(command, cwd=tmp_path)
+    found = bolt.surroundings({}, "bolt 'split'")
+    assert found.note.startswith(f"{library}:1: this is Python 2: ")
+    done = subprocess.run(
+        found.command, cwd=tmp_path, env=found.environment, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [["split.py", "--fast"], ["a"], "storm"]
+    library.write_text("print 'x'\n")
+    assert f"{library}:1: this is Python 2" in str(python_2(command, Script("python3", "split.py"), script))
 
 
 def test_storm_s_library_comes_along_where_the_project_has_none(tmp_path: Path) -> None:

@@ -1,0 +1,17 @@
+# Licensed under the Apache License, Version 2.0, as the rest of stormspark is.
+"""Runs a child's script with the ``storm.py`` of this folder, though the script's own folder has another ``storm.py``.
+
+python with_storm.py SCRIPT [ARGUMENT ...]
+"""
+
+import os
+import runpy
+import sys
+
+own, folder = os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(sys.argv[1]))
+sys.path[0] = own
+import storm  # noqa
+
+sys.path[0] = folder
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,0 +1,1 @@
+"""Programs for developers that are neither tests nor benchmarks."""
