@@ -9,7 +9,7 @@ objects        makes objects: constructors, factories, properties, methods
 arguments      checks and converts arguments
 lowering       turns the definition into a Topology, with the ordinary builder
 eco            settings that only Heron's files have
-java_values, storm_components, shell, kafka, hdfs, samples    stand-ins for Storm's and Java's own classes
+java_values, storm_components, shell, kafka, hdfs, jdbc, redis, samples    stand-ins for Storm's and Java's own classes
 """
 
 from __future__ import annotations

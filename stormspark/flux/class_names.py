@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from stormspark.errors import InvalidTopologyError, StormsparkError
-from stormspark.flux.storm_classes import NOT_PROVIDED, RENAMED, STORM_CLASSES
+from stormspark.flux.storm_classes import NOT_PROVIDED, OLD_KAFKA, RENAMED, STORM_CLASSES
 from stormspark.user_line import raised_at
 
 __all__ = ["class_named", "known_class_names", "name_of_today", "register"]
@@ -149,6 +149,13 @@ def name_of_today(class_name: str) -> str:
 
 
 def _advice(class_name: str, name: str) -> str:
+    if name in OLD_KAFKA:
+        return (
+            "This is the spout that finds the brokers by ZooKeeper, which Kafka has no more: put "
+            "org.apache.storm.kafka.spout.KafkaSpout in its place, whose constructor argument is a "
+            "org.apache.storm.kafka.spout.KafkaSpoutConfig of a KafkaSpoutConfig$Builder with constructorArgs: [BROKERS, TOPIC] "
+            "(docs/kafka.md)"
+        )
     for package, what in NOT_PROVIDED.items():
         if name.startswith(package):
             return (

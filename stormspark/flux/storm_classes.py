@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["NOT_PROVIDED", "RENAMED", "STORM_CLASSES"]
+__all__ = ["NOT_PROVIDED", "OLD_KAFKA", "RENAMED", "STORM_CLASSES"]
 
 #: The current names of packages, by their former names.
 RENAMED = {
     "backtype.storm.": "org.apache.storm.",
     "storm.starter.": "org.apache.storm.starter.",
     "com.twitter.heron.": "org.apache.heron.",
+    "storm.kafka.": "org.apache.storm.kafka.",
 }
 
 #: Packages of Storm whose classes have no stand-ins, and the purpose of each package (K12).
@@ -20,18 +21,29 @@ NOT_PROVIDED = {
         "eventhubs": "Event Hubs",
         "hbase": "HBase",
         "hive": "Hive",
-        "jdbc": "JDBC",
         "jms": "JMS",
         "kinesis": "Kinesis",
         "mongodb": "MongoDB",
         "mqtt": "MQTT",
         "opentsdb": "OpenTSDB",
         "pmml": "PMML",
-        "redis": "Redis",
         "rocketmq": "RocketMQ",
         "solr": "Solr",
     }.items()
-} | {"org.apache.storm.sql.": "Storm SQL", "org.apache.storm.kafka.trident.": "Trident's Kafka"}
+} | {
+    "org.apache.storm.sql.": "Storm SQL",
+    "org.apache.storm.kafka.trident.": "Trident's Kafka",
+    "org.apache.storm.jdbc.trident.": "Trident's JDBC",
+    "org.apache.storm.redis.trident.": "Trident's Redis",
+}
+
+
+#: The spout of Storm 1, which finds the brokers and keeps its offsets in ZooKeeper, and the classes that configure it.
+OLD_KAFKA = frozenset(
+    f"org.apache.storm.kafka.{name}"
+    for name in "KafkaSpout SpoutConfig KafkaConfig ZkHosts StaticHosts BrokerHosts StringScheme StringKeyValueScheme "
+    "KeyValueSchemeAsMultiScheme StringMultiSchemeWithTopic MessageMetadataSchemeAsMultiScheme".split()
+)
 
 
 def _in(package: str, module: str, names: str) -> dict[str, str]:
@@ -136,4 +148,27 @@ STORM_CLASSES: dict[str, str] = {
         "rotation.NoRotationPolicy=NoRotationPolicy",
     ),
     **_in("org.apache.storm.hdfs.common.rotation", f"{_FLUX}.hdfs", "MoveFileAction"),
+    **_in(
+        "org.apache.storm.jdbc",
+        "stormspark.connectors.jdbc_bolt",
+        "bolt.JdbcInsertBolt=JdbcInsertBolt bolt.JdbcLookupBolt=JdbcLookupBolt "
+        "mapper.SimpleJdbcLookupMapper=SimpleJdbcLookupMapper",
+    ),
+    **_in(
+        "org.apache.storm.jdbc",
+        f"{_FLUX}.jdbc",
+        "common.HikariCPConnectionProvider=connection_provider common.Column=column mapper.SimpleJdbcMapper=SimpleJdbcMapper",
+    ),
+    **_in(
+        "org.apache.storm.redis",
+        "stormspark.connectors.redis_bolt",
+        "bolt.RedisStoreBolt=RedisStoreBolt bolt.RedisLookupBolt=RedisLookupBolt",
+    ),
+    **_in(
+        "org.apache.storm.redis.common",
+        f"{_FLUX}.redis",
+        "config.JedisPoolConfig=pool_config config.JedisPoolConfig$Builder=JedisPoolConfigBuilder "
+        "config.JedisClusterConfig=cluster_config mapper.RedisDataTypeDescription=data_type_description",
+    ),
+    **_in("java.net", f"{_FLUX}.redis", "InetSocketAddress=address"),
 }

@@ -32,6 +32,10 @@ ELSEWHERE = {
     "flux_classes.py": "a file of the user's",
     "stormspark/state": "a folder in a checkpoint",
     "stormspark/state/inputs": "a folder in a checkpoint",
+    "multilang/resources": "a folder of the user's",
+    "src/main/multilang": "a folder of the user's",
+    "src/main/resources": "a folder of the user's",
+    "storm.py": "Storm's library, and a file of the user's",
     "topology.json": "what a topology writes about itself",
 }
 #: Documents that are named and not kept in the repository.

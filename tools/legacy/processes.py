@@ -76,7 +76,7 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
 def last_line(errors: str) -> str:
     r"""Return the line of a command's error output that says most: its message, or else the last line.
 
-    >>> last_line("a warning\\nError: no such file\\n  at x.py:3")
+    >>> last_line("a warning\nError: no such file\n  at x.py:3")
     'no such file'
     """
     lines = [line.strip() for line in errors.splitlines() if line.strip()]

@@ -52,6 +52,8 @@ def copied(checkout: Path, into: Path) -> Path:
     """Copy a checkout, because its code may write into its own folder. Links are kept as links."""
     copy = into / checkout.name
     shutil.copytree(checkout, copy, symlinks=True, ignore=_LEFT_OUT)
+    if (checkout / ".git").exists():
+        (copy / ".git").mkdir()  # it marks the project's root
     return copy
 
 
@@ -85,12 +87,22 @@ def _candidate(project: Path, one: dict[str, Any], *, alone: bool) -> Candidate:
         skeleton = one.get("skeleton")
         if not skeleton:
             return Candidate(one["name"], shown, kind, why=_first_change(one) or "no skeleton")
-        return Candidate(one["name"], shown, kind, [str(project / skeleton)])
+        return Candidate(one["name"], shown, kind, [str(_moved(project / skeleton, project, place["file"]))])
     file = project / place["file"]
     if kind.startswith("Flux"):
         return Candidate(one["name"], shown, kind, [str(file), *_properties(file)])
     named = not alone and one["name"].isidentifier()
     return Candidate(one["name"], shown, kind, [f"{file}:{one['name']}" if named else str(file)])
+
+
+def _moved(skeleton: Path, project: Path, java: str) -> Path:
+    """Move a skeleton into the folder of its Maven project, because its children's scripts are searched from there."""
+    for folder in (project / java).parents:
+        if folder == project:
+            break
+        if (folder / "pom.xml").is_file() or (folder / "project.clj").is_file():
+            return skeleton.replace(folder / skeleton.name)
+    return skeleton
 
 
 def _first_change(one: dict[str, Any]) -> str:

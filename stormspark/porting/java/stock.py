@@ -221,11 +221,17 @@ STOCK: Final[dict[str, Stock]] = {
         "bolt", "", _emits(), f"see {_CONNECTORS}.FileBolt with a record format of your own"
     ),
     "JdbcInsertBolt": Stock(
-        "bolt", "", _emits(), f"{_NOT_THERE}: write a bolt, or a state (stormspark.map_state.sql)"
+        "bolt", "", _emits(), f"see {_CONNECTORS}.jdbc_bolt.JdbcInsertBolt (docs/sinks.md)"
     ),
-    "JdbcLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),
-    "RedisStoreBolt": Stock("bolt", "", _emits(), _NOT_THERE),
-    "RedisLookupBolt": Stock("bolt", "", _unknown, _NOT_THERE),
+    "JdbcLookupBolt": Stock(
+        "bolt", "", _unknown, f"see {_CONNECTORS}.jdbc_bolt.JdbcLookupBolt (docs/sinks.md)"
+    ),
+    "RedisStoreBolt": Stock(
+        "bolt", "", _emits(), f"see {_CONNECTORS}.redis_bolt.RedisStoreBolt (docs/sinks.md)"
+    ),
+    "RedisLookupBolt": Stock(
+        "bolt", "", _unknown, f"see {_CONNECTORS}.redis_bolt.RedisLookupBolt (docs/sinks.md)"
+    ),
     "RedisFilterBolt": Stock("bolt", "", _unknown, _NOT_THERE),
     "JmsSpout": Stock("spout", "", _unknown, _NOT_THERE),
     "JmsBolt": Stock("bolt", "", _emits(), _NOT_THERE),

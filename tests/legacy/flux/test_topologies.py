@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -100,6 +102,24 @@ def test_a_topic_is_read(kafka: KafkaBroker, tmp_path: Path) -> None:
     file = HERE / "topologies" / "kafka.yaml"
     lines, _ = run(file, "local", tmp_path / "out", "--filter", properties, quiet_secs=6)
     assert Counter(line.partition("|")[0] for line in lines) == {f"word-{n}": 10 for n in range(3)}
+
+
+def test_jdbc_bolts_run(tmp_path: Path) -> None:
+    """K11, K23: Storm's names, with a URL of JDBC."""
+    (tmp_path / "out").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "out" / "names.db")) as database, database:
+        database.execute("CREATE TABLE names (word TEXT, name TEXT)")
+        database.execute("CREATE TABLE seen (word TEXT, name TEXT)")
+        database.executemany("INSERT INTO names VALUES (?, ?)", [("nathan", "Nathan"), ("mike", "Mike")])
+    file = HERE / "topologies" / "jdbc.yaml"
+    done = stormspark(
+        *("run", file, "--engine", "local", "--until-idle", 1, "--env-filter"),
+        env={"OUT": str(tmp_path / "out")},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with contextlib.closing(sqlite3.connect(tmp_path / "out" / "names.db")) as database:
+        seen = Counter(database.execute("SELECT word, name FROM seen"))
+    assert set(seen) == {("nathan", "Nathan"), ("mike", "Mike")}
 
 
 def test_explain_is_flux_s_dry_run(properties: Path) -> None:

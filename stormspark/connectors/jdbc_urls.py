@@ -1,0 +1,70 @@
+"""Turns URLs of JDBC into those of SQLAlchemy."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, quote, urlencode
+
+from stormspark.errors import InvalidTopologyError
+
+__all__ = ["sqlalchemy_url"]
+
+#: By the name in a JDBC URL: SQLAlchemy's dialect and driver.
+_DRIVERS = {
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+    "sqlserver": "mssql+pymssql",
+    "oracle": "oracle+oracledb",
+}
+
+
+def sqlalchemy_url(url: str, user: str | None = None, password: str | None = None) -> str:
+    """Return the URL for SQLAlchemy. A URL that is not JDBC's is returned as it is, but for the user and the password.
+
+    Options of JDBC's drivers are left out, because Python's drivers have others. Raises `InvalidTopologyError` for a database for
+    which Python has no driver, such as H2.
+
+    >>> sqlalchemy_url("jdbc:postgresql://db:5432/storm?user=me&ssl=true", password="p@ss")
+    'postgresql+psycopg://me:p%40ss@db:5432/storm'
+    >>> sqlalchemy_url("jdbc:sqlite:/tmp/counts.db"), sqlalchemy_url("jdbc:oracle:thin:@//db:1521/storm")
+    ('sqlite:////tmp/counts.db', 'oracle+oracledb://db:1521/?service_name=storm')
+    >>> sqlalchemy_url("jdbc:sqlserver://db;databaseName=storm", "sa")
+    'mssql+pymssql://sa@db/storm'
+    """
+    if not url.startswith("jdbc:"):
+        return url if user is None else _with_user(url, user, password)
+    kind, _, rest = url.removeprefix("jdbc:").partition(":")
+    if kind == "sqlite":
+        return f"sqlite:///{rest}"
+    if kind not in _DRIVERS:
+        msg = (
+            f"there is no database for {url!r} here (K11): use one of {', '.join([*_DRIVERS, 'sqlite'])}, or the URL of a "
+            f"dialect of SQLAlchemy"
+        )
+        raise InvalidTopologyError(msg)
+    options: dict[str, str] = {}
+    if kind == "sqlserver":
+        rest, *pairs = rest.split(";")
+        options = {name.lower(): value for name, _, value in (pair.partition("=") for pair in pairs)}
+        rest = f"{rest}/{options.get('databasename') or options.get('database', '')}"
+    elif kind == "oracle":
+        where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)[/:](\w+)", rest)
+        if where is None:
+            msg = f"the URL {url!r} must be like jdbc:oracle:thin:@//host:1521/service (K11)"
+            raise InvalidTopologyError(msg)
+        rest = f"//{where[1]}/?{urlencode({'service_name': where[2]})}"
+    else:
+        rest, _, query = rest.partition("?")
+        options = dict(parse_qsl(query))
+    return _with_user(
+        f"{_DRIVERS[kind]}:{rest}", user or options.get("user"), password or options.get("password")
+    )
+
+
+def _with_user(url: str, user: str | None, password: str | None) -> str:
+    if not user:
+        return url
+    scheme, _, rest = url.partition("://")
+    secret = "" if password is None else f":{quote(password, safe='')}"
+    return f"{scheme}://{quote(user, safe='')}{secret}@{rest.rpartition('@')[2]}"
