@@ -14,6 +14,8 @@ __all__ = ["Limits", "Trial", "tried"]
 
 #: ``quiet``: it ran, and no component emitted anything.
 Outcome = Literal["yes", "no", "quiet", "-"]
+#: How much longer a topology runs on Spark, where it waits for workers and for the first batch.
+_SPARK_STARTS_SECS = 15
 #: How many characters of a line of `Trial.errors` are kept.
 _LONGEST = 600
 
@@ -71,7 +73,8 @@ def _run(
 ) -> Outcome:
     figures = home / f"{engine}.json"
     figures.unlink(missing_ok=True)
-    options = ["--engine", engine, "--seconds", str(limits.run_secs), "--json", str(figures)]
+    seconds = limits.run_secs + (_SPARK_STARTS_SECS if engine == "spark" else 0)
+    options = ["--engine", engine, "--seconds", str(seconds), "--json", str(figures)]
     if engine == "spark":
         options += ["--master", "local[2]"]
     done = stormspark(["run", *candidate.arguments, *options], home, limits.most_secs, folder)

@@ -14,7 +14,7 @@ from tests.legacy.flux.running import stormspark
 # Each starts the command line.
 pytestmark = pytest.mark.slow
 
-FILES = Path(__file__).parent / "layouts"
+FILES = Path(__file__).parent / "children"
 WORDS = Counter("THE WIND BLOWS THE RAIN FALLS SUN SHINES".split())
 
 
