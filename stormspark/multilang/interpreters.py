@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -65,11 +65,16 @@ _USES_STORM = {
 
 @cache
 def libraries() -> Path:
-    """Return the folder with Storm's libraries. If stormspark was imported from a zip file, they are unpacked until the end."""
+    """Return the folder with Storm's libraries. If stormspark was imported from a zip file, they are unpacked."""
     folder = resources.files("stormspark.multilang").joinpath("libraries")
-    stack = ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(resources.as_file(folder))
+    if isinstance(folder, Path):
+        return folder
+    unpacked = Path(tempfile.mkdtemp(prefix="stormspark-libraries-"))
+    atexit.register(shutil.rmtree, unpacked, ignore_errors=True)
+    for file in folder.iterdir():
+        if file.is_file():
+            (unpacked / file.name).write_bytes(file.read_bytes())
+    return unpacked
 
 
 def runnable(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:

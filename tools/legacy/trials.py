@@ -91,7 +91,7 @@ def _run(
     }
     for name, one in components.items():
         if one.get("errors"):
-            last = " ".join(str(one.get("last_error") or "").split())
+            last = (str(one.get("last_error") or "").strip().splitlines() or [""])[-1]  # under its traceback
             line = f"{engine}: {name}: {one['errors']} errors, the last: {last}"
             trial.errors.append(line)
     return "yes" if any(one["emitted"] for one in trial.tuples.values()) else "quiet"
