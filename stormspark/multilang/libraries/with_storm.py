@@ -8,10 +8,11 @@ import os
 import runpy
 import sys
 
-own, folder = os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(sys.argv[1]))
-sys.path[0] = own
-import storm  # noqa
+if __name__ == "__main__":
+    folder = os.path.dirname(os.path.abspath(sys.argv[1]))
+    sys.path[0] = os.path.dirname(os.path.abspath(__file__))
+    import storm  # noqa
 
-sys.path[0] = folder
-del sys.argv[0]
-runpy.run_path(sys.argv[0], run_name="__main__")
+    sys.path[0] = folder
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
