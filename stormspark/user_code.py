@@ -7,6 +7,7 @@ same way. The folder is also added to ``PYTHONPATH``, which the processes of a l
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -44,6 +45,10 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
     if not is_on_path:
         put_first(path.parent)
     project = path.parent if project is None else project.resolve()
+    if _is_part_of_a_package(path):
+        root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
+        put_first(root)
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
     try:
         module = importlib.import_module(name)
     except SyntaxError as error:
@@ -61,6 +66,19 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
         msg = f"{file} can't be imported: the name {name!r} is taken by {taken_by}; rename the file"
         raise TopologyNotFoundError(msg)
     return module
+
+
+def _is_part_of_a_package(path: Path) -> bool:
+    """Return whether the file can only be imported with its package: it is a ``__main__.py``, or has relative imports."""
+    if not (path.parent / "__init__.py").is_file():
+        return False
+    if path.stem == "__main__":
+        return True
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return False  # importing it raises the error
+    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in ast.walk(tree))
 
 
 def put_first(folder: Path) -> None:

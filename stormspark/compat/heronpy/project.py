@@ -38,7 +38,8 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
     """Return the topology that ``file`` submits, or that it defines as a class.
 
     ``name`` is the topology's name, as for ``heron submit``, or the name of a class. The first command-line argument of the
-    file's code is ``name``, or the file's name without ``.py`` if ``name`` is None. ``arguments`` follow.
+    file's code is ``name``, or the file's name without ``.py`` if ``name`` is None; for
+    ``__main__.py``, it is the name of its package. ``arguments`` follow.
 
     Raises `TopologyNotFoundError` or `InvalidTopologyError`. If the file's code raised an error, the message names its line.
     """
@@ -47,7 +48,8 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
     # ON_PATH is last, so it comes first on the path. Otherwise, in a clone of Heron's repository, Heron's own heronpy would win.
     for folder in (*_roots(path), path.parent, ON_PATH):
         put_first(folder)
-    with _arguments([str(file), name or path.stem, *arguments]):
+    own_name = path.parent.name if path.stem == "__main__" else path.stem
+    with _arguments([str(file), name or own_name, *arguments]):
         module = _imported(file)
         submitted = [*_at_import[module], *_run_guarded(module, path)]
     if submitted:

@@ -70,6 +70,12 @@ def test_what_can_t_be_registered_is_refused(name, factory):
             "org.apache.storm.hbase.bolt.HBaseBolt",
             "HBase is not provided (K12): write a bolt that does what HBaseBolt did",
         ),
+        ("storm.kafka.KafkaSpout", "put org.apache.storm.kafka.spout.KafkaSpout in its place"),
+        ("org.apache.storm.kafka.ZkHosts", "finds the brokers by ZooKeeper, which Kafka has no more"),
+        (
+            "org.apache.storm.redis.bolt.RedisStoreBlot",
+            "Did you mean org.apache.storm.redis.bolt.RedisStoreBolt?",
+        ),
         (
             "stormspark.testing.TestWordCuonter",
             "the module stormspark.testing has no TestWordCuonter: did you mean TestWordCounter? (K23)",

@@ -1,0 +1,52 @@
+"""How the file that a command line names is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from stormspark.compat.heronpy import project
+from stormspark.user_code import import_file
+
+
+@pytest.fixture(autouse=True)
+def paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module path is as before after each test."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+
+
+def test_a_file_with_relative_imports_is_imported_with_its_package(tmp_path: Path) -> None:
+    """A40: its name has that of the package, so that workers find it too. Other files of packages keep their own names."""
+    package = tmp_path / "of_user_code" / "inner"
+    package.mkdir(parents=True)
+    for name in "../__init__.py", "__init__.py":
+        (package / name).touch()
+    (package / "words_of_test.py").write_text("WORD = 'storm'\n")
+    (package / "relative_of_test.py").write_text("from .words_of_test import WORD\n")
+    module = import_file(package / "relative_of_test.py")
+    assert (module.__name__, module.WORD) == ("of_user_code.inner.relative_of_test", "storm")
+    assert str(tmp_path) in os.environ["PYTHONPATH"].split(os.pathsep)
+    assert import_file(package / "words_of_test.py").__name__ == "words_of_test"
+
+
+def test_the_main_module_of_a_package_of_heronpy_is_run(tmp_path: Path) -> None:
+    """A40: projects for pex have a ``__main__.py``; the topology's name is the package's."""
+    package = tmp_path / "heron_package_of_test"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "parts.py").write_text(
+        "from heronpy.api.spout.spout import Spout\n"
+        "class Words(Spout):\n    outputs = ['word']\n    def next_tuple(self):\n        pass\n"
+    )
+    (package / "__main__.py").write_text(
+        "import sys\nfrom heronpy.api.topology import TopologyBuilder\nfrom .parts import Words\n"
+        "if __name__ == '__main__':\n"
+        "    builder = TopologyBuilder(sys.argv[1])\n    builder.add_spout('words', Words, par=1)\n"
+        "    builder.build_and_submit()\n"
+    )
+    topology = project.load(package / "__main__.py", None)
+    assert (topology.name, list(topology.components)) == ("heron_package_of_test", ["words"])
