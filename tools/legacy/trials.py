@@ -64,7 +64,8 @@ def tried(project: Path, candidate: Candidate, home: Path, limits: Limits, *, sp
         if outcome == "no":
             break
     # The project is a copy in a temporary folder, whose name says nothing.
-    trial.errors = [error.replace(f"{project.resolve()}/", "")[:_LONGEST] for error in trial.errors]
+    root = str(project.resolve())
+    trial.errors = [error.replace(f"{root}/", "").replace(root, ".")[:_LONGEST] for error in trial.errors]
     return trial
 
 
