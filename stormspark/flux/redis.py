@@ -54,9 +54,14 @@ class JedisPoolConfigBuilder:
         return pool_config(**self._settings)
 
 
-def cluster_config(nodes: Iterable[tuple[str, int]], timeout: int = 2000, *_: Any) -> RedisConfig:
-    """Stand in for the constructor of JedisClusterConfig."""
-    return RedisConfig(timeout_secs=timeout / 1000, nodes=tuple(nodes))
+def cluster_config(
+    nodes: Iterable[tuple[str, int]],
+    timeout: int = 2000,
+    max_redirections: int = 5,
+    password: str | None = None,
+) -> RedisConfig:
+    """Stand in for the constructor of JedisClusterConfig. redis-py has its own limit for redirections."""
+    return RedisConfig(timeout_secs=timeout / 1000, password=password, nodes=tuple(nodes))
 
 
 def address(host: str, port: int) -> tuple[str, int]:

@@ -91,6 +91,16 @@ def test_what_is_stored_is_looked_up(
 
 @server_needed
 @pytest.mark.slow
+def test_a_place_is_longitude_and_latitude(config: RedisConfig) -> None:
+    """K12: the value of a place is LONGITUDE:LATITUDE, as in Storm."""
+    mapper = Mapper(RedisDataType.GEO, "places")
+    given(RedisStoreBolt(config, mapper), ("here", "13.361389:38.115556"))
+    (found,) = given(RedisLookupBolt(config, mapper), ("here",)).emitted
+    assert found.values[1][0] == pytest.approx((13.361389, 38.115556), abs=1e-4)
+
+
+@server_needed
+@pytest.mark.slow
 def test_an_error_of_redis_fails_the_tuple(config: RedisConfig) -> None:
     """K12: the bolt goes on with the next one."""
     bolt = RedisStoreBolt(config, Mapper(RedisDataType.SORTED_SET, "scores"))
