@@ -3,12 +3,17 @@
 A file is imported under its own name. Its folder comes first on the module path. So the file can import the modules beside it, as
 with ``python FILE``. Pickles name a component's class, such as ``word_count.Split``, and a worker process imports the file in the
 same way. The folder is also added to ``PYTHONPATH``, which the processes of a local Spark inherit.
+
+A file in a package is imported as a module of the package, as with ``python -m``: ``project/pkg/topology.py`` is ``pkg.topology``
+if ``pkg`` has an ``__init__.py``. Then the package's *root*, the folder ``project``, comes first on the module path, before the
+file's own folder. So the file can import ``pkg.bolts``, ``.bolts`` and ``bolts``.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -17,16 +22,39 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from stormspark.errors import StormsparkError, TopologyNotFoundError
 
-__all__ = ["add_line", "call", "import_file", "put_first", "raised"]
+__all__ = [
+    "ModulePlace",
+    "add_line",
+    "call",
+    "import_file",
+    "place_of_module",
+    "put_first",
+    "raised",
+    "search_here",
+]
+
+
+class ModulePlace(NamedTuple):
+    """How a file is imported: as the module ``name``, which is found in the folder ``root``."""
+
+    root: Path
+    name: str
+
+    @property
+    def package(self) -> Path | None:
+        """The folder of the outermost package; None if the file is in no package."""
+        outermost, dot, _ = self.name.partition(".")
+        return self.root / outermost if dot else None
 
 
 def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = False) -> ModuleType:
     """Import the module in ``file``. Errors point to a line in ``project``, which is the file's folder by default.
 
-    ``is_on_path`` says that the caller has put the file's folder on the module path already.
+    ``is_on_path`` says that the caller has put the file's folder, and the root of its package, on the module path already.
 
     Raises `TopologyNotFoundError`, whose message has the error and the line that raised it. An error of this package is not
     changed, but gets that line as a note.
@@ -42,15 +70,11 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
             f"{file} can't be imported, here or by a worker: rename it, for example to {_importable(name)}.py"
         )
         raise TopologyNotFoundError(msg)
-    if not is_on_path:
-        put_first(path.parent)
-    project = path.parent if project is None else project.resolve()
-    if _is_part_of_a_package(path):
-        root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
-        put_first(root)
-        name = ".".join(path.relative_to(root).with_suffix("").parts)
+    place, taken = _on_module_path(path, is_on_path=is_on_path)
+    own_folder = path.parent if place.package is None else place.package
+    project = own_folder if project is None else project.resolve()
     try:
-        module = importlib.import_module(name)
+        module = importlib.import_module(place.name)
     except SyntaxError as error:
         msg = f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
         raise TopologyNotFoundError(msg) from error
@@ -58,27 +82,102 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
         add_line(error, project)
         raise
     except (Exception, SystemExit) as error:
-        msg = f"importing {file} raised {raised(error, project)}"
+        msg = f"importing {file} raised {raised(error, project)}{taken}"
         raise TopologyNotFoundError(msg) from error
     found = getattr(module, "__file__", None)
     if found is None or Path(found).resolve() != path:
         taken_by = found or "a module of Python itself"
-        msg = f"{file} can't be imported: the name {name!r} is taken by {taken_by}; rename the file"
+        msg = f"{file} can't be imported: the name {place.name!r} is taken by {taken_by}; rename the file"
         raise TopologyNotFoundError(msg)
     return module
 
 
-def _is_part_of_a_package(path: Path) -> bool:
-    """Return whether the file can only be imported with its package: it is a ``__main__.py``, or has relative imports."""
-    if not (path.parent / "__init__.py").is_file():
-        return False
-    if path.stem == "__main__":
-        return True
+def place_of_module(path: Path) -> ModulePlace:
+    """Return how the file at the absolute ``path`` is imported.
+
+    The root is the first folder above the file without an ``__init__.py``, as in pytest's import mode "prepend". A file without
+    an ``__init__.py`` beside it may have relative imports all the same. Then the folders that these imports need are a package.
+    """
+    folders: list[str] = []
+    root = path.parent
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        folders.insert(0, root.name)
+        root = root.parent
+    if not folders:
+        for _ in range(_levels_of_relative_imports(path)):
+            if not root.name.isidentifier():
+                break
+            folders.insert(0, root.name)
+            root = root.parent
+    stem = [] if path.stem == "__init__" and folders else [path.stem]
+    return ModulePlace(root, ".".join([*folders, *stem]))
+
+
+def _levels_of_relative_imports(path: Path) -> int:
+    """Return how many packages the relative imports of a file need around it, such as 2 for ``from ..bolts import Split``."""
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):
-        return False  # importing it raises the error
-    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in ast.walk(tree))
+    except (OSError, SyntaxError, ValueError):
+        return 0  # the file is imported next, and then Python raises the error
+    return max((node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)), default=0)
+
+
+def _on_module_path(path: Path, *, is_on_path: bool) -> tuple[ModulePlace, str]:
+    """Put the folders of a file on the module path, and return how the file is imported.
+
+    If something else has the name of the file's package, the file is imported on its own. Then the second value says so, for the
+    message of an error.
+    """
+    place, taken = place_of_module(path), ""
+    if place.package is not None:
+        name = place.package.name
+        if name in sys.stdlib_module_names:  # everybody else needs Python's own module
+            taken = "a module of Python itself"
+        else:
+            before, inherited = sys.path[:], os.environ.get("PYTHONPATH", "")
+            if not is_on_path:
+                put_first(place.root)
+            taken = _taken_by(place.package)
+            sys.path[:], os.environ["PYTHONPATH"] = before, inherited
+        if taken:
+            taken = f"\n  {path.name} is not imported as {place.name}, because {name!r} is {taken}: rename the folder {name}"
+            place = ModulePlace(path.parent, path.stem)
+    if is_on_path:
+        return place, taken
+    hides = place.package is not None and any(
+        one.stem in sys.stdlib_module_names for one in path.parent.glob("*.py")
+    )
+    if not hides:
+        put_first(path.parent)
+    put_first(place.root)
+    if hides:
+        # A module in a package, such as `queue.py`, must not hide the one of Python. So the folder is searched last.
+        sys.path[:] = [*(one for one in sys.path if one != str(path.parent)), str(path.parent)]
+    return place, taken
+
+
+def _taken_by(package: Path) -> str:
+    """Return what Python finds under the name of a package, if that is not the package. Otherwise return an empty string."""
+    spec = importlib.util.find_spec(package.name)
+    if spec is None:
+        return "nothing that Python can import"
+    locations = [Path(location).resolve() for location in spec.submodule_search_locations or ()]
+    return "" if package in locations else f"taken by {spec.origin or locations[0]}"
+
+
+def search_here() -> None:
+    """Let this program import the modules in the working directory, as ``python -m`` does.
+
+    So the program ``stormspark`` finds the same modules as ``python -m stormspark``. Python itself puts the folder of the program
+    on the module path, which has no modules for anybody.
+    """
+    if sys.flags.safe_path:
+        return
+    program = Path(sys.argv[0])
+    if program.name == "stormspark" and sys.path and Path(sys.path[0]) == program.parent:
+        del sys.path[0]
+    here = os.getcwd()
+    sys.path[:] = [here, *(one for one in sys.path if one not in ("", here))]
 
 
 def put_first(folder: Path) -> None:

@@ -19,6 +19,7 @@ from stormspark.errors import StormsparkError
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
 from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
+from stormspark.user_code import search_here
 
 __all__ = ["main"]
 
@@ -147,6 +148,7 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
 @click.version_option(__version__, prog_name="stormspark", message="%(prog)s %(version)s")
 def main() -> None:
     """Run Storm and Heron topologies, written in Python, on Spark Structured Streaming."""
+    search_here()
 
 
 @main.command()

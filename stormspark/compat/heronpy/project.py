@@ -23,7 +23,7 @@ import cloudpickle
 from stormspark.api import Topology
 from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
 from stormspark.streamlet.submission import capturing
-from stormspark.user_code import add_line, import_file, put_first, raised
+from stormspark.user_code import add_line, import_file, place_of_module, put_first, raised
 
 __all__ = ["ON_PATH", "load"]
 
@@ -46,7 +46,7 @@ def load(file: Path, name: str | None, arguments: Sequence[str] = ()) -> Topolog
     path = file.resolve()
     put_first(ON_PATH)
     # ON_PATH is last, so it comes first on the path. Otherwise, in a clone of Heron's repository, Heron's own heronpy would win.
-    for folder in (*_roots(path), path.parent, ON_PATH):
+    for folder in (*_roots(path), path.parent, place_of_module(path).root, ON_PATH):
         put_first(folder)
     own_name = path.parent.name if path.stem == "__main__" else path.stem
     with _arguments([str(file), name or own_name, *arguments]):
