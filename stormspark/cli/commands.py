@@ -191,6 +191,12 @@ def main() -> None:
     show_default=True,
     help="available-now: process the rows that the sources have at the start, then end.",
 )
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Don't show what tasks log and print. Their log files have it. On Spark, only the files have it anyway.",
+)
 @_refusing
 def run(
     target: str,
@@ -203,6 +209,7 @@ def run(
     json_to: str | None,
     master: str | None,
     trigger: str,
+    quiet: bool,
     front_end: FrontEndOptions,
 ) -> None:
     """Run a topology.
@@ -222,7 +229,7 @@ def run(
         raise click.UsageError(msg)
     planned = _Planning(target, workers, conf, front_end)
     plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
-    wanted = Run(plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger)
+    wanted = Run(plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger, quiet)
     click.get_current_context().exit(run_topology(wanted))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from stormspark.errors import ComponentError
 from stormspark.metrics import TopologyStatistics
 from stormspark.plan import PhysicalPlan
 from stormspark.plan.workers import follows_cores
-from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, print_summary, watch
+from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, TaskOutput, print_summary, watch
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
@@ -51,6 +52,10 @@ class Run:
     checkpoint: str | None = None
     master: str | None = None
     trigger: str = "continuous"
+    #: Whether to show nothing of what tasks log and print.
+    quiet: bool = False
+    #: Shows what tasks log and print, if the engine runs them in this process; `run_topology` sets it.
+    show: Callable[[str | None, logging.LogRecord], None] | None = None
 
 
 def _on_spark(run: Run) -> RunningTopology:
@@ -68,7 +73,7 @@ def _on_spark(run: Run) -> RunningTopology:
 def _on_local(run: Run) -> RunningTopology:
     from stormspark import local
 
-    return local.submit(run.plan)
+    return local.submit(run.plan, show=run.show)
 
 
 #: The functions that start a topology, by the name of the engine.
@@ -91,13 +96,15 @@ def run_topology(run: Run) -> int:
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.
     """
-    notes = Console(stderr=True, highlight=False)
-    table = notes if run.json_to == "-" else Console(highlight=False)
+    # These streams stay the same while a local topology has replaced `sys.stdout` and `sys.stderr`.
+    stdout, stderr = sys.stderr if run.json_to == "-" else sys.stdout, sys.stderr
+    notes, table = Console(file=stderr, highlight=False), Console(file=stdout, highlight=False)
     notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
-    line = ProgressLine(notes)
+    line = ProgressLine(notes, takes_prints=run.engine != "local")
+    output = TaskOutput(line, stdout, stderr, quiet=run.quiet)
     with _only_json_on_stdout(run), LogLines(line.say):
         try:
-            running = ENGINES[run.engine](run)
+            running = ENGINES[run.engine](replace(run, show=output.show))
         except ComponentError as error:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from types import TracebackType
@@ -132,9 +133,18 @@ class LocalCluster:
 
 
 def submit(
-    topology: Topology | PhysicalPlan, *, conf: Mapping[str, Any] | None = None, active: bool = True
+    topology: Topology | PhysicalPlan,
+    *,
+    conf: Mapping[str, Any] | None = None,
+    active: bool = True,
+    show: Callable[[str | None, logging.LogRecord], None] | None = None,
 ) -> LocalTopology:
     """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
+
+    A program that exists for the topology, such as ``stormspark run``, passes ``show``. Then tasks have log files as on Spark,
+    also if ``stormspark.log.dir`` is not set. ``show`` gets what tasks log and print: the name of the task, and the record. Until
+    the topology ends, nothing else appears on stdout and stderr. Without ``show``, the logging and the output of this process
+    stay as they are.
 
     Raises `InvalidTopologyError` for a topology that can't run, and `ComponentError` if a component can't start. Raises
     `TopologyAlreadyRunningError` while another topology of the same name, submitted with this function, runs (A14).
@@ -144,4 +154,4 @@ def submit(
         if isinstance(topology, PhysicalPlan)
         else log_advice(plan_topology(topology, conf, cores=CORES))
     )
-    return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active))
+    return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active, show=show))

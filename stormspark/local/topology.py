@@ -45,15 +45,16 @@ def _no_limit(spout: str) -> None:
     return None
 
 
-def _logs_of(plan: PhysicalPlan) -> TaskLogs | None:
-    """Make the log files of tasks, if the user has named a folder for them. Return None otherwise.
+def _logs_of(plan: PhysicalPlan, *, use_default: bool) -> TaskLogs | None:
+    """Make the log files of tasks in the folder that the user has named. If there is none, make them in the default folder if
+    ``use_default``; otherwise return None.
 
     Raises `UnsupportedEnvironmentError` for a folder that is not safe.
     """
     settings = plan.settings
-    if not settings.log_dir:
+    if not (settings.log_dir or use_default):
         return None
-    folder = make_log_folder(settings.log_dir)
+    folder = make_log_folder(settings.log_dir, plan.topology)
     return TaskLogs(folder, 0, settings.log_level, settings.log_max_bytes, settings.log_backup_count)
 
 
@@ -71,6 +72,9 @@ def steps(seconds: float, step: float) -> Iterator[float]:
 class LocalTopology:
     """A topology that runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
+    If ``show`` is given, this process exists for the topology, which takes over its logging, stdout and stderr until it ends; see
+    `TaskLogs.take_over`.
+
     Making the object raises `ComponentError` if a component can't be opened or prepared, and `InvalidTopologyError` if a spout's
     source can't be read without Spark.
     """
@@ -82,8 +86,9 @@ class LocalTopology:
         random: Random | None = None,
         *,
         active: bool = True,
+        show: Callable[[str | None, logging.LogRecord], None] | None = None,
     ) -> None:
-        self._logs = _logs_of(plan)
+        self._logs = _logs_of(plan, use_default=show is not None)
         self._sources = LocalSources(plan)
         self.plan = plan
         self.error: BaseException | None = None
@@ -105,7 +110,9 @@ class LocalTopology:
         # The watch begins before the tasks are opened, because that may take long, too.
         if not isinstance(clock, SimulatedClock):
             threading.Thread(target=self._watch, name=f"watch {plan.topology}", daemon=True).start()
-        if self._logs is not None:
+        if self._logs is not None and show is not None:
+            self._logs.take_over(show)
+        elif self._logs is not None:
             self._logs.join()
         try:
             self.workers.open(active)
@@ -124,7 +131,7 @@ class LocalTopology:
 
     @property
     def log_folder(self) -> str | None:
-        """The folder ``stormspark.log.dir``. If it is not set, None: then tasks log to this process's own log alone."""
+        """The folder with the logs of tasks; None if tasks log to this process's own log alone."""
         return None if self._logs is None else str(self._logs.directory)
 
     @property

@@ -3,6 +3,7 @@
 from stormspark.ui.line import ProgressLine
 from stormspark.ui.log_lines import LogLines
 from stormspark.ui.progress import Progress, Speedometer
+from stormspark.ui.output import TaskOutput
 from stormspark.ui.summary import print_summary, summary_table
 from stormspark.ui.watch import Ending, Interrupts, watch
 
@@ -13,6 +14,7 @@ __all__ = [
     "Progress",
     "ProgressLine",
     "Speedometer",
+    "TaskOutput",
     "print_summary",
     "summary_table",
     "watch",

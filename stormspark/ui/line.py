@@ -17,6 +17,8 @@ __all__ = ["ProgressLine"]
 class ProgressLine:
     """A line on a console that shows a `Progress` while the ``with`` block lasts. On a terminal the line vanishes at the end.
 
+    On a terminal, what this process prints meanwhile appears above the line. If not ``takes_prints``, the caller sees to that.
+
     >>> import sys
     >>> with ProgressLine(Console(file=sys.stdout, width=100)) as line:
     ...     line.show(Progress("words", 1.0, 1, 980.0, 400.0, 100.0, 100, 0, 7, 0))
@@ -25,13 +27,21 @@ class ProgressLine:
     stopping
     """
 
-    def __init__(self, console: Console, plain_every: float = 5.0) -> None:
+    def __init__(self, console: Console, plain_every: float = 5.0, *, takes_prints: bool = True) -> None:
         self._console = console
         self._plain_every = plain_every
         self._shown_at: float | None = None
         # Only `show` redraws the line, in one write. A timer would make the line flicker.
         self._live = (
-            Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+            Live(
+                console=console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=takes_prints,
+                redirect_stderr=takes_prints,
+            )
+            if console.is_terminal
+            else None
         )
 
     def __enter__(self) -> Self:
@@ -44,6 +54,11 @@ class ProgressLine:
     ) -> None:
         if self._live:
             self._live.stop()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the line redraws itself, on a terminal."""
+        return self._live is not None
 
     def show(self, progress: Progress) -> None:
         """Show where the topology is now."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
+from stormspark.ui.output import comes_from_component
+
 __all__ = ["LogLines", "before_traceback"]
 
 _TRACEBACK = "Traceback (most recent call last):"
@@ -45,7 +47,9 @@ class LogLines(logging.Handler):
             self._say(f"and {self._left_out:,} more such lines")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record, or count it."""
+        """Show a record, or count it. What components log themselves is not shown here, see `TaskOutput`."""
+        if comes_from_component(record):
+            return
         if self._shown >= self._burst and record.created - self._shown_at < self._every:
             self._left_out += 1
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from threading import get_ident
 
 from stormspark.user_line import CodePlace
@@ -50,6 +51,12 @@ class CurrentCall:
         """Switch the log of the calling thread, which is an executor's own, to the log of the task named ``task``."""
         if self._logs is not None:
             self._logs.enter_on_thread(task)
+
+    def context_of(self, task: str) -> Context | None:
+        """Return a context for a coroutine of the task named ``task``, in which logs and prints go to the task's log. None if
+        tasks have no logs of their own.
+        """
+        return None if self._logs is None else self._logs.context_of(task)
 
     def enter_other(self, name: str | None) -> None:
         """Remember that user code outside of tasks runs from now on, such as code of a class whose object is unpickled. If

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from stormspark.errors import EmitError
+from stormspark.worker.host.task_threads import inherit
 
 __all__ = [
     "Mailbox",
@@ -197,4 +198,5 @@ def _watched_start(thread: threading.Thread) -> None:
     for worker in list(_watched):
         if worker.runs_user_code(starter):
             worker.guard()
+    inherit(thread)
     _start(thread)

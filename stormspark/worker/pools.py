@@ -1,11 +1,27 @@
-"""Thread pools for user code. A call on such a pool that never returns does not keep the process from ending."""
+"""Thread pools for user code. A call on such a pool that never returns does not keep the process from ending. What a call logs or
+prints belongs to the task that has submitted the call.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import thread as standard
+from typing import Any, TypeVar
 
-__all__ = ["end_pool"]
+from stormspark.worker.host.task_threads import carry
+
+__all__ = ["SharedPool", "end_pool"]
+
+_T = TypeVar("_T")
+
+
+class SharedPool(ThreadPoolExecutor):
+    """A pool that several tasks share."""
+
+    def submit(self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
+        """Submit a call, as code of the task that runs now."""
+        return super().submit(carry(fn), *args, **kwargs)
 
 
 def end_pool(pool: ThreadPoolExecutor) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from threading import Lock
 from typing import Any
 
@@ -15,7 +15,7 @@ from stormspark.worker.asynchronous.event_loop import EventLoop
 from stormspark.worker.busy import Busy
 from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.foreign_calls import watch_for_threads
-from stormspark.worker.pools import end_pool
+from stormspark.worker.pools import SharedPool, end_pool
 from stormspark.worker.stories.stories import Stories
 from stormspark.worker.task import Task
 from stormspark.worker.timers import Timers
@@ -51,7 +51,7 @@ class TaskServices:
         self.timers = Timers(clock)
         self._hooks = WorkerHooks(plan, index, storm_id)
         self._executor_data: dict[tuple[str, int], dict[str, Any]] = {}
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: SharedPool | None = None
         self._making_threads = Lock()
         self._event_loop: EventLoop | None = None
         #: The tasks of the worker, once it opens. Any thread may read this.
@@ -122,7 +122,7 @@ class TaskServices:
         """The thread pool of all tasks. It is made at its first use (A28)."""
         with self._making_threads:  # executors with threads of their own may read this at the same time
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(
+                self._threads = SharedPool(
                     self._plan.settings.shared_threads, f"{self._plan.topology}-{self._index}"
                 )
             return self._threads
@@ -130,7 +130,9 @@ class TaskServices:
     def event_loop(self) -> EventLoop:
         """Return the event loop of all async components. It is made at its first use."""
         if self._event_loop is None:
-            self._event_loop = EventLoop(f"asyncio-{self._plan.topology}-{self._index}")
+            self._event_loop = EventLoop(
+                f"asyncio-{self._plan.topology}-{self._index}", self._call.context_of
+            )
         return self._event_loop
 
     def hear_loop(self) -> None:

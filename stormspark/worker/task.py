@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from logging import Logger
+from logging import Logger, LoggerAdapter
 from typing import Any, TypeVar
 
 from stormspark.acker import Ledger, Roots, Verdict
@@ -263,8 +263,8 @@ class Task(ServesInstance):
         return self.reports.component_error(what, error)
 
     @property
-    def logger(self) -> Logger:
-        """The logger of the component's tasks."""
+    def logger(self) -> LoggerAdapter[Logger]:
+        """The logger for what stormspark says about this task."""
         return self.reports.logger
 
     def report_error(self, error: BaseException | str) -> None:

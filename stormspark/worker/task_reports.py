@@ -24,7 +24,10 @@ class TaskReports:
         self._component, self._task, self._name, self._clock = component, task, name, clock
         self._most = component.settings.errors_per_interval
         self._interval = component.settings.error_interval_secs
-        self.logger = logging.getLogger(f"stormspark.task.{component.id}")
+        #: The task's logger, for what stormspark itself says about the task. The component logs with the same logger.
+        self.logger = logging.LoggerAdapter(
+            logging.getLogger(f"stormspark.task.{component.id}"), {"is_report": True}
+        )
         self.errors: list[ErrorReport] = []
         self.failures: list[ErrorReport] = []
         #: The times at which errors were reported.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -31,9 +32,13 @@ _LATE_SECS, _SAME_LINE_SECS = 1.0, 2.0
 
 
 class EventLoop:
-    """A running event loop in a thread of its own. ``name`` is the name of the thread."""
+    """A running event loop in a thread of its own. ``name`` is the name of the thread.
 
-    def __init__(self, name: str) -> None:
+    ``context_of`` returns the context in which a coroutine of a task runs. If it returns None, that is a copy of the current one.
+    """
+
+    def __init__(self, name: str, context_of: Callable[[str], Context | None] = lambda task: None) -> None:
+        self._context_of = context_of
         self._loop = asyncio.new_event_loop()
         #: The pool of `asyncio.to_thread`.
         self._pool = ThreadPoolExecutor(thread_name_prefix=f"{name}-pool")
@@ -170,7 +175,7 @@ class EventLoop:
 
     def begin(self, coroutine: Coroutine[Any, Any, None], task: str) -> asyncio.Task[None]:
         """Begin a coroutine of the task named ``task``. Only functions that run on the loop may call this."""
-        return self._loop.create_task(coroutine, name=task)
+        return self._loop.create_task(coroutine, name=task, context=self._context_of(task))
 
     def end(self) -> None:
         """Cancel all coroutines, and end the thread."""

@@ -72,8 +72,9 @@ from stormspark.worker.host.messages import (
     Welcome,
 )
 from stormspark.worker.host.module_path import search_like_the_driver
+from stormspark.worker.host.printing import end_of_output
 from stormspark.worker.host.process_group import detach, end_children
-from stormspark.worker.host.task_logs import TaskLogs, end_of_output
+from stormspark.worker.host.task_logs import TaskLogs
 
 __all__ = ["WorkerProcess", "main"]
 
@@ -194,7 +195,7 @@ class WorkerProcess:
     def end(self, reason: str, code: int = 0) -> NoReturn:
         """End the process at once, without ``close`` and ``cleanup``, and without waiting for other threads."""
         with contextlib.suppress(Exception):
-            end_of_output()
+            end_of_output(sys.stdout, sys.stderr)
             _log.info("the worker ends: %s", reason)
         shutil.rmtree(self._folder, ignore_errors=True)
         nimbus = self._launch.nimbus

@@ -1,8 +1,14 @@
 """A log file for each task (X53e). It also receives the task's prints (W8).
 
-Nobody reads the stdout of a worker process, so prints go to log files. A print or a log record of a thread that runs tasks goes
-to the file of the task whose code the thread runs at that moment. Prints and log records of other threads, and those of the
-worker itself, go to the worker's file.
+A print or a log record goes to the file of the task whose code the printing thread runs at that moment; see
+`stormspark.worker.host.task_threads`. Prints and log records of other threads, and those of the worker itself, go to the worker's
+file. What becomes of the process's own logging, stdout and stderr depends on whose process it is:
+
+- `TaskLogs.install`: a worker process. Nobody reads its stdout, so everything goes to files.
+- `TaskLogs.take_over`: the program ``stormspark``, which runs a local topology. Everything goes to files, and to a function that
+  shows it to the user.
+- `TaskLogs.join`: a program or a notebook that embeds a local topology. Its logging and its prints stay as they are. The files
+  get a copy.
 """
 
 from __future__ import annotations
@@ -10,17 +16,21 @@ from __future__ import annotations
 import logging
 import re
 import sys
-import threading
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from stormspark.private_files import PrivateLogFile, make_private
+from stormspark.worker.host.printing import CopiedStream, LogStream, end_of_output
+from stormspark.worker.host.task_threads import TaskThreads, running_code
 
-__all__ = ["TaskLogs", "end_of_output"]
+__all__ = ["PRINTS", "TaskLogs"]
 
-#: A printed line that is longer than this is logged in pieces.
-_LONGEST_LINE = 64 * 1024
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+#: The names of the streams that tasks print to, which are the names of loggers in the files. Each has the level of its lines.
+PRINTS = {"stdout": logging.INFO, "stderr": logging.WARNING}
 
 
 class TaskLogs(logging.Handler):
@@ -37,60 +47,143 @@ class TaskLogs(logging.Handler):
         self._backup_count = backup_count
         self._files: dict[str, PrivateLogFile] = {}
         self._worker = f"worker-{worker}"
-        self._current = self._worker
-        self._thread = threading.get_ident()
-        self._level_before = logging.NOTSET
-        #: For each id of an executor's own thread, the task whose code runs on this thread.
-        self._on_threads: dict[int, str] = {}
+        self.threads = TaskThreads()
+        self._show: Callable[[str | None, logging.LogRecord], None] | None = None
+        #: Functions that undo what `take_over` and `join` have done to this process, the last one first.
+        self._undo: list[Callable[[], object]] = []
+        #: The same, for what `join` has done for all topologies of this process.
+        self._undo_for_all: list[Callable[[], object]] = []
+        self._is_guest = False
+
+    # -- three kinds of processes --------------------------------------------------------------------------------
 
     def install(self) -> TaskLogs:
-        """Take over the root logger, stdout and stderr of this process. Call this on the worker's thread."""
-        self._thread = threading.get_ident()
+        """Take over the root logger, stdout and stderr of a worker process. Call this on the worker's thread."""
+        self.follow()
         root = logging.getLogger()
         root.handlers[:] = [self]
         root.setLevel(self.level)
-        sys.stdout = _Lines(logging.getLogger("stdout"), logging.INFO, sys.stdout)
-        sys.stderr = _Lines(logging.getLogger("stderr"), logging.WARNING, sys.stderr)
+        for name in PRINTS:
+            setattr(sys, name, LogStream(partial(self._print, name), getattr(sys, name)))
         return self
 
-    def join(self) -> None:
-        """Get the records of this process too, which belongs to the user. Its other handlers and its prints stay as they are.
+    def take_over(self, show: Callable[[str | None, logging.LogRecord], None]) -> None:
+        """Take over the logging, stdout and stderr of a program that exists for this topology. Call `leave` at the end.
 
-        Call `leave` at the end. The calling thread is the worker's thread, until another one calls `follow`.
+        ``show`` gets each record that goes to the file of a task, with the name of the task, and each line that another thread
+        prints, with None. Handlers that write to the console are removed meanwhile, because ``show`` shows the same lines.
         """
         self.follow()
+        self._show = show
         root = logging.getLogger()
-        self._level_before = root.level
-        root.setLevel(min(root.level, self.level))
+        self._undo.append(partial(root.setLevel, root.level))
+        for logger in (root, *_loggers()):
+            for handler in [one for one in logger.handlers if _writes_to_console(one)]:
+                if logger is root or logger.propagate:
+                    logger.removeHandler(handler)
+                    self._undo.append(partial(logger.addHandler, handler))
+        root.setLevel(self.level)
         root.addHandler(self)
+        for name in PRINTS:
+            self._replace(name, LogStream(partial(self._print, name), getattr(sys, name)))
 
-    def follow(self) -> None:
-        """Take the calling thread for the worker's thread from now on."""
-        self._thread = threading.get_ident()
+    def join(self) -> None:
+        """Get a copy of what tasks log and print in this process, which belongs to the user. Call `leave` at the end.
+
+        The user's handlers get the records that they got before, and no others. The calling thread is the worker's thread, until
+        another one calls `follow`.
+        """
+        self.follow()
+        self._is_guest = True
+        root = logging.getLogger()
+        if self.level < root.level:
+            level = root.level
+            self._undo_for_all.append(partial(self._set_level_back, level))
+            only_before = partial(_passed_before, level)
+            for handler in root.handlers:
+                if not isinstance(handler, TaskLogs):
+                    handler.addFilter(only_before)
+                    self._undo_for_all.append(partial(handler.removeFilter, only_before))
+            root.setLevel(self.level)
+        root.addHandler(self)
+        for name in PRINTS:
+            self._replace(
+                name, CopiedStream(partial(self._print, name), self._runs_task, getattr(sys, name))
+            )
+
+    def _set_level_back(self, level: int) -> None:
+        root = logging.getLogger()
+        if root.level == self.level:  # else the user has changed it meanwhile
+            root.setLevel(level)
+
+    def _replace(self, name: str, stream: Any) -> None:
+        setattr(sys, name, stream)
+
+        def put_back() -> None:
+            end_of_output(stream)
+            stream.is_over = True
+            # If somebody has replaced the stream since, they will put it back. It goes on as a copy of the real stream.
+            while getattr(getattr(sys, name), "is_over", False):
+                setattr(sys, name, getattr(sys, name).stream)
+
+        self._undo.append(put_back)
 
     def leave(self) -> None:
-        """Get no more records, and close all files."""
+        """Get no more records, give the process back, and close all files."""
         root = logging.getLogger()
         root.removeHandler(self)
-        if root.level == self.level:
-            root.setLevel(self._level_before)
+        others = [one for one in root.handlers if isinstance(one, TaskLogs)]
+        if others:
+            others[0]._undo_for_all += self._undo_for_all
+            self._undo_for_all = []
+        for undo in (self._undo, self._undo_for_all):
+            while undo:
+                undo.pop()()
+        self.threads.forget()
         for file in self._files.values():
             file.close()
         self.close()
 
+    # -- whose code runs -----------------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Take the calling thread for the worker's thread from now on."""
+        self.threads.follow()
+
     def enter(self, task: str | None) -> None:
         """Remember that the worker's thread now runs code of ``task``, or the worker's own code if ``task`` is None."""
-        self._current = task or self._worker
+        self.threads.current = task
 
     def enter_on_thread(self, task: str) -> None:
         """Remember that the calling thread runs code of a task from now on."""
-        self._on_threads[threading.get_ident()] = task
+        self.threads.enter_on_thread(task)
+
+    def context_of(self, task: str) -> Context:
+        """Return a context for a coroutine of a task."""
+        return self.threads.context_of(task)
+
+    def _runs_task(self) -> bool:
+        code = running_code()
+        return code is not None and code.threads is self.threads and code.task is not None
+
+    # -- records -------------------------------------------------------------------------------------------------
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record to the file of the task whose code runs, or to the worker's file."""
-        thread = record.thread
-        name = self._current if thread == self._thread else self._on_threads.get(thread or 0, self._worker)
-        self._file(name).emit(record)
+        code = running_code(record.thread)
+        if code is not None and code.threads is not self.threads:
+            return  # another topology of this process gets the record
+        task = None if code is None else code.task
+        self._file(task or self._worker).emit(record)
+        if self._show is not None and (task is not None or record.name in PRINTS):
+            self._show(task, record)
+        if self._is_guest and (code is not None or self is _first()):
+            _last_resort(record)
+
+    def _print(self, stream: str, line: str) -> None:
+        level = PRINTS[stream]
+        if level >= self.level:
+            self.handle(logging.LogRecord(stream, level, stream, 0, line, None, None))
 
     def _file(self, name: str) -> PrivateLogFile:
         handler = self._files.get(name)
@@ -105,85 +198,47 @@ class TaskLogs(logging.Handler):
         return handler
 
 
-def end_of_output() -> None:
-    """Log printed text that is not a whole line yet. Call this before the process ends."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, _Lines):
-            stream.finish()
+def _loggers() -> list[logging.Logger]:
+    """Return all loggers of this process but the root logger."""
+    known = list(logging.Logger.manager.loggerDict.values())
+    return [one for one in known if isinstance(one, logging.Logger)]
 
 
-class _Lines:
-    """A stand-in for stdout or stderr that turns whole lines into log records.
+def _writes_to_console(handler: logging.Handler) -> bool:
+    console = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return getattr(handler, "stream", None) in console
 
-    As on a terminal, text after a carriage return replaces the text before it on the line. So only the end of a progress bar is
-    logged. A line longer than `_LONGEST_LINE` is logged in pieces.
-    """
 
-    def __init__(self, logger: logging.Logger, level: int, stream: TextIO) -> None:
-        self._logger = logger
-        self._level = level
-        self._stream = stream
-        self._parts: list[str] = []  # the parts of the line that has not ended
-        self._size = 0
-        self._returned = False  # whether a carriage return came, after which the next text replaces the line
-        self._lock = threading.Lock()
-        self.encoding = "utf-8"
+def _first() -> TaskLogs | None:
+    return next((one for one in logging.getLogger().handlers if isinstance(one, TaskLogs)), None)
 
-    def write(self, text: str) -> int:
-        """Log the lines that ``text`` completes."""
-        with self._lock:
-            *ended, rest = text.split("\n")
-            lines = []
-            for line in ended:
-                self._add(line)
-                lines += self._cut()
-                lines.append(self._take())
-            self._add(rest)
-            lines += self._cut()
-        self._log(lines)
-        return len(text)
 
-    def finish(self) -> None:
-        """Log the line that has not ended, because no more text will come."""
-        with self._lock:
-            line = self._take()
-        self._log([line])
+def _last_resort(record: logging.LogRecord) -> None:
+    """Write a warning to stderr if the program has configured no logging, as Python does without this handler."""
+    resort = logging.lastResort
+    if record.name in PRINTS or resort is None or record.levelno < resort.level:
+        return
+    logger = _logger_of(record)
+    while logger is not None:
+        if any(not isinstance(one, TaskLogs) for one in logger.handlers):
+            return
+        logger = logger.parent if logger.propagate else None
+    resort.handle(record)
 
-    def _add(self, text: str) -> None:
-        for number, part in enumerate(text.split("\r")):
-            self._returned |= number > 0
-            if part:
-                if self._returned:
-                    self._take()
-                self._parts.append(part)
-                self._size += len(part)
 
-    def _cut(self) -> list[str]:
-        """Cut pieces of a fixed length off a line that is too long to be kept, and return them."""
-        if self._size <= _LONGEST_LINE:
-            return []
-        line = self._take()
-        whole = len(line) // _LONGEST_LINE * _LONGEST_LINE
-        self._add(line[whole:])
-        return [line[at : at + _LONGEST_LINE] for at in range(0, whole, _LONGEST_LINE)]
+def _passed_before(level: int, record: logging.LogRecord) -> bool:
+    """Return whether a record would have reached the root logger's handlers while the root logger had this level."""
+    logger = _logger_of(record)
+    while logger is not None and logger.parent is not None:
+        if logger.level:
+            return True
+        logger = logger.parent
+    return logger is None or record.levelno >= level
 
-    def _take(self) -> str:
-        line = "".join(self._parts)
-        self._parts, self._size, self._returned = [], 0, False
-        return line
 
-    def _log(self, lines: list[str]) -> None:
-        for line in lines:
-            if line:
-                self._logger.log(self._level, "%s", line)
-
-    def flush(self) -> None:
-        """Do nothing, because lines are written when they are complete."""
-
-    def isatty(self) -> bool:
-        """Return false, because a log file is no terminal."""
-        return False
-
-    def fileno(self) -> int:
-        """Return the descriptor of the real stream, for child processes."""
-        return self._stream.fileno()
+def _logger_of(record: logging.LogRecord) -> logging.Logger | None:
+    """Return the logger of a record; None if nobody has asked `logging` for it."""
+    if record.name == "root":
+        return logging.getLogger()
+    known = logging.Logger.manager.loggerDict.get(record.name)
+    return known if isinstance(known, logging.Logger) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import threading
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stormspark.worker.host import task_logs
+from stormspark.worker.host.printing import LogStream
 
 SCRIPT = """
 import logging, sys, threading
@@ -55,21 +54,12 @@ def test_each_task_has_its_file_and_print_goes_there(tmp_path: Path) -> None:
     assert all((tmp_path / name).stat().st_size <= 2000 for name in names)
 
 
-class Sink(logging.Logger):
-    def __init__(self) -> None:
-        super().__init__("sink")
-        self.lines: list[str] = []
-
-    def handle(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
-def lines_of(*writes: str) -> tuple[list[str], task_logs._Lines]:
-    sink = Sink()
-    stream = task_logs._Lines(sink, logging.INFO, sys.stderr)
+def lines_of(*writes: str) -> tuple[list[str], LogStream]:
+    lines: list[str] = []
+    stream = LogStream(lines.append, sys.stderr)
     for text in writes:
         assert stream.write(text) == len(text)
-    return sink.lines, stream
+    return lines, stream
 
 
 @pytest.mark.parametrize(
@@ -93,9 +83,8 @@ def test_a_carriage_return_begins_the_line_again(writes: tuple[str, ...], expect
 @pytest.mark.parametrize("piece", ["\r 42 %|####  |", "42 % ", ".", "\r", "x" * 10_000])
 def test_output_without_newlines_costs_nothing_that_grows(piece: str) -> None:
     """tqdm writes a carriage return a step, and a newline at the end of days; each write takes as long as the first."""
-    sink = Sink()
-    sink.lines = deque(maxlen=3)  # type: ignore[assignment]
-    stream = task_logs._Lines(sink, logging.INFO, sys.stderr)
+    lines: deque[str] = deque(maxlen=3)
+    stream = LogStream(lines.append, sys.stderr)
     tracemalloc.start()
     try:
         for _ in range(50_000):
@@ -103,17 +92,17 @@ def test_output_without_newlines_costs_nothing_that_grows(piece: str) -> None:
         assert tracemalloc.get_traced_memory()[0] < 2_000_000
     finally:
         tracemalloc.stop()
-    assert stream._size <= 65536
-    stream.finish()
+    assert stream.lines.size <= 65536
+    stream.lines.finish()
     stream.write("and on\n")
-    assert sink.lines[-1] == "and on"
+    assert lines[-1] == "and on"
 
 
 def test_what_is_no_whole_line_is_logged_at_the_end() -> None:
     lines, stream = lines_of("first\n", "last words")
     assert lines == ["first"]
-    stream.finish()
-    stream.finish()
+    stream.lines.finish()
+    stream.lines.finish()
     assert lines == ["first", "last words"]
 
 
