@@ -294,6 +294,9 @@ class Settings:
     #: The longest pause between two attempts at one batch, and between two starts of a bolt whose ``prepare`` raises. The pauses
     #: grow from attempt to attempt.
     restart_max_delay_secs: float = _setting("stormspark.restart.max.delay.secs", 30, int, float, least=0)
+    #: The working directory of a process that runs components; None: the one in which the process has started. For a project of
+    #: streamparse it is ``src``. A program that embeds the local engine stays in its own.
+    working_dir: str | None = _setting("stormspark.working.dir", None, str)
     #: The folder in which the children of multilang components start; None: the resources folder (I3).
     multilang_resources: str | None = _setting(
         "stormspark.multilang.resources", None, str, of_components=True

@@ -22,6 +22,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.working_folder import from_start
 
 __all__ = [
     "PrivateLogFile",
@@ -50,7 +51,7 @@ def make_log_folder(named: str | None, topology: str = "") -> Path:
     because a worker may run as another user than its driver. Raises the errors of `make_private`.
     """
     if named:
-        return make_private(named)
+        return make_private(from_start(named))
     default = default_log_folder()
     for folder in (default, default / topology):
         _make(folder, ours=True)

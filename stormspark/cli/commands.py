@@ -229,7 +229,9 @@ def run(
         raise click.UsageError(msg)
     planned = _Planning(target, workers, conf, front_end)
     plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
-    wanted = Run(plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger, quiet)
+    wanted = Run(
+        plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger, quiet
+    )
     click.get_current_context().exit(run_topology(wanted))
 
 

@@ -12,6 +12,7 @@ from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.compat.detection import legacy_kind
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import call, import_file
+from stormspark.working_folder import working_in
 
 __all__ = ["DEFAULT_NAME", "FrontEndOptions", "Target", "load_topology", "parse_target"]
 
@@ -76,9 +77,14 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     named = None if target.name == DEFAULT_NAME else target.name
     match legacy_kind(target.file):
         case "streamparse":
-            from stormspark.compat.streamparse import load
+            from stormspark.compat.streamparse.project import load, project_folder
 
-            return load(target.file, named, environment=options.environment)
+            # `sparse` works only in the project's folder, so a topology's file may open files relative to that.
+            project = project_folder(target.file)
+            elsewhere = project if Path.cwd() != project and target.file.is_file() else None
+            file = target.file if elsewhere is None else target.file.resolve()
+            with working_in(elsewhere):
+                return load(file, named, environment=options.environment)
         case "heronpy":
             from stormspark.compat.heronpy import project
 

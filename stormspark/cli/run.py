@@ -23,6 +23,7 @@ from stormspark.metrics import TopologyStatistics
 from stormspark.plan import PhysicalPlan
 from stormspark.plan.workers import follows_cores
 from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, TaskOutput, print_summary, watch
+from stormspark.working_folder import working_in
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
@@ -100,9 +101,10 @@ def run_topology(run: Run) -> int:
     stdout, stderr = sys.stderr if run.json_to == "-" else sys.stdout, sys.stderr
     notes, table = Console(file=stderr, highlight=False), Console(file=stdout, highlight=False)
     notes.print(Text(f"starting {run.plan.topology} on {run.engine}"), soft_wrap=True)
+    working = run.plan.settings.working_dir if run.engine == "local" else None
     line = ProgressLine(notes, takes_prints=run.engine != "local")
     output = TaskOutput(line, stdout, stderr, quiet=run.quiet)
-    with _only_json_on_stdout(run), LogLines(line.say):
+    with working_in(working), _only_json_on_stdout(run), LogLines(line.say):
         try:
             running = ENGINES[run.engine](replace(run, show=output.show))
         except ComponentError as error:

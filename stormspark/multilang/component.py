@@ -24,6 +24,7 @@ from stormspark.multilang.scripts import NotFound, Script, find, script_of
 from stormspark.spi import LivesOutside
 from stormspark.user_line import user_line
 from stormspark.worker.host.launch import INHERITED_PATH
+from stormspark.working_folder import from_start
 
 __all__ = ["RESOURCES", "Outputs", "ShellComponent", "StreamLike"]
 
@@ -158,7 +159,7 @@ class ShellComponent(Component, LivesOutside):
         given = (
             self._existing(Path(self._cwd), "cwd")
             if self._cwd is not None
-            else self._existing(Path(conf[RESOURCES]), RESOURCES)
+            else self._existing(Path(from_start(conf[RESOURCES])), RESOURCES)
             if conf.get(RESOURCES) is not None
             else None
         )
@@ -166,7 +167,7 @@ class ShellComponent(Component, LivesOutside):
             return given, None if script is None else given / script.name
         if script is None or os.path.isabs(script.name):
             file = None if script is None else Path(script.name)
-            candidates = [self._beside / "resources", Path("resources"), self._beside]
+            candidates = [self._beside / "resources", Path(from_start("resources")), self._beside]
             for folder in candidates:
                 if folder.is_dir():
                     return folder.resolve(), file

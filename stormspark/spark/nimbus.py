@@ -174,11 +174,13 @@ class Nimbus:
         certificate: bytes = b"",
         silence_secs: float = SILENCE_SECS,
         shared: SharedFolder | None = None,
+        working_folder: str | None = None,
     ) -> None:
         # Each worker connects, and so does each of Spark's Python processes. Nothing reports how many of these there are (Spark's
         # default parallelism may be many times as large), so make room for as many as there are workers.
         make_room(2 * workers + 2 * STRANGERS, f"the driver of a topology with {workers} workers")
         self._plan = plan
+        self._working_folder = working_folder
         self._module_path = tuple(os.path.abspath(entry) for entry in sys.path)
         self._lease, self._start_timeout = lease_secs, start_timeout_secs
         self._on_trouble, self._on_stir = on_trouble, on_stir
@@ -507,6 +509,7 @@ class Nimbus:
             len(adoptions),
             state,
             "" if self._shared is None else self._shared.place,
+            self._working_folder,
         )
         # If the worker's process has already ended, the caller's next `recv` finds that out.
         with contextlib.suppress(OSError):

@@ -217,6 +217,7 @@ class SparkTopology:
             certificate=self._network.certificate,
             silence_secs=self._network.silence_secs,
             shared=self._shared,
+            working_folder=settings.working_dir and os.path.abspath(settings.working_dir),
         )
         self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()

@@ -33,9 +33,7 @@ class TaskOutput:
     seen
     """
 
-    def __init__(
-        self, line: ProgressLine, stdout: TextIO, stderr: TextIO, *, quiet: bool = False
-    ) -> None:
+    def __init__(self, line: ProgressLine, stdout: TextIO, stderr: TextIO, *, quiet: bool = False) -> None:
         self._line, self._quiet = line, quiet
         self._streams = {"stdout": stdout, "stderr": stderr}
         self._on_terminal = {name: line.is_live and stream.isatty() for name, stream in self._streams.items()}

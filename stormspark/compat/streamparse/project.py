@@ -9,14 +9,14 @@ from types import ModuleType
 
 from stormspark.api.topology import Topology
 from stormspark.compat.streamparse.lowering import lower
-from stormspark.compat.streamparse.project_config import find_config
+from stormspark.compat.streamparse.project_config import ProjectConfig, find_config
 from stormspark.compat.streamparse.requirements import how_to_install
 from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import import_file, put_first
 
-__all__ = ["load"]
+__all__ = ["load", "project_folder"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     file = Path(file)
     config = find_config(file)
     topologies = file.resolve().parent
-    project = config.file.parent if config.file is not None else topologies.parent
+    project = _folder_of(config, file)
     folders = [project, topologies.parent / "src", project / "src"]
     for folder in (*folders, on_path()):  # the last folder becomes the first on the path
         if folder.is_dir():
@@ -47,8 +47,33 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     cls, called = _chosen(module, file, name)
     chosen = config.environment(environment)
     chosen.warn()
-    sources = next((folder for folder in reversed(folders) if folder.is_dir()), project)
-    return lower(cls, called, chosen.options(cls.config), environment=chosen.name, folder=sources)
+    return lower(
+        cls,
+        called,
+        chosen.options(cls.config),
+        environment=chosen.name,
+        folder=_shipped(project, topologies, is_project=config.file is not None),
+    )
+
+
+def _shipped(project: Path, topologies: Path, *, is_project: bool) -> Path:
+    """Return the folder whose files Storm would find in the working directory of a component: the sources of the project.
+
+    A file that belongs to no project has them beside it.
+    """
+    for folder in (project / "src", topologies.parent / "src"):
+        if folder.is_dir():
+            return folder
+    return project if is_project or topologies.name == "topologies" else topologies
+
+
+def project_folder(file: Path) -> Path:
+    """Return the folder of the project to which a topology's file belongs. ``sparse`` has to be called there."""
+    return _folder_of(find_config(file), file)
+
+
+def _folder_of(config: ProjectConfig, file: Path) -> Path:
+    return (config.file if config.file is not None else file.resolve().parent).parent.resolve()
 
 
 def _imported(file: Path, project: Path, virtualenvs: object) -> ModuleType:

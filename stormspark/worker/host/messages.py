@@ -192,6 +192,8 @@ class Welcome(NamedTuple):
     #: The place at which the worker must prove that it sees the driver's folder (`stormspark.checkpoint.shared_folder`); "" if
     #: no proof is needed.
     shared: str = ""
+    #: The working directory to go to, as the driver names it; None to stay.
+    working_folder: str | None = None
 
 
 class StateRows(NamedTuple):

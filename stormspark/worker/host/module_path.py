@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import sysconfig
 from collections.abc import Sequence
 from itertools import takewhile
 
+from stormspark.working_folder import go_to
+
 __all__ = ["module_path", "search_like_the_driver"]
 
+_log = logging.getLogger(__name__)
 
-def search_like_the_driver(drivers: Sequence[str]) -> None:
-    """Let this process find the modules that the driver finds. ``drivers`` is the driver's ``sys.path``."""
+
+def search_like_the_driver(drivers: Sequence[str], working_folder: str | None = None) -> None:
+    """Let this process find the modules that the driver finds. ``drivers`` is the driver's ``sys.path``.
+
+    If a ``working_folder`` is given, also go there; see `stormspark.working_folder.go_to`.
+    """
     try:
         working = os.getcwd()
     except FileNotFoundError:  # somebody has removed it
         working = ""
     on_this_host = [folder for folder in drivers if _is_here(folder)]
     sys.path[:] = module_path(sys.path, on_this_host, sysconfig.get_path("stdlib"), working)
+    if working_folder is not None and (problem := go_to(working_folder)) is not None:
+        _log.warning("%s", problem)
 
 
 def _is_here(folder: str) -> bool:

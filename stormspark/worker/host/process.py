@@ -227,7 +227,7 @@ class WorkerProcess:
         return met
 
     def _read_plan(self, welcome: Welcome) -> PhysicalPlan:
-        search_like_the_driver(welcome.module_path)
+        search_like_the_driver(welcome.module_path, welcome.working_folder)
         try:
             plan: PhysicalPlan = pickle.loads(welcome.plan)
         except BaseException as error:

@@ -107,9 +107,7 @@ class TaskLogs(logging.Handler):
             root.setLevel(self.level)
         root.addHandler(self)
         for name in PRINTS:
-            self._replace(
-                name, CopiedStream(partial(self._print, name), self._runs_task, getattr(sys, name))
-            )
+            self._replace(name, CopiedStream(partial(self._print, name), self._runs_task, getattr(sys, name)))
 
     def _set_level_back(self, level: int) -> None:
         root = logging.getLogger()

@@ -19,6 +19,7 @@ from stormspark.worker.sources.rows import Row
 from stormspark.worker.sources.spout_source import SpoutSource
 from stormspark.worker.spouts.life import SpoutLife
 from stormspark.worker.starting_again import StartsAgain
+from stormspark.working_folder import from_start
 
 __all__ = ["TakesRows"]
 
@@ -76,7 +77,7 @@ class TakesRows(StartsAgain):
             source,
             self.source.rows,
             self._clock,
-            self._settings.dead_letter_dir,
+            (folder := self._settings.dead_letter_dir) and from_start(folder),
             self._gave_up,
             self._ack_without_tuple,
             done_by_commit=self.waits_for_commit and self._acking,

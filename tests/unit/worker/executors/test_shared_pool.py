@@ -34,7 +34,7 @@ class Asks(Repeat):
 
 
 def test_it_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "ThreadPoolExecutor", Slow)
+    monkeypatch.setattr(services, "SharedPool", Slow)
     told = Told("pools")
     builder = TopologyBuilder()
     builder.set_spout("numbers", Numbers([], Told("verdicts of pools")))

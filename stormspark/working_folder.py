@@ -1,0 +1,73 @@
+"""The working directory of a process that runs components.
+
+Storm starts a component of streamparse in the folder of the topology's ``resources``, so ``open("words.txt")`` reads a file of the
+project. Here the setting ``stormspark.working.dir`` names that folder. A process goes there once, before it imports the project's
+modules. Paths that the user has given for stormspark itself, such as the folder for logs, still start where the process started
+(`from_start`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["from_start", "go_to", "working_in"]
+
+#: The working directory in which this process has started, once it has gone elsewhere.
+_start: str | None = None
+
+
+def go_to(folder: str) -> str | None:
+    """Make ``folder`` the working directory of this process. Return why that is impossible; None if it was possible.
+
+    If there is no such folder on this host, as on a worker of a cluster, the folder of the same name in the present working
+    directory takes its place (``spark-submit --archives src.zip#src``).
+    """
+    global _start
+    here = os.getcwd()
+    shipped = os.path.join(here, Path(folder).name)
+    found = next((one for one in (folder, shipped) if os.path.isdir(one)), None)
+    if found is None:
+        return f"this host has neither {folder} nor {shipped}, so the working directory is {here} (stormspark.working.dir)"
+    sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
+    _start = _start or here
+    os.chdir(found)
+    return None
+
+
+def from_start(path: str) -> str:
+    """Return a path that starts at the working directory in which this process has started."""
+    return path if _start is None else os.path.join(_start, path)
+
+
+@contextlib.contextmanager
+def working_in(folder: str | Path | None) -> Iterator[None]:
+    """Make ``folder`` the working directory of this process while the block lasts. Do nothing for None.
+
+    Raises `FileNotFoundError` if there is no such folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     before = os.getcwd()
+    ...     with working_in(folder):
+    ...         os.getcwd() == os.path.realpath(folder), from_start("logs") == os.path.join(before, "logs")
+    (True, True)
+    >>> os.getcwd() == before, from_start("logs")
+    (True, 'logs')
+    """
+    global _start
+    if folder is None:
+        yield
+        return
+    before, started = os.getcwd(), _start
+    sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
+    os.chdir(folder)
+    _start = started or before
+    try:
+        yield
+    finally:
+        _start = started
+        os.chdir(before)
