@@ -1,9 +1,9 @@
 """The working directory of a process that runs components.
 
-Storm starts a component of streamparse in the folder of the topology's ``resources``, so ``open("words.txt")`` reads a file of the
-project. Here the setting ``stormspark.working.dir`` names that folder. A process goes there once, before it imports the project's
-modules. Paths that the user has given for stormspark itself, such as the folder for logs, still start where the process started
-(`from_start`).
+Storm starts a component of streamparse in the folder of the topology's ``resources``, so ``open("words.txt")`` reads a file of
+the project. Here the setting ``stormspark.working.dir`` names that folder. A process goes there once, before it imports the
+project's modules. Paths that the user has given for stormspark itself, such as the folder for logs, still start where the process
+started (`from_start`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from pathlib import Path
 
 __all__ = ["from_start", "go_to", "working_in"]
 
-#: The working directory in which this process has started, once it has gone elsewhere.
-_start: str | None = None
+
+class _Process:
+    """This process. ``start`` is the working directory in which it has started, once it has gone elsewhere."""
+
+    start: str | None = None
 
 
 def go_to(folder: str) -> str | None:
@@ -26,21 +29,20 @@ def go_to(folder: str) -> str | None:
     If there is no such folder on this host, as on a worker of a cluster, the folder of the same name in the present working
     directory takes its place (``spark-submit --archives src.zip#src``).
     """
-    global _start
     here = os.getcwd()
     shipped = os.path.join(here, Path(folder).name)
     found = next((one for one in (folder, shipped) if os.path.isdir(one)), None)
     if found is None:
         return f"this host has neither {folder} nor {shipped}, so the working directory is {here} (stormspark.working.dir)"
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
-    _start = _start or here
+    _Process.start = _Process.start or here
     os.chdir(found)
     return None
 
 
 def from_start(path: str) -> str:
     """Return a path that starts at the working directory in which this process has started."""
-    return path if _start is None else os.path.join(_start, path)
+    return path if _Process.start is None else os.path.join(_Process.start, path)
 
 
 @contextlib.contextmanager
@@ -58,16 +60,15 @@ def working_in(folder: str | Path | None) -> Iterator[None]:
     >>> os.getcwd() == before, from_start("logs")
     (True, 'logs')
     """
-    global _start
     if folder is None:
         yield
         return
-    before, started = os.getcwd(), _start
+    before, started = os.getcwd(), _Process.start
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
     os.chdir(folder)
-    _start = started or before
+    _Process.start = started or before
     try:
         yield
     finally:
-        _start = started
+        _Process.start = started
         os.chdir(before)

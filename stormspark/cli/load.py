@@ -80,8 +80,8 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
             from stormspark.compat.streamparse.project import load, project_folder
 
             # `sparse` works only in the project's folder, so a topology's file may open files relative to that.
-            project = project_folder(target.file)
-            elsewhere = project if Path.cwd() != project and target.file.is_file() else None
+            folder = project_folder(target.file)
+            elsewhere = folder if Path.cwd() != folder and target.file.is_file() else None
             file = target.file if elsewhere is None else target.file.resolve()
             with working_in(elsewhere):
                 return load(file, named, environment=options.environment)

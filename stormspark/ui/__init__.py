@@ -2,8 +2,8 @@
 
 from stormspark.ui.line import ProgressLine
 from stormspark.ui.log_lines import LogLines
-from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.output import TaskOutput
+from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.summary import print_summary, summary_table
 from stormspark.ui.watch import Ending, Interrupts, watch
 

@@ -136,7 +136,7 @@ class _Bytes(io.BufferedIOBase):
     def __init__(self, stream: LogStream) -> None:
         self._stream = stream
 
-    def write(self, data: Buffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         whole = bytes(data)
         self._stream.write(whole.decode(errors="replace"))
         return len(whole)

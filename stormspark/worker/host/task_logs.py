@@ -53,7 +53,7 @@ class TaskLogs(logging.Handler):
         self._undo: list[Callable[[], object]] = []
         #: The same, for what `join` has done for all topologies of this process.
         self._undo_for_all: list[Callable[[], object]] = []
-        self._is_guest = False
+        self._is_guest = self._has_left = False
 
     # -- three kinds of processes --------------------------------------------------------------------------------
 
@@ -138,8 +138,13 @@ class TaskLogs(logging.Handler):
             while undo:
                 undo.pop()()
         self.threads.forget()
-        for file in self._files.values():
-            file.close()
+        self.acquire()  # another thread may be about to write a record
+        try:
+            self._has_left = True
+            for file in self._files.values():
+                file.close()
+        finally:
+            self.release()
         self.close()
 
     # -- whose code runs -----------------------------------------------------------------------------------------
@@ -169,8 +174,8 @@ class TaskLogs(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record to the file of the task whose code runs, or to the worker's file."""
         code = running_code(record.thread)
-        if code is not None and code.threads is not self.threads:
-            return  # another topology of this process gets the record
+        if self._has_left or (code is not None and code.threads is not self.threads):
+            return  # the topology has ended, or another topology of this process gets the record
         task = None if code is None else code.task
         self._file(task or self._worker).emit(record)
         if self._show is not None and (task is not None or record.name in PRINTS):
