@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stormspark.private_files import make_private
+from stormspark.working_folder import from_start
 
 __all__ = ["Found", "NotFound", "Script", "find", "script_of"]
 
@@ -104,7 +105,7 @@ def find(script: str, beside: Path) -> Found | NotFound:
     """
     searched: list[str] = []
     levels = list(_levels(beside))
-    own = Path.cwd()
+    own = Path(os.path.abspath(from_start(".")))
     for folder in dict.fromkeys(
         [beside / "resources", own / "resources"]
         + [level / name for level in levels for name in LAYOUT]
