@@ -95,20 +95,18 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
 def place_of_module(path: Path) -> ModulePlace:
     """Return how the file at the absolute ``path`` is imported.
 
-    The root is the first folder above the file without an ``__init__.py``, as in pytest's import mode "prepend". A file without
-    an ``__init__.py`` beside it may have relative imports all the same. Then the folders that these imports need are a package.
+    The root is the first folder above the file without an ``__init__.py``, as in pytest's import mode "prepend". If the file has
+    relative imports, the folders that they need belong to the package, too.
     """
     folders: list[str] = []
     root = path.parent
     while (root / "__init__.py").is_file() and root.name.isidentifier():
         folders.insert(0, root.name)
         root = root.parent
-    if not folders:
-        for _ in range(_levels_of_relative_imports(path)):
-            if not root.name.isidentifier():
-                break
-            folders.insert(0, root.name)
-            root = root.parent
+    levels = _levels_of_relative_imports(path)
+    while len(folders) < levels and root.name.isidentifier():
+        folders.insert(0, root.name)
+        root = root.parent
     stem = [] if path.stem == "__init__" and folders else [path.stem]
     return ModulePlace(root, ".".join([*folders, *stem]))
 

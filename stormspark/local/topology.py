@@ -12,7 +12,7 @@ from random import Random
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
-from stormspark.errors import StormsparkError
+from stormspark.errors import StormsparkError, UnsupportedEnvironmentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
@@ -54,7 +54,11 @@ def _logs_of(plan: PhysicalPlan, *, use_default: bool) -> TaskLogs | None:
     settings = plan.settings
     if not (settings.log_dir or use_default):
         return None
-    folder = make_log_folder(settings.log_dir, plan.topology)
+    try:
+        folder = make_log_folder(settings.log_dir, plan.topology)
+    except OSError as error:
+        msg = f"the folder for logs can't be made: {error}; name another one: -c stormspark.log.dir=DIR"
+        raise UnsupportedEnvironmentError(msg) from error
     return TaskLogs(folder, 0, settings.log_level, settings.log_max_bytes, settings.log_backup_count)
 
 

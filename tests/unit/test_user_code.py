@@ -1,4 +1,4 @@
-"""How the file that a command line names is imported."""
+"""How the file that a command line names is imported: under which name, and from which folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stormspark.compat.heronpy import project
-from stormspark.user_code import import_file
+from stormspark.user_code import import_file, place_of_module
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def paths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_with_relative_imports_is_imported_with_its_package(tmp_path: Path) -> None:
-    """A40: its name has that of the package, so that workers find it too. Other files of packages keep their own names."""
+    """A40: its name has that of the package, so that workers find it too."""
     package = tmp_path / "of_user_code" / "inner"
     package.mkdir(parents=True)
     for name in "../__init__.py", "__init__.py":
@@ -30,7 +30,7 @@ def test_a_file_with_relative_imports_is_imported_with_its_package(tmp_path: Pat
     module = import_file(package / "relative_of_test.py")
     assert (module.__name__, module.WORD) == ("of_user_code.inner.relative_of_test", "storm")
     assert str(tmp_path) in os.environ["PYTHONPATH"].split(os.pathsep)
-    assert import_file(package / "words_of_test.py").__name__ == "words_of_test"
+    assert import_file(package / "words_of_test.py").__name__ == "of_user_code.inner.words_of_test"
 
 
 def test_the_main_module_of_a_package_of_heronpy_is_run(tmp_path: Path) -> None:
@@ -50,3 +50,42 @@ def test_the_main_module_of_a_package_of_heronpy_is_run(tmp_path: Path) -> None:
     )
     topology = project.load(package / "__main__.py", None)
     assert (topology.name, list(topology.components)) == ("heron_package_of_test", ["words"])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(path, text=""):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    return write_file
+
+
+@pytest.mark.parametrize(
+    ("packages", "file", "text", "name"),
+    [
+        ([], "topology.py", "", "topology"),
+        (["pkg"], "pkg/topology.py", "", "pkg.topology"),
+        (["pkg", "pkg/inner"], "pkg/inner/topology.py", "", "pkg.inner.topology"),
+        (["inner"], "inner/topology.py", "from ..bolts import Split", "inner.topology"),
+        ([], "pkg/topology.py", "from .bolts import Split", "pkg.topology"),
+        ([], "pkg/inner/topology.py", "from ..bolts import Split", "pkg.inner.topology"),
+        ([], "pkg/topology.py", "from bolts import Split", "topology"),
+        ([], "pkg/topology.py", "this is no Python", "topology"),
+        (["pkg", "pkg/my-flow"], "pkg/my-flow/topology.py", "", "topology"),
+        (["pkg"], "pkg/__init__.py", "", "pkg"),
+        ([], "__init__.py", "", "__init__"),
+    ],
+)
+def test_a_file_is_a_module_of_its_package(packages, file, text, name, write, tmp_path):
+    root = tmp_path / "a-root"  # no name of a package
+    for package in packages:
+        write(root / package / "__init__.py")
+    path = write(root / file, text)
+    place = place_of_module(path)
+    assert place.name == name
+    assert (place.root / name.replace(".", "/")).name == name.rpartition(".")[2]
+    if "." in name:
+        assert place.package == place.root / name.partition(".")[0]

@@ -174,7 +174,7 @@ def test_a_program_for_one_topology_shows_everything_once(tmp_path, capsys):
 class PrintsOddly(BasicBolt):
     def execute(self, tup, collector):
         sys.stdout.buffer.write(b"bytes \xff\n")
-        sys.stdout.reconfigure(line_buffering=True)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
         wrapped = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", write_through=True)
         wrapped.write("wrapped\n")
         print("no newline", end="", flush=True)

@@ -1,0 +1,44 @@
+"""Where a worker goes that is told of a working directory, and what paths mean afterwards."""
+
+import os
+import sys
+
+import pytest
+
+from stormspark import working_folder
+from stormspark.working_folder import from_start, go_to, working_in
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch, tmp_path):
+    monkeypatch.setattr(working_folder._Process, "start", None)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_worker_goes_to_the_folder_that_the_driver_names(tmp_path):
+    (tmp_path / "src").mkdir()
+    assert go_to(str(tmp_path / "src")) is None
+    assert os.getcwd() == str(tmp_path / "src")
+    assert from_start("logs") == str(tmp_path / "logs")
+    assert from_start("/logs") == "/logs"
+    assert sys.path[0] == str(tmp_path)
+
+
+def test_on_another_host_the_shipped_folder_takes_its_place(tmp_path):
+    (tmp_path / "src").mkdir()
+    assert go_to("/not/here/src") is None
+    assert os.getcwd() == str(tmp_path / "src")
+
+
+def test_without_the_folder_the_worker_stays_and_says_so(tmp_path):
+    problem = go_to("/not/here/src")
+    assert problem is not None
+    assert "neither /not/here/src nor" in problem
+    assert os.getcwd() == str(tmp_path)
+    assert from_start("logs") == "logs"
+
+
+def test_no_folder_means_to_stay(tmp_path):
+    with working_in(None):
+        assert os.getcwd() == str(tmp_path)
