@@ -28,6 +28,7 @@ class Where(Topology):
 
 COMPONENTS = """
 import os
+import threading
 from streamparse import Bolt, Spout
 
 
@@ -48,6 +49,9 @@ class Lookup(Bolt):
 
     def process(self, tup):
         print("known" if tup.values.line in self.known else "unknown", tup.values.line)
+        thread = threading.Thread(target=print, args=("a thread got", tup.values.line))
+        thread.start()
+        thread.join()
         self.logger.info("cwd %s", os.path.basename(os.getcwd()))
 """
 
@@ -106,6 +110,7 @@ def test_relative_paths_of_a_project_work_from_elsewhere(engine, project, tmp_pa
     log = Path("logs", "lookup-0.log").read_text()
     assert "stdout: known cow" in log
     assert "stdout: unknown dog" in log
+    assert "stdout: a thread got cow" in log
     assert "pystorm.component.lookup: cwd src" in log
     child = Path("logs", "child-0.log").read_text()
     assert "child saw cow" in child
