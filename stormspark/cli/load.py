@@ -81,7 +81,7 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
 
             # `sparse` works only in the project's folder, so a topology's file may open files relative to that.
             folder = project_folder(target.file)
-            elsewhere = folder if Path.cwd() != folder and target.file.is_file() else None
+            elsewhere = None if Path.cwd() == folder or not target.file.is_file() else folder
             file = target.file if elsewhere is None else target.file.resolve()
             with working_in(elsewhere):
                 return load(file, named, environment=options.environment)

@@ -66,8 +66,7 @@ def lower(
 ) -> Topology:
     """Return the topology of a DSL class, under the name ``name``. The class's own ``config`` overrides ``conf``.
 
-    If a spec has a parallelism for each environment, ``environment`` selects one. Components run in ``folder``, if they have
-    a process of their own (`stormspark.working_folder`).
+    If a spec has a parallelism for each environment, ``environment`` selects one. Shell components run in ``folder``.
     Raises `InvalidTopologyError` for a spec that stormspark can't run. The message has the spec's line, and says what to do
     instead.
 
@@ -84,8 +83,7 @@ def lower(
     place = _Place(environment, folder)
     for spec in topology.specs:
         _add(builder, spec, place)
-    working = {} if folder is None else {"stormspark.working.dir": str(folder.resolve())}
-    built = builder.create_topology(name, {**working, **(conf or {}), **topology.config})
+    built = builder.create_topology(name, {**(conf or {}), **topology.config})
     specs = {str(spec.name): spec for spec in topology.specs}
     components = {
         id: replace(

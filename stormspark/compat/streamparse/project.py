@@ -20,6 +20,9 @@ __all__ = ["load", "project_folder"]
 
 _log = logging.getLogger(__name__)
 
+#: The setting that names the working directory of components (I3).
+WORKING_FOLDER = "stormspark.working.dir"
+
 
 def load(file: Path | str, name: str | None = None, *, environment: str | None = None) -> Topology:
     """Load the first topology in ``file``, or the topology class ``name`` in it.
@@ -47,29 +50,31 @@ def load(file: Path | str, name: str | None = None, *, environment: str | None =
     cls, called = _chosen(module, file, name)
     chosen = config.environment(environment)
     chosen.warn()
-    return lower(
-        cls,
-        called,
-        chosen.options(cls.config),
-        environment=chosen.name,
-        folder=_shipped(project, topologies, is_project=config.file is not None),
-    )
+    options = chosen.options(cls.config)
+    shipped = _shipped(config, file)
+    if shipped is not None:
+        options = {WORKING_FOLDER: str(shipped), **options}
+    return lower(cls, called, options, environment=chosen.name, folder=shipped or topologies)
 
 
-def _shipped(project: Path, topologies: Path, *, is_project: bool) -> Path:
-    """Return the folder whose files Storm would find in the working directory of a component: the sources of the project.
+def _shipped(config: ProjectConfig, file: Path) -> Path | None:
+    """Return the folder whose files Storm puts into the working directory of components: the sources of the project.
 
-    A file that belongs to no project has them beside it.
+    Return None for a file that belongs to no project.
     """
+    project, topologies = _folder_of(config, file), file.resolve().parent
     for folder in (project / "src", topologies.parent / "src"):
         if folder.is_dir():
-            return folder
-    return project if is_project or topologies.name == "topologies" else topologies
+            return folder.resolve()
+    return project if config.file is not None or topologies.name == "topologies" else None
 
 
-def project_folder(file: Path) -> Path:
-    """Return the folder of the project to which a topology's file belongs. ``sparse`` has to be called there."""
-    return _folder_of(find_config(file), file)
+def project_folder(file: Path) -> Path | None:
+    """Return the folder of the project to which a topology's file belongs, in which ``sparse`` has to be called. None for a file
+    that belongs to no project.
+    """
+    config = find_config(file)
+    return None if _shipped(config, file) is None else _folder_of(config, file)
 
 
 def _folder_of(config: ProjectConfig, file: Path) -> Path:

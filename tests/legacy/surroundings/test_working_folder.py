@@ -130,3 +130,29 @@ def test_loading_leaves_the_working_directory_as_it_was(project, tmp_path, monke
         sys.modules.pop(name, None)
     assert topology.conf["stormspark.working.dir"] == str(project.parents[1] / "src")
     assert Path.cwd() == tmp_path
+
+
+def test_a_file_of_no_project_stays_where_the_command_is_called(tmp_path, monkeypatch):
+    folder = tmp_path / "somewhere" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "alone.py").write_text(ALONE)
+    (tmp_path / "words.txt").write_text("cow")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    topology = load_topology("somewhere/deep/alone.py")
+    sys.modules.pop("alone", None)
+    assert "stormspark.working.dir" not in topology.conf
+
+
+ALONE = """
+from streamparse import Spout, Topology
+
+class Words(Spout):
+    outputs = ["word"]
+    with open("words.txt") as file:
+        words = file.read().split()
+
+class Alone(Topology):
+    words = Words.spec()
+"""
