@@ -71,7 +71,7 @@ FLUX = """
 name: saying
 config: {topology.acker.executors: 0}
 spouts:
-- {id: words, className: org.apache.storm.testing.TestWordSpout}
+- {id: words, className: stormspark.testing.TestWordSpout, constructorArgs: [1]}
 bolts:
 - {id: says, className: org.apache.storm.flux.wrappers.bolts.LogInfoBolt}
 streams:
@@ -91,9 +91,8 @@ def write(folder, kind):
 
 
 def run(file, folder, *options):
-    until = ("--seconds", 0.5) if file.suffix == ".yaml" else ("--until-idle", 0.5)
     logs = ("-c", f"stormspark.log.dir={folder / 'logs'}")
-    return command("run", file, "--engine", "local", *until, *logs, *options)
+    return command("run", file, "--engine", "local", "--until-idle", 0.5, *logs, *options)
 
 
 @pytest.mark.slow
