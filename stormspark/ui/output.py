@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from typing import TextIO
@@ -51,13 +52,15 @@ class TaskOutput:
             self._write("stderr", f"{task} {record.levelname} {name}{self._format(record)}")
 
     def _write(self, stream: str, text: str) -> None:
-        if self._on_terminal[stream]:
-            self._line.say(text)
-            return
-        with self._lock:
-            to = self._streams[stream]
-            to.write(f"{text}\n")
-            to.flush()
+        # Nobody may read the output any longer, as with `| head`. This is no error of the task that prints.
+        with contextlib.suppress(OSError, ValueError):
+            if self._on_terminal[stream]:
+                self._line.say(text)
+                return
+            with self._lock:
+                to = self._streams[stream]
+                to.write(f"{text}\n")
+                to.flush()
 
 
 def comes_from_component(record: logging.LogRecord) -> bool:

@@ -13,6 +13,7 @@ file. What becomes of the process's own logging, stdout and stderr depends on wh
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import sys
@@ -179,7 +180,9 @@ class TaskLogs(logging.Handler):
         task = None if code is None else code.task
         self._file(task or self._worker).emit(record)
         if self._show is not None and (task is not None or record.name in PRINTS):
-            self._show(task, record)
+            # Logging never raises. If the message has no format, the file has reported that already.
+            with contextlib.suppress(Exception):
+                self._show(task, record)
         if self._is_guest and (code is not None or self is _first()):
             _last_resort(record)
 

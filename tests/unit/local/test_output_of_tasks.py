@@ -197,3 +197,30 @@ def test_what_scripts_do_with_stdout_works(tmp_path):
     running.stop()
     assert running.error is None
     assert shown == ["bytes \ufffd", "wrapped", "no newline"]
+
+
+class LogsWrongly(BasicBolt):
+    def execute(self, tup, collector):
+        log.info("%d", "no number")
+        print("goes on")
+
+    def declare_output_fields(self, declarer):
+        pass
+
+
+def test_a_message_without_a_format_fails_no_tuple(tmp_path):
+    builder = TopologyBuilder()
+    builder.set_spout("words", FixedTupleSpout([("a",)], Fields("word")))
+    builder.set_bolt("wrong", LogsWrongly()).shuffle_grouping("words")
+    shown = []
+    with logging_as_python_starts():  # pytest's own handler would raise
+        running = submit(
+            builder.create_topology("wrong"),
+            conf={"stormspark.log.dir": str(tmp_path)},
+            show=lambda task, record: shown.append(record.getMessage()),
+        )
+        running.run_until_idle()
+        running.stop()
+    assert running.statistics().components["words"].acked == 1
+    assert shown[0] == "--- Logging error ---"
+    assert shown[-1] == "goes on"
