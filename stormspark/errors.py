@@ -66,6 +66,9 @@ class TopologyAlreadyRunningError(InvalidTopologyError):
 class EmitError(StormsparkError, ValueError):
     """An emit names an unknown stream or task, brings a wrong number of values, or is not allowed now (A12, B9)."""
 
+    #: Whether the task has reported the error when it was raised, as it does if the emit of a coroutine comes too late.
+    is_reported = False
+
 
 class SerializationError(StormsparkError, TypeError):
     """A component or a value of a tuple can't be pickled, so it can't go to a worker (A2, C8)."""

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from stormspark.api import DEFAULT_STREAM, Tuple
 from stormspark.errors import EmitError
+from stormspark.user_line import user_line
 
-__all__ = ["AsyncCollector", "Call", "FollowsCalls", "Note", "current_call"]
+__all__ = ["TIMED_OUT", "AsyncCollector", "Call", "FollowsCalls", "Note", "current_call"]
 
 
 class Call:
@@ -54,6 +55,8 @@ class Call:
         self.notes: list[Note] = []
 
 
+#: The error of a call whose time is over (``timeout_secs``).
+TIMED_OUT = TimeoutError("execute took too long")
 #: A note: a function that the worker's thread has to call, or a `Call` that has ended.
 Note = Callable[[], object] | Call
 #: The call of ``execute`` that the running code belongs to. An asyncio task that a call starts belongs to that call, too.
@@ -142,10 +145,22 @@ class AsyncCollector:
                 f"{self._place}: emit is anchored to {call.tup!r}, whose execute has ended: await in execute what it "
                 f"starts, or emit with anchors=()"
             )
-            raise EmitError(msg)
+            late = EmitError(msg)
+            # Nobody may hear of the exception, since it is raised in an asyncio task that nobody awaits.
+            late.is_reported = self._report_late(call, f"EmitError: {msg}")
+            raise late
         if call.is_settled:
             msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail (E14); emit first, then ack"
             raise EmitError(msg)
+
+    def _report_late(self, call: Call, text: str) -> bool:
+        """Report what code has done too late, with its line. If the time of its call was over (``timeout_secs``), the tuple has
+        failed for that reason. Then report nothing, and return false.
+        """
+        if call.error is TIMED_OUT:
+            return False
+        self._note(None, partial(self._collector.report_error, f"{user_line()}: {text}"), True)
+        return True
 
     def ack(self, tup: Tuple) -> None:
         """Ack a tuple before its call ends."""

@@ -24,6 +24,7 @@ from stormspark.api.tuple_state import SETTLED
 from stormspark.errors import FailedException, ReportedFailedException
 from stormspark.metrics import Histogram
 from stormspark.worker.asynchronous.bolt_collector import (
+    TIMED_OUT,
     AsyncCollector,
     Call,
     FollowsCalls,
@@ -179,7 +180,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         self._took.append(call.took)
         error, tup = call.error, call.tup
         call.error = None  # else the call and the frames of the error's traceback would refer to each other
-        if error is _TIMED_OUT:  # the tuple has failed already
+        if error is TIMED_OUT:  # the tuple has failed already
             return
         self._outside -= 1
         if error is not None:
@@ -259,7 +260,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
             if oldest is None or oldest.coroutine is None:
                 return None
             calls = len(self._calls)
-            cancelled_after = (self.timeout or 0.0) if oldest.error is _TIMED_OUT else 0.0
+            cancelled_after = (self.timeout or 0.0) if oldest.error is TIMED_OUT else 0.0
             places = self._capacity if calls >= self._capacity else 0
             return CallOnLoop(
                 False, oldest.begun, oldest.coroutine, max(0, calls - 1), cancelled_after, places
@@ -298,7 +299,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         if self._closed:
             return
         call.took = self._loop.now() - call.begun
-        if call.error is _TIMED_OUT:
+        if call.error is TIMED_OUT:
             self._pass_on(call)  # so that only the call's place becomes free
             return
         if self._ordered:
@@ -361,7 +362,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         while deadlines and (deadlines[0].is_over or deadlines[0].deadline <= now):
             call = deadlines.popleft()
             if not call.is_over:
-                call.error = _TIMED_OUT
+                call.error = TIMED_OUT
                 self._note(call, partial(self._fail_late, call.tup))
                 self._over(call)
                 if call.has_begun:  # a call that was cancelled before it began would never free its place
@@ -391,9 +392,6 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         self._end_writing()
 
 
-_TIMED_OUT = TimeoutError("execute took too long")
-
-
 def _restarts(error: BaseException | None) -> bool:
     """Return whether the end of a call restarts the task."""
-    return error is not None and error is not _TIMED_OUT and not isinstance(error, FailedException)
+    return error is not None and error is not TIMED_OUT and not isinstance(error, FailedException)

@@ -13,6 +13,7 @@ from contextvars import Context
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from stormspark.errors import EmitError
 from stormspark.user_line import CodePlace, running_at, waiting_at
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.switching import switch_interval
@@ -40,6 +41,7 @@ class EventLoop:
     def __init__(self, name: str, context_of: Callable[[str], Context | None] = lambda task: None) -> None:
         self._context_of = context_of
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_say_once)
         #: The pool of `asyncio.to_thread`.
         self._pool = ThreadPoolExecutor(thread_name_prefix=f"{name}-pool")
         self._loop.set_default_executor(self._pool)
@@ -195,3 +197,10 @@ class EventLoop:
         await self._loop.shutdown_asyncgens()
         self._ends = True
         self._loop.stop()
+
+
+def _say_once(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Do what asyncio does with an exception that nobody retrieves, unless the task has reported the exception already."""
+    error = context.get("exception")
+    if not (isinstance(error, EmitError) and error.is_reported):
+        loop.default_exception_handler(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -288,6 +289,43 @@ def test_an_emit_after_the_end_of_its_call_is_refused_unless_it_is_unanchored() 
     scene.until(lambda: scene.keep.came == [1])
     assert "component 'b', task 3: emit is anchored to" in scene.bolt.refused
     assert "await in execute what it starts" in scene.bolt.refused
+    scene.close()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_emit_after_the_end_of_its_call_is_an_error_of_the_task(
+    ordered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody awaits what emits too late, so the task tells of it, and asyncio does not say it again (C4, E14)."""
+
+    class Forgetful(Calls):
+        started: list[asyncio.Task[None]] = []  # noqa: RUF012
+
+        async def execute(self, tup: Any) -> None:
+            type(self).started.append(asyncio.create_task(self.later(tup)))
+
+        async def later(self, tup: Any) -> None:
+            await asyncio.sleep(0)
+            if tup[0] == 19:
+                raise KeyError("of another kind")
+            self.collector.emit((tup[0],))  # the emit that comes too late
+
+    scene = Scene(Forgetful(ordered=ordered))
+    (task,) = scene.rig.tasks("b")
+    scene.until(lambda: len(acks_of(scene.spout)) == 20 and task.counters.errors == 19)
+    wait_for(lambda: all(one.done() for one in Forgetful.started))
+    Forgetful.started.clear()
+    told = caplog.records
+    wait_for(lambda: gc.collect() >= 0 and any("of another kind" in str(one.exc_info) for one in told))
+    (line,) = (
+        number
+        for number, text in enumerate(Path(__file__).read_text("utf-8").splitlines(), 1)
+        if text.endswith("# the emit that comes too late")
+    )
+    error = scene.rig.errors[0]
+    assert error.startswith(f"{__file__}:{line}: EmitError: component 'b', task 3: emit is anchored to")
+    assert len(scene.rig.errors) <= 5 and scene.keep.came == []
+    assert len([record for record in told if record.name == "asyncio"]) == 1
     scene.close()
 
 
