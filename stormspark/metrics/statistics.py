@@ -84,15 +84,27 @@ class LongCall(NamedTuple):
     seconds: float
     #: How many other calls of the same task have not returned either. They have not lasted as long.
     others: int = 0
+    #: If this stands for the work of a child process: how many tuples the child was not through with, else 0.
+    tuples: int = 0
+
+    def left(self, tense: str = "had") -> str:
+        """Return what was left to do, in words. ``tense`` is "had" or "has".
+
+        >>> LongCall("ask[0]", "execute of ask[0] (ask.py:7)", 12.0, 19).left()
+        'execute of ask[0] (ask.py:7) had not returned after 12 s (and 19 others)'
+        >>> LongCall("ask[0]", "the child of ask[0]", 10.0, tuples=64).left()
+        'the child of ask[0] had 64 tuples left after 10 s'
+        """
+        seconds = f"{self.seconds:,.0f} s"
+        if self.tuples:
+            return f"{self.code} {tense} {self.tuples:,} tuple{'s' * (self.tuples > 1)} left after {seconds}"
+        others = f" (and {self.others:,} other{'s' * (self.others > 1)})" if self.others else ""
+        return f"{self.code} {tense} not returned after {seconds}{others}"
 
     @property
-    def and_others(self) -> str:
-        """Text that says how many other calls of the task there are; empty if there is none.
-
-        >>> LongCall("ask[0]", "execute of ask[0] (ask.py:7)", 12.0, 19).and_others
-        ' (and 19 others)'
-        """
-        return f" (and {self.others:,} other{'s' * (self.others > 1)})" if self.others else ""
+    def it(self) -> str:
+        """The pronoun for what was left to do."""
+        return "them" if self.others or self.tuples > 1 else "it"
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,8 @@ class ShellBolt(ShellComponent, Bolt, KeepsOutside):
     @property
     def outside(self) -> int:
         """How many tuples the child may not have received yet."""
-        return len(self._talk.before_it) if self._talk is not None else 0
+        talk = self._talk  # another thread may read this while the bolt ends
+        return len(talk.before_it) if talk is not None else 0
 
     def fileno(self) -> int:
         """Return a file descriptor that becomes readable when the child has written something, or can take unsent bytes."""

@@ -128,8 +128,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     for name, component in statistics.components.items():
         calls = sorted(component.not_returned, key=lambda call: -call.seconds)
         for call in calls[:_TASKS_SHOWN]:
-            left = f"had not returned after {call.seconds:,.0f} s{call.and_others}"
-            yield f"{name}: {call.code} {left}, and the topology ended without {'them' if call.others else 'it'}"
+            yield f"{name}: {call.left()}, and the topology ended without {call.it}"
         if len(calls) > _TASKS_SHOWN:
             yield f"{name}: more tasks whose calls had not returned: {len(calls) - _TASKS_SHOWN}"
         if component.down:

@@ -169,13 +169,15 @@ _NAMED = 5
 def _cut_off(calls: Sequence[Busy]) -> str:
     """Say that the topology ends at once, and which calls are cut off."""
     named = [_named(busy) for busy in calls[:_NAMED]]
-    left = sum(1 + busy.others for busy in calls[_NAMED:])
+    left = sum(max(busy.tuples, 1) + busy.others for busy in calls[_NAMED:])
     more = [f"more calls: {left}"] if left else []
     cut = f"; this cuts off {'; '.join(named + more)}" if calls else ""
     return f"ending at once, without close and cleanup{cut}"
 
 
 def _named(busy: Busy) -> str:
+    if busy.tuples:
+        return f"{busy.code}, with {counted(busy.tuples, 'tuple')} left"
     others = f" (and {counted(busy.others, 'other call')} of this task)" if busy.others else ""
     return f"{busy.code}, after {busy.seconds:.1f} s{others}"
 

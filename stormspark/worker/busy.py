@@ -37,6 +37,17 @@ class Busy(NamedTuple):
     cancelled_after: float = 0.0
     #: If calls have taken all places of an async bolt's task: how many places it has. Otherwise 0.
     all_places: int = 0
+    #: If this stands for the work of a child process: how many tuples the child has been given and is not through with, else 0.
+    tuples: int = 0
+
+    @property
+    def importance(self) -> tuple[bool, bool, float]:
+        """The most important call has the smallest value.
+
+        Calls that hold up more than their own executor come first, then calls of bolts, and then those that have lasted longest.
+        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
+        """
+        return self.alone and not self.on_loop, self.of_spout, -self.seconds
 
     @property
     def component(self) -> str:
@@ -46,7 +57,7 @@ class Busy(NamedTuple):
     @property
     def long_call(self) -> LongCall:
         """The call as the statistics have it."""
-        return LongCall(self.task, self.code, round(self.seconds, 1), self.others)
+        return LongCall(self.task, self.code, round(self.seconds, 1), self.others, self.tuples)
 
     @property
     def code(self) -> str:
@@ -56,7 +67,11 @@ class Busy(NamedTuple):
         'the code of split[0]'
         >>> Busy("split[0]", 12.0, place=CodePlace("execute", "split.py:7")).code
         'execute of split[0] (split.py:7)'
+        >>> Busy("split[0]", 12.0, tuples=64).code
+        'the child of split[0]'
         """
+        if self.tuples:
+            return f"the child of {self.task}"
         if self.place is None:
             return f"the code of {self.task}"
         call = self.place.call if self.place.call.isidentifier() else "the code"

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 
-from stormspark.user_line import CodePlace, running_at
+from stormspark.user_line import running_at
 from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.bolt_task import BoltTask
 from stormspark.worker.busy import Busy
@@ -33,8 +33,8 @@ class UnderWay:
     def calls(self, least: float = 0.0) -> list[Busy]:
         """Return the calls that have been under way for ``least`` seconds.
 
-        Calls that hold up more than their own executor come first, then calls of bolts, and then those that have lasted longest.
-        A spout may wait for ever, and its call must not hide a call of a bolt that does not return.
+        The most important call comes first (`Busy.importance`). Calls of coroutines that only wait for a blocked event loop are
+        left out.
         """
         found = self._executors.calls(least)
         mine = self._call.busy()
@@ -63,7 +63,7 @@ class UnderWay:
                 calls.append(awaiting)
         if (blocked := self._services.blocked_loop()) is not None:
             calls = _with_blocked(calls, blocked)
-        return sorted(calls, key=lambda busy: (busy.alone and not busy.on_loop, busy.of_spout, -busy.seconds))
+        return sorted(calls, key=lambda busy: busy.importance)
 
     def _awaiting(self) -> Iterator[Busy]:
         """Iterate over the calls of coroutines: of each task, the one that has been under way for longest."""
@@ -97,27 +97,19 @@ class UnderWay:
             return
         loggers = {task.name: task.logger for task in self._services.tasks}
         for call in (*self.calls(), *self._outside()):
-            if call.on_loop or (call.awaits and not call.of_spout and not call.opens):
+            if call.on_loop or call.tuples or (call.awaits and not call.of_spout and not call.opens):
                 self._services.gave_up(call._replace(on_loop=False))
+                left = call.long_call
                 loggers.get(call.task, _log).warning(
-                    "%s has not returned for %.0f s%s, and the topology stops without %s (B1, C1)",
-                    call.code,
-                    call.seconds,
-                    call.long_call.and_others,
-                    "them" if call.others else "it",
+                    "%s, and the topology stops without %s (B1, C1)", left.left("has"), left.it
                 )
 
     def _outside(self) -> Iterator[Busy]:
-        """Iterate over the calls of bolts in other processes: one of each task, which has lasted at least since the stop."""
+        """Iterate over the work of bolts in other processes, which has lasted at least since the stop."""
         for task in self._services.tasks:
             if isinstance(task, BoltTask) and task.outside and not isinstance(task.instance, AsyncExecutor):
-                yield Busy(
-                    task.name,
-                    self._executors.waited_secs,
-                    awaits=True,
-                    place=CodePlace("execute", "in another process"),
-                    others=task.outside - 1,
-                )
+                secs, alone = self._executors.waited_secs, not task.in_transactions
+                yield Busy(task.name, secs, alone=alone, tuples=task.outside)
 
     def look(self) -> None:
         """Check whether a task that has run for long is in one long call, and whether a coroutine blocks the event loop.

@@ -141,7 +141,7 @@ def test_calls_that_had_not_returned_at_the_end_are_kept():
     tally.add_not_returned([Busy("s[0]", 35.04, place=place), of_loop, Busy("a worker hook", 20.0)])
     found = tally.statistics().components["s"].as_json()
     assert found["not_returned"] == [
-        {"task": "s[0]", "code": "execute of s[0] (ask.py:5)", "seconds": 35.0, "others": 0}
+        {"task": "s[0]", "code": "execute of s[0] (ask.py:5)", "seconds": 35.0, "others": 0, "tuples": 0}
     ]
     assert found["blocked_loop"]["seconds"] == 12.0
 
@@ -157,4 +157,5 @@ def test_the_longest_block_of_an_event_loop_is_kept():
         "code": "execute of s[1] (ask.py:5)",
         "seconds": 20.0,
         "others": 0,
+        "tuples": 0,
     }

@@ -105,6 +105,14 @@ def test_the_other_calls_of_the_same_task_are_counted():
     )
 
 
+def test_the_tuples_that_a_child_had_left_are_counted():
+    """I6, C1: one child works on them one after another, so they are no calls side by side."""
+    calls = (LongCall("slow[0]", "the child of slow[0]", 10.0, tuples=64),)
+    line = printed(slow=replace(component(), not_returned=calls)).splitlines()[-1]
+    says = "the child of slow[0] had 64 tuples left after 10 s, and the topology ended without them"
+    assert line == f"slow: {says}"
+
+
 @pytest.mark.parametrize("width", [70, 80, 100, 120, 200])
 def test_a_narrow_terminal_loses_columns_and_no_digits(width):
     text = printed(width, sentences=component("spout", emitted=123_456_789, acked=123_456_789))

@@ -345,9 +345,8 @@ def test_a_stop_gives_up_what_is_outside_after_some_time_and_names_it(
     found = _stopped_in_the_middle(answers_in_round=-1)
     assert (found["b"].executed, found["b"].acked) == (2, 0)
     (call,) = found["b"].not_returned
-    assert (call.code, call.others) == ("execute of b[0] (in another process)", 1)
-    text = "execute of b[0] (in another process) has not returned for 0 s (and 1 other), and the topology stops without them"
-    assert text in caplog.text
+    assert (call.code, call.tuples) == ("the child of b[0]", 2)
+    assert "the child of b[0] has 2 tuples left after 0 s, and the topology stops without them" in caplog.text
 
 
 class Poisoned(Outside):
