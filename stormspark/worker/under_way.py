@@ -65,6 +65,18 @@ class UnderWay:
             calls = _with_blocked(calls, blocked)
         return sorted(calls, key=lambda busy: busy.importance)
 
+    def all(self) -> list[Busy]:
+        """Return what an end of the topology would cut off now, the most important first.
+
+        These are the `calls`, those that wait for a blocked event loop, and the tuples that child processes have been given.
+        """
+        awaiting, calls = {call.task: call for call in self._awaiting()}, []
+        for call in self.calls():
+            waits = awaiting.pop(call.task, None) if call.awaits or call.on_loop else None
+            # A call that blocks the loop is one of those of its task.
+            calls.append(call._replace(others=waits.others) if waits is not None and call.on_loop else call)
+        return sorted([*calls, *awaiting.values(), *self._outside()], key=lambda busy: busy.importance)
+
     def _awaiting(self) -> Iterator[Busy]:
         """Iterate over the calls of coroutines: of each task, the one that has been under way for longest."""
         for task in self._services.tasks:
@@ -96,7 +108,7 @@ class UnderWay:
         if not self._executors.is_late() or self._executors.is_cut_off:
             return
         loggers = {task.name: task.logger for task in self._services.tasks}
-        for call in (*self.calls(), *self._outside()):
+        for call in self.all():
             if call.on_loop or call.tuples or (call.awaits and not call.of_spout and not call.opens):
                 self._services.gave_up(call._replace(on_loop=False))
                 left = call.long_call

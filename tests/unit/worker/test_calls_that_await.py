@@ -198,3 +198,28 @@ def test_calls_that_only_wait_for_a_blocked_loop_are_not_named() -> None:
     """Also if short calls of one task block the loop again and again, nobody waits for one call of it."""
     assert _with_blocked([Busy("c[0]", 4.0, alone=True, awaits=True)], BLOCKED) == [BLOCKED]
     assert _with_blocked([WAITS._replace(seconds=1.0)], BLOCKED) == [BLOCKED]
+
+
+class WaitsAlways(Asks):
+    """Awaits something for each tuple."""
+
+    async def execute(self, tup: Any) -> None:
+        await _answer()
+
+
+def test_an_end_cuts_off_calls_that_wait_for_a_blocked_loop_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B1, C1: of each task, the oldest call is named, and the others are counted."""
+    builder = two(WaitsAlways("execute"), [(n,) for n in range(3)])
+    builder.set_bolt("c", WaitsAlways("execute")).all_grouping("a")
+    with _worker_of(builder) as worker:
+
+        def others() -> dict[str, int]:
+            return {busy.task: busy.others for busy in worker.under_way.all() if busy.component in "bc"}
+
+        until(lambda: others() == {"b[0]": 2, "c[0]": 2})
+        blocked = BLOCKED._replace(seconds=1000.0)
+        monkeypatch.setattr(worker.services, "blocked_loop", lambda: blocked)
+        assert [busy for busy in worker.under_way.calls() if busy.component in "bc"] == [blocked]
+        first, second = (busy for busy in worker.under_way.all() if busy.component in "bc")
+        assert first == blocked._replace(others=2)
+        assert (second.task, second.place, second.others) == ("c[0]", ("execute", ANSWER), 2)
