@@ -44,7 +44,9 @@ class RunningTopology(Protocol):
         """How many seconds ``close`` and ``cleanup`` of a task may take when the topology stops, before they are given up."""
 
     def calls_under_way(self) -> list[Busy]:
-        """Return the calls of user code that run now, as far as the engine knows, the most important first."""
+        """Return the calls of user code that run now, as far as the engine knows, the most important first. Tuples that child
+        processes have been given are calls, too.
+        """
 
     def stop(self) -> None:
         """End the topology at the next batch boundary: deactivate and close the spouts, clean up the bolts (B1, C1)."""

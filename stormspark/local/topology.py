@@ -180,7 +180,12 @@ class LocalTopology:
         return STOP_SECS
 
     def calls_under_way(self) -> list[Busy]:
-        """Return the calls of user code that run now, the most important first."""
+        """Return what an end of the topology would cut off now, the most important first."""
+        calls = [busy for worker in self.workers.workers for busy in worker.under_way.all()]
+        return sorted(calls, key=lambda busy: busy.importance)
+
+    def _calls(self) -> list[Busy]:
+        """Return the calls that somebody may have to be warned of."""
         return [busy for worker in self.workers.workers for busy in worker.under_way.calls()]
 
     def stop(self) -> None:
@@ -388,12 +393,11 @@ class LocalTopology:
     def _is_stuck(self) -> bool:
         """Whether a call on the worker's thread has not returned since `stop`."""
         return any(
-            busy.seconds > LAST_BATCH_SECS and not busy.alone and not busy.opens
-            for busy in self.calls_under_way()
+            busy.seconds > LAST_BATCH_SECS and not busy.alone and not busy.opens for busy in self._calls()
         )
 
     def _warn_of_last_batch(self) -> None:
-        for busy in self.calls_under_way():
+        for busy in self._calls():
             if not (busy.alone or busy.starts_again) and busy.seconds > _STUCK_SECS:
                 _log.warning(
                     "topology %s waits for %s, which has not returned for %.0f s, before it stops (B1)",
@@ -404,7 +408,7 @@ class LocalTopology:
 
     def _give_up(self) -> None:
         """End the topology although a last call on its thread has not returned. It does not get to the tasks behind that call."""
-        for busy in self.calls_under_way():
+        for busy in self._calls():
             if busy.seconds > STOP_SECS and not busy.alone:
                 self._tally.add_not_returned([busy])
                 _log.warning(

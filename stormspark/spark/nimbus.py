@@ -86,6 +86,8 @@ class _Link:
     slow_calls: SlowCalls
     #: The call that the worker was in at its last heartbeat.
     busy: Busy | None = None
+    #: The calls that an end of the topology would have cut off at that time; see `UnderWay.some`.
+    calls: tuple[Busy, ...] = ()
     executor: ProcessId | None = None
     #: Whether the worker's tasks are open, so that the worker takes requests.
     ready: bool = False
@@ -321,6 +323,12 @@ class Nimbus:
             calls = [link.busy for link in self._links.values() if link.busy is not None]
         return sorted(calls, key=lambda busy: -busy.seconds)
 
+    def all_calls(self) -> list[Busy]:
+        """Return what an end of the topology would cut off, the most important first, as the last heartbeats have it."""
+        with self._changed:
+            calls = [busy for link in self._links.values() for busy in link.calls]
+        return sorted(calls, key=lambda busy: busy.importance)
+
     @property
     def not_returned(self) -> list[Busy]:
         """The calls that had not returned when the workers had closed their tasks."""
@@ -524,6 +532,7 @@ class Nimbus:
     def _receive(self, link: _Link, message: object) -> None:
         link.received_at = time.monotonic()
         if isinstance(message, Beat):
+            link.calls = message.calls
             self._look_at(link, message.busy)
             link.send(self._orders_of(link))
         elif isinstance(message, Ready):

@@ -369,8 +369,12 @@ class SparkTopology:
         return _CLOSE_SECS
 
     def calls_under_way(self) -> list[Busy]:
-        """Return the calls of user code that the workers were in at their last heartbeats, the longest first."""
-        return self._nimbus.calls()
+        """Return what an end of the topology would cut off, the most important first, as the workers' last heartbeats have it.
+
+        While the topology stops, each worker sends a heartbeat every second. Of a worker with many calls, the last one stands
+        for all that follow, too.
+        """
+        return self._nimbus.all_calls()
 
     def kill(self) -> None:
         """End the topology at once, and wait for that end.

@@ -169,7 +169,7 @@ _NAMED = 5
 def _cut_off(calls: Sequence[Busy]) -> str:
     """Say that the topology ends at once, and which calls are cut off."""
     named = [_named(busy) for busy in calls[:_NAMED]]
-    left = sum(max(busy.tuples, 1) + busy.others for busy in calls[_NAMED:])
+    left = sum(busy.calls for busy in calls[_NAMED:])
     more = [f"more calls: {left}"] if left else []
     cut = f"; this cuts off {'; '.join(named + more)}" if calls else ""
     return f"ending at once, without close and cleanup{cut}"

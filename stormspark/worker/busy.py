@@ -50,6 +50,11 @@ class Busy(NamedTuple):
         return self.alone and not self.on_loop, self.of_spout, -self.seconds
 
     @property
+    def calls(self) -> int:
+        """How many calls this stands for. Each tuple that a child has been given counts as one."""
+        return max(self.tuples, 1) + self.others
+
+    @property
     def component(self) -> str:
         """The id of the task's component."""
         return self.task.partition("[")[0]

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 #: A call that has lasted for so many seconds is named before all shorter ones.
 _LONG_SECS = 1.0
+#: A heartbeat has so many calls at most: one more than those that a user who kills the topology gets to see.
+_MOST_IN_BEAT = 6
 
 
 class UnderWay:
@@ -76,6 +78,17 @@ class UnderWay:
             # A call that blocks the loop is one of those of its task.
             calls.append(call._replace(others=waits.others) if waits is not None and call.on_loop else call)
         return sorted([*calls, *awaiting.values(), *self._outside()], key=lambda busy: busy.importance)
+
+    def some(self) -> tuple[Busy, ...]:
+        """Return the first of `all`, for a heartbeat. The last one of them stands for all that follow, too.
+
+        So the list is short, and the number of calls is right (`Busy.calls`).
+        """
+        calls = self.all()
+        if len(calls) > _MOST_IN_BEAT:
+            first, left = calls[: _MOST_IN_BEAT - 1], calls[_MOST_IN_BEAT - 1 :]
+            calls = [*first, left[0]._replace(tuples=0, others=sum(busy.calls for busy in left) - 1)]
+        return tuple(calls)
 
     def _awaiting(self) -> Iterator[Busy]:
         """Iterate over the calls of coroutines: of each task, the one that has been under way for longest."""

@@ -25,7 +25,6 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 
-from stormspark.worker.busy import Busy
 from stormspark.worker.host.connection import Connection
 from stormspark.worker.host.messages import Adopt, Beat, Orders, ProcessId
 
@@ -33,6 +32,8 @@ __all__ = ["Lifeline", "executor_jvm", "is_alive", "this_process"]
 
 #: At most this many seconds pass between two calls of ``look`` by `Lifeline`.
 _LOOK_SECS = 0.25
+#: While the topology stops, at most this many seconds pass between two beats, so that nimbus knows which calls are left.
+_STOPPING_BEAT_SECS = 1.0
 
 
 class Lifeline:
@@ -40,8 +41,7 @@ class Lifeline:
     heartbeats.
 
     ``obey`` is called with every `Orders` and `Adopt`. ``end`` is called with the reason once the process must end, and does
-    not return. ``busy`` returns the call that the worker is in, and each heartbeat reports this call. ``look`` is called
-    several times per second.
+    not return. ``beat`` returns the next heartbeat. ``look`` is called several times per second.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Lifeline:
         lease_secs: float,
         obey: Callable[[Orders | Adopt], None],
         end: Callable[[str], None],
-        busy: Callable[[], Busy | None] = lambda: None,
+        beat: Callable[[], Beat] = Beat,
         look: Callable[[], None] = lambda: None,
     ) -> None:
         self._link, self._jvm, self._lease = link, jvm, lease_secs
-        self._obey, self._end, self._busy, self._look = obey, end, busy, look
+        self._obey, self._end, self._beat, self._look = obey, end, beat, look
         self._sending = threading.Lock()
 
     def send(self, message: object) -> None:
@@ -70,7 +70,8 @@ class Lifeline:
             self._end("the Spark executor's JVM is gone")
         link = self._link.fileno()
         beat_secs = self._lease / 6
-        next_beat = time.monotonic() + beat_secs
+        pause = beat_secs
+        next_beat = time.monotonic() + pause
         unanswered: float | None = None  # when the oldest beat without an answer was sent
         while True:
             timeout = min(_LOOK_SECS, beat_secs)
@@ -85,13 +86,16 @@ class Lifeline:
                     unanswered = None
                     if isinstance(message, Orders | Adopt):
                         self._obey(message)
+                    if isinstance(message, Orders) and (message.stops or message.close):
+                        pause = min(beat_secs, _STOPPING_BEAT_SECS)
+                        next_beat = min(next_beat, now + pause)
                 elif now >= next_beat:
-                    next_beat = now + beat_secs
+                    next_beat = now + pause
                     # The silence counts from the oldest beat without an answer, and not from nimbus's last message. User code
                     # that held the interpreter's lock, or a host that froze, may have kept this thread from sending beats.
                     unanswered = now if unanswered is None else unanswered
                     with self._sending:
-                        self._link.send(Beat(self._busy()))
+                        self._link.send(self._beat())
             except (OSError, EOFError):
                 self._end("the link to the driver is cut")
             if unanswered is not None and now - unanswered > self._lease - beat_secs:

@@ -240,9 +240,13 @@ class Fatal(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A heartbeat of a worker process. It names the call that the worker is in."""
+    """A heartbeat of a worker process. It names the call that the worker is in.
+
+    An end of the topology would cut off the ``calls``. See `UnderWay.some`.
+    """
 
     busy: Busy | None = None
+    calls: tuple[Busy, ...] = ()
 
 
 class HeardOfCommit(NamedTuple):

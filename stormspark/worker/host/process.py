@@ -40,7 +40,6 @@ from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import is_private, make_log_folder
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import frames_from
-from stormspark.worker.busy import Busy
 from stormspark.worker.core import Worker
 from stormspark.worker.host.connection import Connection
 from stormspark.worker.host.descriptors import make_room
@@ -59,6 +58,7 @@ from stormspark.worker.host.lifeline import Lifeline
 from stormspark.worker.host.link import STRANGERS, Door, remove_if_dead
 from stormspark.worker.host.messages import (
     Adopt,
+    Beat,
     Closed,
     End,
     Fatal,
@@ -217,7 +217,7 @@ class WorkerProcess:
             self.end(str(error), error.code)
         self._active = met.welcome.active
         self._lifeline = Lifeline(
-            met.link, launch.jvm, met.welcome.lease_secs, self._obey, self.end, self._busy, self._look
+            met.link, launch.jvm, met.welcome.lease_secs, self._obey, self.end, self._beat, self._look
         )
         threading.Thread(target=self._lifeline.watch, name="lifeline", daemon=True).start()
         if met.sees is not None:
@@ -256,9 +256,10 @@ class WorkerProcess:
             self._active = orders.active
             self._bell.put(orders)
 
-    def _busy(self) -> Busy | None:
-        """Return the call that the worker is in; None if it is in no call. The lifeline calls this."""
-        return self._worker.under_way.busy() if self._worker is not None else None
+    def _beat(self) -> Beat:
+        """Return a heartbeat with the calls that the worker is in. The lifeline calls this."""
+        calls = None if self._worker is None else self._worker.under_way
+        return Beat() if calls is None else Beat(calls.busy(), calls.some())
 
     def _look(self) -> None:
         """Let the worker check a call that takes long; see `UnderWay.look`. The lifeline calls this."""

@@ -153,6 +153,19 @@ def test_a_worker_tells_what_it_has_heard_of_the_last_commit_before_it_ends(
     assert (nimbus.last_reports, nimbus.not_returned) == ([b"report"], [])
 
 
+def test_it_knows_what_an_end_of_the_topology_would_cut_off(make: Callable[..., Nimbus]) -> None:
+    """J2: a second Ctrl-C names these calls."""
+    nimbus = make()
+    fake = Fake(nimbus)
+    fake.begin()
+    calls = (Busy("ask[0]", 2.0, alone=True, others=19), Busy("slow[0]", 3.0, tuples=64))
+    fake.worker.send(Beat(calls[0], calls))
+    fake.worker.recv()
+    assert nimbus.all_calls() == [calls[1], calls[0]] and nimbus.calls() == [calls[0]]
+    fake.beat()
+    assert nimbus.all_calls() == nimbus.calls() == []
+
+
 def test_a_start_may_be_bounded(make: Callable[..., Nimbus]) -> None:
     nimbus = make(prepare_timeout_secs=100.0)
     fake = Fake(nimbus)

@@ -118,6 +118,16 @@ def test_a_kill_names_the_calls_that_it_cuts_off():
     )
 
 
+def test_a_kill_counts_the_tuples_that_children_have():
+    topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
+    topology.busy = [Busy("slow[0]", 2.04, tuples=64)] + [Busy("ask[0]", 1.5)] * 4
+    topology.busy += [Busy("slow[1]", 1.0, tuples=7)]
+    topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
+    _, notes = watched(topology)
+    assert "cuts off the child of slow[0], with 64 tuples left; the code of ask[0], after" in notes.said[1]
+    assert notes.said[1].endswith("; more calls: 7")
+
+
 def test_a_third_interrupt_does_not_wait_for_a_kill_that_hangs():
     topology = ScriptedTopology([Moment(0)], stop_takes=60.0)
     forever = threading.Event()

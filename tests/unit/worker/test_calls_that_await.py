@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stormspark import AsyncBolt, AsyncSpout, Fields, TopologyBuilder
+from stormspark.testing import FixedTupleSpout
 from stormspark.user_line import CodePlace
 from stormspark.worker.busy import Busy
 from stormspark.worker.core import Worker
@@ -223,3 +224,22 @@ def test_an_end_cuts_off_calls_that_wait_for_a_blocked_loop_too(monkeypatch: pyt
         first, second = (busy for busy in worker.under_way.all() if busy.component in "bc")
         assert first == blocked._replace(others=2)
         assert (second.task, second.place, second.others) == ("c[0]", ("execute", ANSWER), 2)
+
+
+@pytest.mark.parametrize(("parallel", "most"), [(3, 2), (3, 3), (3, 6), (1, 6)])
+def test_a_heartbeat_has_some_calls_and_counts_all(
+    parallel: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """J2: a second Ctrl-C on Spark names and counts what it does on the local engine."""
+    monkeypatch.setattr("stormspark.worker.under_way._MOST_IN_BEAT", most)
+    builder = TopologyBuilder()
+    builder.set_spout("a", FixedTupleSpout([(n,) for n in range(4)], Fields("n")))
+    builder.set_bolt("b", WaitsAlways("execute"), parallel).all_grouping("a")
+    with _worker_of(builder) as worker:
+        until(lambda: sum(busy.calls for busy in worker.under_way.all() if busy.awaits) == 4 * parallel)
+        every = worker.under_way.all()
+        monkeypatch.setattr(worker.under_way, "all", lambda: every)  # the spout may begin a call meanwhile
+        some = worker.under_way.some()
+        assert len(some) == min(len(every), most)
+        assert [busy.code for busy in some] == [busy.code for busy in every[: len(some)]]
+        assert sum(busy.calls for busy in some) == sum(busy.calls for busy in every)

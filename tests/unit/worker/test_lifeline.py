@@ -138,6 +138,18 @@ def test_what_it_watches_is_looked_at_often():
 
 
 @pytest.mark.slow
+def test_it_beats_more_often_while_the_topology_stops(monkeypatch):
+    """B1, J2: a second Ctrl-C names the calls of the last beat."""
+    monkeypatch.setattr(lifeline, "_STOPPING_BEAT_SECS", 0.0)
+    far, _, _, ended = watch(None, lease=36000.0)
+    for orders in Orders(stops=True), Orders(close=True):
+        far.send(orders)
+        assert far.recv() == Beat()
+    far.close()
+    assert ended.wait(120)
+
+
+@pytest.mark.slow
 def test_it_beats_and_obeys():
     far, obeyed, _, ended = watch(None, lease=0.3)
     for _ in range(10):
