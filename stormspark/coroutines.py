@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
-__all__ = ["kind_of_coroutine", "problem_with_coroutine", "refuse_coroutine"]
+__all__ = ["kind_of_coroutine", "line_of", "problem_with_coroutine", "refuse_coroutine"]
 
 _INSTEAD = "await in it by asyncio.run(...)"
 
@@ -42,7 +42,7 @@ Slow from AsyncBolt
         if kind is not None:
             cls = component if isinstance(component, type) else type(component)
             return (
-                f"{name} of class {cls.__qualname__}{_line_of(method)} is {kind}, which nobody would await: write a plain "
+                f"{name} of class {cls.__qualname__}{line_of(method)} is {kind}, which nobody would await: write a plain "
                 f"`def {name}`, or {instead}"
             )
     return None
@@ -59,10 +59,11 @@ def refuse_coroutine(function: object, what: str) -> None:
     kind = kind_of_coroutine(function)
     if kind is not None:
         name = getattr(function, "__name__", type(function).__name__)
-        msg = f"{what}, {name}{_line_of(function)}, is {kind}, which nobody would await: write it without async, or {_INSTEAD}"
+        msg = f"{what}, {name}{line_of(function)}, is {kind}, which nobody would await: write it without async, or {_INSTEAD}"
         raise TypeError(msg)
 
 
-def _line_of(function: object) -> str:
+def line_of(function: object) -> str:
+    """Return FILE:LINE of a function that is written in Python, in brackets after a space; otherwise nothing."""
     code = getattr(inspect.unwrap(function), "__code__", None)  # type: ignore[arg-type]
     return f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""

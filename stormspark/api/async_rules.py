@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout, PandasBolt
 from stormspark.api.async_components import AsyncBolt, AsyncSpout
@@ -13,7 +13,7 @@ from stormspark.api.components import BasicBolt, Bolt, Component, Spout, TickTup
 from stormspark.api.source import SourceSpout
 from stormspark.api.state import KeepsState, StatefulComponent, kind_of_state
 from stormspark.api.windows import WindowedBolt
-from stormspark.coroutines import problem_with_coroutine
+from stormspark.coroutines import line_of, problem_with_coroutine
 
 __all__ = ["misspelt_settings", "problem_with_coroutines"]
 
@@ -25,10 +25,20 @@ _FLAGS = ("ordered", "waits")
 #: How similar a name must be to a setting's, from 0 to 1. `order` and `ordered` have 0.83.
 _SIMILAR = 0.85
 #: Names that are less similar, and still mean the setting.
-_OTHER_NAMES = {"timeout": "timeout_secs", "timeout_seconds": "timeout_secs"}
+_OTHER_NAMES = {
+    **dict.fromkeys(("timeout", "timeout_seconds"), "timeout_secs"),
+    **dict.fromkeys(("order", "in_order", "keep_order"), "ordered"),
+}
 
-_OF_BOLT = ("prepare", "execute", "cleanup")
-_OF_SPOUT = ("open", "next_tuple", "ack", "fail", "activate", "deactivate", "close")
+#: The methods, with the arguments that stormspark passes to them.
+_START = ("conf", "context", "collector")
+_OF_BOLT: dict[str, Sequence[str]] = {"prepare": _START, "execute": ("tup",), "cleanup": ()}
+_OF_SPOUT: dict[str, Sequence[str]] = {
+    "open": _START,
+    "next_tuple": (),
+    **dict.fromkeys(("ack", "fail"), ("message_id",)),
+    **dict.fromkeys(("activate", "deactivate", "close"), ()),
+}
 #: Methods of components that are not async. Users might write them as coroutines by mistake. A component may have other
 #: coroutines for its own use.
 _OF_OTHERS = (
@@ -52,6 +62,7 @@ def problem_with_coroutines(component: Component) -> str | None:
     if isinstance(component, AsyncBolt):
         return (
             _not_coroutines(component, _OF_BOLT)
+            or _wrong_arguments(component, _OF_BOLT)
             or _number(component, "capacity")
             or _time(component.timeout_secs)
             or _flag(component, "ordered")
@@ -60,6 +71,7 @@ def problem_with_coroutines(component: Component) -> str | None:
     if isinstance(component, AsyncSpout):
         return (
             _not_coroutines(component, _OF_SPOUT)
+            or _wrong_arguments(component, _OF_SPOUT)
             or _number(component, "prefetch")
             or _mixture(component, "AsyncSpout")
         )
@@ -121,7 +133,27 @@ def _is_coroutine(component: Component, name: str) -> bool:
     return inspect.iscoroutinefunction(getattr(component, name, None))
 
 
-def _not_coroutines(component: Component, names: Sequence[str]) -> str | None:
+def _wrong_arguments(component: Component, methods: Mapping[str, Sequence[str]]) -> str | None:
+    """Return what is wrong with the first method that can't be called with the arguments that stormspark passes to it."""
+    for name, arguments in methods.items():
+        method = getattr(component, name)
+        try:
+            taken = inspect.signature(method)
+            taken.bind(*arguments)
+        except ValueError:
+            continue  # it is written in C, and has no signature
+        except TypeError:
+            has_collector = name == "execute" and "collector" in taken.parameters
+            instead = ", and keep the collector that prepare gets" if has_collector else ""
+            return (
+                f"{name} of class {type(component).__qualname__}{line_of(method)} takes "
+                f"{', '.join(taken.parameters) or 'nothing'}: write "
+                f"`async def {name}({', '.join(('self', *arguments))})`{instead}"
+            )
+    return None
+
+
+def _not_coroutines(component: Component, names: Iterable[str]) -> str | None:
     wrong = [name for name in names if not _is_coroutine(component, name)]
     if not wrong:
         return None

@@ -46,6 +46,9 @@ def test_data_of_the_users_own_is_no_misspelt_setting(own: dict[str, Any]) -> No
         ("capactiy", 9, "capacity"),
         ("capacty", 9, "capacity"),
         ("orderd", True, "ordered"),
+        ("order", True, "ordered"),
+        ("in_order", True, "ordered"),
+        ("keep_order", False, "ordered"),
         ("ordred", True, "ordered"),
     ],
 )

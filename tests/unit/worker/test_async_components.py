@@ -914,6 +914,33 @@ class ForgottenFrame(PandasBolt):
         pass
 
 
+class BasicStyle(AsyncBolt):
+    async def execute(self, tup: Any, collector: Any) -> None:  # type: ignore[override]
+        pass
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        pass
+
+
+IN_BASIC_STYLE = f"{__file__}:{BasicStyle.execute.__code__.co_firstlineno}"
+
+
+class ShortPrepare(Calls):
+    async def prepare(self, conf: Any, context: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class NoMessageId(AsyncSpout):
+    async def next_tuple(self) -> None:
+        pass
+
+    async def ack(self) -> None:  # type: ignore[override]
+        pass
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        pass
+
+
 class Both(Calls, Bolt):  # type: ignore[misc]
     pass
 
@@ -927,6 +954,10 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
     ("component", "says"),
     [
         (NoCoroutine(), "execute must be a coroutine: write `async def execute`"),
+        (BasicStyle(), f"execute of class BasicStyle ({IN_BASIC_STYLE}) takes tup, collector: write "),
+        (BasicStyle(), "`async def execute(self, tup)`, and keep the collector that prepare gets"),
+        (ShortPrepare(), "takes conf, context: write `async def prepare(self, conf, context, collector)`"),
+        (NoMessageId(), "takes nothing: write `async def ack(self, message_id)`"),
         (NoCoroutines(), "prepare and execute must be coroutines: write `async def prepare` and `async def execute`"),
         (Yielding(), "execute must be a coroutine: execute must not yield; emit by the collector"),
         (Forgotten(), "is a coroutine function, which nobody would await: write a plain `def execute`, or derive Forgotten"),
@@ -949,7 +980,7 @@ class Stateful(Calls, StatefulBolt[Any]):  # type: ignore[misc]
 def test_what_can_not_be_async_is_refused_with_the_users_line(component: Any, says: str) -> None:
     """A2."""
     builder = TopologyBuilder()
-    add: Any = builder.set_spout if isinstance(component, Spout) else builder.set_bolt
+    add: Any = builder.set_spout if isinstance(component, Spout | AsyncSpout) else builder.set_bolt
     with pytest.raises(InvalidTopologyError) as raised:
         add("x", component)
     assert "test_async_components.py" in str(raised.value) and says in str(raised.value)
