@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,9 @@ from stormspark.user_line import raised_at
 from stormspark.worker.step import ErrorReport
 
 __all__ = ["TaskReports"]
+
+#: A line of code that awaits what a method of a collector returns.
+_AWAITS_COLLECTOR = re.compile(r"\bawait\b.*\.(emit|emit_direct|ack|fail|reset_timeout|report_error)\b")
 
 
 class TaskReports:
@@ -44,7 +48,7 @@ class TaskReports:
         if not self._may_report(reported_at, now):
             return
         text = error if isinstance(error, str) else _at(error, "{}: ") + _traceback(error)
-        if hint := self._about_imports(error) or self._about_threads(error):
+        if hint := self._hint(error):
             remark = f"{remark} {hint}:" if remark else f"{hint}:"
         if self._is_full(reported_at, now):
             last = (
@@ -87,9 +91,13 @@ class TaskReports:
             f"{component.kind} {component.id!r}, task {self._task} ({self._name}), declared at {component.declared_at}, "
             f"{what}: {type(error).__name__}: {error}{_at(error, ' (at {})')}\n{text}"
         )
-        if hint := self._about_imports(error) or self._about_threads(error):
+        if hint := self._hint(error):
             msg = f"{msg.rstrip()}\n{hint}"
         return ComponentError(msg)
+
+    def _hint(self, error: BaseException | str) -> str:
+        """Return what to do about an error whose own words do not say it; otherwise nothing."""
+        return self._about_imports(error) or self._about_threads(error) or _about_await(error)
 
     def _about_imports(self, error: BaseException | str) -> str:
         """Return what to do if executors have imported modules of one package on several threads at the same time."""
@@ -135,6 +143,16 @@ class TaskReports:
 
     def _is_full(self, reported_at: deque[float], now: float) -> bool:
         return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval
+
+
+def _about_await(error: BaseException | str) -> str:
+    """Return what to do about an ``await`` of what a method of a collector returns, which is None; otherwise nothing."""
+    if not (isinstance(error, TypeError) and "NoneType" in str(error) and "await" in str(error)):
+        return ""
+    lines = traceback.extract_tb(error.__traceback__)
+    if not (lines and _AWAITS_COLLECTOR.search(lines[-1].line or "")):
+        return ""
+    return "call emit, ack and fail of the collector without await, because they never wait"
 
 
 def _traceback(error: BaseException) -> str:

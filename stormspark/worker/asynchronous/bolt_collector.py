@@ -164,19 +164,22 @@ class AsyncCollector:
 
     def ack(self, tup: Tuple) -> None:
         """Ack a tuple before its call ends."""
-        self._settle(tup, partial(self._collector.ack, tup))
+        self._settle("ack", tup, partial(self._collector.ack, tup))
 
     def fail(self, tup: Tuple, reason: str | None = None) -> None:
         """Fail the tuple's trees (E5)."""
-        self._settle(tup, partial(self._collector.fail, tup, reason))
+        self._settle("fail", tup, partial(self._collector.fail, tup, reason))
 
-    def _settle(self, tup: Tuple, note: Note) -> None:
+    def _settle(self, what: str, tup: Tuple, note: Note) -> None:
         call = current_call.get()
-        own = call is not None and tup is call.tup
-        if own:
-            assert call is not None
+        if call is None or tup is not call.tup:
+            self._note(call, note, True)
+        elif call.is_over or call.is_settled:
+            why = "which is acked or failed already" if call.is_settled else "whose execute has ended"
+            self._report_late(call, f"{what} of {tup!r}, {why}; it changes nothing (E14)")
+        else:
             call.is_settled = True
-        self._note(call, note, not own)
+            self._note(call, note, False)
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Begin the timeouts of the tuple's trees anew (C11)."""

@@ -591,6 +591,63 @@ def test_an_emit_after_the_calls_own_ack_raises_where_it_is_made() -> None:
     scene.close()
 
 
+def test_a_second_ack_or_fail_is_an_error_with_its_line_and_changes_nothing() -> None:
+    """E14, C4: the worker's thread acks later, and would not know the line."""
+
+    class Twice(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            self.collector.ack(tup)
+            self.collector.fail(tup) if number else self.collector.ack(tup)
+            await asyncio.sleep(0)
+
+    scene = Scene(Twice(), ROWS[:2])
+    scene.until(lambda: len(acks_of(scene.spout)) == 2 and len(scene.rig.errors) == 2)
+    place = f"{__file__}:{Twice.work.__code__.co_firstlineno + 2}"
+    assert {error.partition(" of Tuple(")[0] for error in scene.rig.errors} == {
+        f"{place}: ack",
+        f"{place}: fail",
+    }
+    assert all("which is acked or failed already; it changes nothing" in one for one in scene.rig.errors)
+    scene.close()
+
+
+def test_a_fail_after_the_end_of_its_call_is_an_error() -> None:
+    """E14: the tuple is acked."""
+
+    class FailsLater(Calls):
+        async def execute(self, tup: Any) -> None:
+            asyncio.get_running_loop().call_later(0, self.collector.fail, tup)
+
+    scene = Scene(FailsLater(), ROWS[:1])
+    scene.until(lambda: acks_of(scene.spout) == [0] and scene.rig.errors)
+    assert "fail of Tuple(" in scene.rig.errors[0]
+    assert "whose execute has ended; it changes nothing" in scene.rig.errors[0]
+    scene.close()
+
+
+@pytest.mark.parametrize("method", ["emit", "ack"])
+def test_who_awaits_a_method_of_the_collector_hears_that_none_needs_it(method: str) -> None:
+    """C4: Python's own words do not say what returns None."""
+
+    class AwaitsEmit(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            if method == "emit":
+                await self.collector.emit((number,))
+            await self.collector.ack(
+                tup,
+            )
+
+    class AwaitsNothing(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            await None  # type: ignore[misc]
+
+    for bolt, says in (AwaitsEmit(), True), (AwaitsNothing(), False):
+        scene = Scene(bolt, ROWS[:1])
+        scene.until(lambda: scene.rig.errors)  # noqa: B023
+        assert ("call emit, ack and fail of the collector without await" in scene.rig.errors[0]) == says
+        scene.close()
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_task_that_a_call_has_started_serves_later_calls(ordered: bool) -> None:
     """E5: as one that sends the requests of many calls at once. What it does for others counts after its own call has ended."""
