@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -646,6 +647,27 @@ def test_who_awaits_a_method_of_the_collector_hears_that_none_needs_it(method: s
         scene.until(lambda: scene.rig.errors)  # noqa: B023
         assert ("call emit, ack and fail of the collector without await" in scene.rig.errors[0]) == says
         scene.close()
+
+
+def test_the_warning_of_a_coroutine_that_nobody_awaits_names_its_line() -> None:
+    """Python warns when it drops the coroutine, and that may be anywhere."""
+
+    class Forgets(Calls):
+        async def work(self, tup: Any, number: int) -> None:
+            self.forgotten = self.ask()
+            del self.forgotten
+
+        async def ask(self) -> None:
+            pass
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scene = Scene(Forgets(), ROWS[:1])
+        scene.until(lambda: caught)
+        scene.close()
+    line = Forgets.work.__code__.co_firstlineno + 1
+    (text,) = (str(one.message) for one in caught if "was never awaited" in str(one.message))
+    assert f'File "{__file__}", line {line}, in work' in text
 
 
 @pytest.mark.parametrize("ordered", [False, True])
