@@ -62,6 +62,17 @@ class Histogram:
         self.count += count
         self.seconds += seconds * count
 
+    def add_mean(self, seconds: float, count: int) -> None:
+        """Count ``count`` durations of which only the mean is known. The percentiles are those of all others.
+
+        >>> histogram = Histogram()
+        >>> histogram.add_mean(0.002, 3)
+        >>> histogram.summary()
+        LatencySummary(mean=2.0, p50=None, p99=None)
+        """
+        self.count += count
+        self.seconds += seconds * count
+
     def add_all(self, seconds: Sequence[float]) -> None:
         """Count many durations, in seconds.
 
@@ -100,7 +111,7 @@ class Histogram:
 
     def percentile(self, share: float) -> float | None:
         """Return the duration, in ms, that a share (0 to 1) of all durations does not exceed; None if there are no durations."""
-        wanted = self.count * share
+        wanted = self.buckets.total() * share
         seen = 0
         for index in sorted(self.buckets):
             seen += self.buckets[index]

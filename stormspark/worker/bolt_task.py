@@ -265,8 +265,10 @@ class BoltTask(CountsWork):
             now = clock()
             took = (now - begun) / step
             begun = now
-            if not self.component.capacity:  # else a call has only begun
+            if not self._runner.works_outside:
                 counters.latency.add(took, step)
+            elif not self.component.capacity:  # a call of an async bolt adds its time when it ends
+                counters.latency.add_mean(took, step)
             counters.executed += step
             if queue.ticks:  # ticks are not counted, because the counters are for users' tuples only (J15)
                 ticks = queue.count_ticks(batch, done, done + step)

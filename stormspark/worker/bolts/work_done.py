@@ -84,7 +84,7 @@ class CountsWork(FailsTuples):
 
     def waited(self, seconds: float) -> None:
         """Add ``seconds`` to the execution time of a bolt that is no async one. In this time the worker did nothing but wait for
-        bolts.
+        bolts. It is not known which tuples took this time, so the latency of such a bolt has a mean and no percentiles.
         """
         if not self.component.capacity:
             self.counters.latency.seconds += seconds

@@ -307,6 +307,18 @@ def test_a_topology_that_is_killed_lets_it_go() -> None:
         assert all(bolt.let_go_calls for bolt in RUNNING) and RUNNING
 
 
+def test_its_latency_is_the_time_that_it_costs_the_worker_and_has_no_percentiles() -> None:
+    """J15: the time of a hand-over is that of no tuple, and nobody knows which tuples the worker waited for."""
+    rig = Rig(two(Outside(), ROWS), 1)
+    rig.batches(20)
+    (task,) = rig.tasks("b")
+    task.waited(1.0)
+    latency = task.counters.latency
+    assert latency.count == task.counters.executed > 0
+    assert latency.summary().mean == pytest.approx(1000 / latency.count, rel=0.5)
+    assert (latency.summary().p50, latency.summary().p99) == (None, None)
+
+
 def _stopped_in_the_middle(answers_in_round: int) -> Any:
     """Stop a topology that has two tuples outside. Their answers come in this round after the stop began."""
     Outside.closed = True
