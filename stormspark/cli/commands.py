@@ -144,7 +144,25 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
     return wrapped
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+#: Commands that users look for to see figures. Without a word on them, click would suggest ``state`` for ``stats``.
+_FOR_FIGURES = frozenset({"stats", "statistics", "status", "top", "metrics"})
+
+
+class _Commands(click.Group):
+    """The commands, and a message for some that do not exist."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in _FOR_FIGURES:
+            ctx.fail(
+                f"No such command {args[0]!r}. `stormspark run` shows figures while the topology runs and at its end, and with "
+                f"--json OUT it also writes them to a file."
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="stormspark", message="%(prog)s %(version)s")
 def main() -> None:
     """Run Storm and Heron topologies, written in Python, on Spark Structured Streaming."""

@@ -96,7 +96,8 @@ def throttling_lines(statistics: TopologyStatistics) -> Iterator[str]:
             blamed.update(worst_first)
             shares = ", ".join(f"{throttled[bolt] / 1000:,.1f} s by {bolt}" for bolt in worst_first)
             limit = pressure.spouts[name].limit
-            now = "no limit now" if limit is None else f"limit now {limit:,} tuples per round"
+            tuples = f"tuple{'s' * (limit != 1)} per round"
+            now = "no limit now" if limit is None else f"limit now {limit:,} {tuples}"
             yield f"{name}: throttled {held:,.1f} of {seconds:,.1f} s ({held / seconds:.0%}): {shares}; {now}"
         yield from _other_brakes(name, component, statistics)
     if pressure is None:

@@ -120,14 +120,16 @@ def test_the_summary_says_for_how_long_and_because_of_whom():
     spouts = {
         "words": held("count", 2030, parse=1_100.0, count=40_100.0),
         "other": held(None, None, count=5_000.0),
+        "few": held("count", 1, count=5_000.0),
     }
     bolts = {"count": bolt(12_000, 1_258_291, 0.8), "parse": bolt(), "fine": bolt(3, 300)}
     out = io.StringIO()
     print_summary(at(50.0, spouts, bolts), Console(file=out, width=200))
-    assert out.getvalue().splitlines()[-6:] == [
+    assert out.getvalue().splitlines()[-7:] == [
         "ms: for spouts, from the emit until the tree is acked; for bolts, in execute",
         "words: throttled 41.2 of 50.0 s (82%): 40.1 s by count, 1.1 s by parse; limit now 2,030 tuples per round",
         "other: throttled 5.0 of 50.0 s (10%): 5.0 s by count; no limit now",
+        "few: throttled 5.0 of 50.0 s (10%): 5.0 s by count; limit now 1 tuple per round",
         "count: queue 12,000 of 1,000,000 tuples, 1.2 MB of 100, 0.8 s of work",
         "parse: queue 0 of 1,000,000 tuples, 0 MB of 100",
         "limits changed 17 times",
