@@ -62,7 +62,7 @@ def parse_target(text: str) -> Target:
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
     """Return the topology that ``FILE[:NAME]`` stands for.
 
-    If the file is for streamparse, heronpy or Flux, its front-end finds the topology. Otherwise return the value of NAME, or the
+    If the file is for streamparse, heronpy, Petrel or Flux, its front-end finds the topology. Otherwise return the value of NAME, or the
     result of NAME if that is a function.
 
     Raises `TopologyNotFoundError` if there is no such topology; the message suggests other names of the file that look like a
@@ -89,6 +89,10 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
             from stormspark.compat.heronpy import project
 
             return project.load(target.file, named, options.arguments)
+        case "petrel":
+            from stormspark.compat import petrel
+
+            return petrel.load(target.file, named)
     module = import_file(target.file)
     found = getattr(module, target.name, None)
     if found is None:

@@ -1,1 +1,1 @@
-"""Runs topologies that were written for streamparse, pystorm and heronpy, unmodified (A-5, A-6)."""
+"""Runs topologies that were written for streamparse, pystorm, heronpy and Petrel, unmodified (A-5, A-6)."""

@@ -3,35 +3,81 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["legacy_kind"]
+__all__ = ["LegacyKind", "creates_for_petrel", "legacy_kind"]
 
-_KINDS: dict[str, Literal["streamparse", "heronpy"]] = {
+#: The libraries whose topologies a front-end of stormspark runs.
+LegacyKind = Literal["streamparse", "heronpy", "petrel"]
+
+_KINDS: dict[str, LegacyKind] = {
     "streamparse": "streamparse",
     "pystorm": "streamparse",
     "heronpy": "heronpy",
     "heron": "heronpy",
     "pyheron": "heronpy",
+    "petrel": "petrel",
 }
 
 
-def legacy_kind(file: Path) -> Literal["streamparse", "heronpy"] | None:
-    """Return the library that the file imports anywhere in its code. None if it imports neither, or can't be read as Python."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+def legacy_kind(file: Path) -> LegacyKind | None:
+    """Return the library that the file imports anywhere in its code. None if it imports none, or can't be read as Python.
+
+    The file of a Petrel topology imports only the modules of its components, so these count for it too.
+    """
+    tree = _tree(file)
+    if tree is None:
         return None  # whoever imports the file next gets the error
-    for node in ast.walk(tree):
-        names = (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom) and not node.level
-            else []
-        )
-        for name in names:
-            if (kind := _KINDS.get(name.partition(".")[0])) is not None:
-                return kind
+    if (kind := _imported_kind(tree)) is not None:
+        return kind
+    return "petrel" if creates_for_petrel(file, tree) else None
+
+
+def creates_for_petrel(file: Path, tree: ast.Module) -> bool:
+    """Return whether the file looks like the definition of a Petrel topology.
+
+    Such a file has a function with one argument, the builder, whose ``setSpout`` or ``setBolt`` it calls. A module beside the
+    file imports Petrel, or the file itself.
+    """
+    if not any(map(_takes_builder, tree.body)):
+        return False
+    beside = (file.parent / f"{name.partition('.')[0]}.py" for name in _imports(tree))
+    trees = (_tree(one) for one in beside if one.is_file())
+    return any(_imported_kind(one) == "petrel" for one in (tree, *trees) if one is not None)
+
+
+def _takes_builder(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef) or len(node.args.args) != 1:
+        return False
+    builder = node.args.args[0].arg
+    return any(
+        isinstance(one, ast.Attribute)
+        and one.attr in ("setSpout", "setBolt")
+        and isinstance(one.value, ast.Name)
+        and one.value.id == builder
+        for one in ast.walk(node)
+    )
+
+
+def _tree(file: Path) -> ast.Module | None:
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _imported_kind(tree: ast.Module) -> LegacyKind | None:
+    for name in _imports(tree):
+        if (kind := _KINDS.get(name.partition(".")[0])) is not None:
+            return kind
     return None
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module

@@ -1,0 +1,5 @@
+"""Petrel's builder."""
+
+from stormspark.compat.petrel.builder import TopologyBuilder
+
+__all__ = ["TopologyBuilder"]
