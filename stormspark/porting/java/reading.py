@@ -41,7 +41,7 @@ from stormspark.porting.java.remarks import (
     report_what_does_not_fit,
 )
 from stormspark.porting.java.source import JavaClass, JavaSources
-from stormspark.porting.java.stock import Base, Stock, base_of, stock_of
+from stormspark.porting.java.stock import Base, Stock, base_of, fits, stock_of, transactional_base
 from stormspark.porting.java.values import (
     Const,
     Function,
@@ -82,6 +82,8 @@ class ReadComponent:
     stock: Stock | None = None
     #: The settings of the component: first those of its class, then those of its declarer.
     own_conf: list[Pair] = field(default_factory=list)
+    #: Whether the topology is a transactional one.
+    transactional: bool = False
 
     @property
     def instance(self) -> Instance | None:
@@ -90,8 +92,15 @@ class ReadComponent:
 
     @property
     def base(self) -> Base | None:
-        """The base class in stormspark. It is known if the component's class is in the project and extends a known class."""
-        return self.facts.base if self.facts else None
+        """The base class in stormspark. It is known if the component's class is in the project and extends a known class.
+
+        In a transactional topology it is always known, because only few classes are possible there.
+        """
+        base = self.facts.base if self.facts else None
+        if base is not None and fits(base, self.found.kind, transactional=self.transactional):
+            if base.style != "basic" or not self.draft.committer:
+                return base
+        return transactional_base(self.found.type_name, self.found.kind) if self.transactional else None
 
 
 @dataclass(eq=False)
@@ -207,7 +216,7 @@ class _Reader:
             parallelism=integer(draft.parallelism),
             tasks=integer(draft.tasks),
         )
-        read = ReadComponent(draft, found)
+        read = ReadComponent(draft, found, transactional=topology.front_end == "java-transactional")
         if instance is not None and instance.java_class is not None:
             read.facts = class_facts(self._sources, instance.java_class)
         elif instance is not None:
@@ -457,14 +466,15 @@ class _Reader:
         self._report_class(topology, read, read.facts)
 
     def _report_class(self, topology: TopologyFound, read: ReadComponent, facts: ClassFacts) -> None:
-        found, base = read.found, facts.base
+        found, base = read.found, read.base
         name = facts.java_class.name
-        if base is None:
+        if base is None or (base is not facts.base and facts.base is None):
+            what = base.ours if base is not None else found.kind
             topology.report(
                 "unread",
                 f"{name} of {found.label} extends no known class of components",
                 facts.java_class.place,
-                f"write it in Python as a {found.kind}",
+                f"write it in Python as a {what}",
             )
             return
         if base.style in ("shell-bolt", "shell-spout"):

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stormspark.config import conf_problems
-from stormspark.porting.findings import Place, Setting, StreamFound, Unresolved
+from stormspark.porting.findings import InputFound, Place, Setting, StreamFound, Unresolved
 from stormspark.porting.java.components import ClassFacts
 from stormspark.porting.java.drafts import Builder
 from stormspark.porting.java.overloads import fitting
+from stormspark.porting.java.placeholders import with_ids
 from stormspark.porting.java.python_text import (
     class_name,
     in_docstring,
@@ -100,7 +101,12 @@ _METHODS["tx-partitioned"] = _METHODS["tx-opaque"] = _METHODS["tx-spout"]
 
 def skeleton(read: ReadTopology) -> str:
     """Return the text of the Python file."""
-    return _Skeleton(read).text()
+    components = with_ids(read.components)
+    draft = _Skeleton(read, components)
+    list(draft._placed())
+    # No class of the skeleton may have the name of a class that the skeleton imports, such as Count or Duration.
+    imported = {name for names in draft.imports.values() for name in names}
+    return _Skeleton(read, components, taken=imported).text()
 
 
 @dataclass
@@ -114,6 +120,7 @@ class _Class:
 @dataclass
 class _Skeleton:
     read: ReadTopology
+    components: Sequence[ReadComponent]
     imports: dict[str, set[str]] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     classes: list[str] = field(default_factory=list)
@@ -125,7 +132,7 @@ class _Skeleton:
         assert isinstance(self.read.builder, Builder)
         self.taken |= {"Fields", "TopologyBuilder", "TransactionalTopologyBuilder", "CONF", "build"}
         # The names of imported classes are in use, so no class of the skeleton gets one of them.
-        for component in self.read.components:
+        for component in self.components:
             if component.base is not None:
                 self.taken.add(component.base.ours.rpartition(".")[2])
             elif component.stock is not None and component.stock.ours:
@@ -155,7 +162,7 @@ class _Skeleton:
     # -- the graph -------------------------------------------------------------------------------------------
 
     def _placed(self) -> Iterator[list[str]]:
-        components = list(self.read.components)
+        components = list(self.components)
         ids: set[str] = set()
         if self.read.found.front_end == "java-transactional":
             self._use("stormspark.transactional.TransactionalTopologyBuilder")
@@ -165,6 +172,7 @@ class _Skeleton:
             if first is None:
                 yield ["    builder = TransactionalTopologyBuilder()"]
                 return
+            yield from self._remarks(first)
             ids.add(first.found.id or "spout")
             yield [
                 f"    builder = TransactionalTopologyBuilder({quoted(id_ or self.read.found.name)}, "
@@ -173,19 +181,39 @@ class _Skeleton:
         else:
             self._use("stormspark.TopologyBuilder")
             yield ["    builder = TopologyBuilder()"]
-        added = {one.found.id for one in components if one.found.id is not None} | ids
+            if not any(one.found.kind == "spout" for one in components):
+                yield list(self._missing_spout({one.found.id or "" for one in components}))
+        added = {one.found.id for one in self.components if one.found.id is not None} | ids
         for one in components:
-            if one.found.id is None:
-                yield [
-                    f"    # {short(one.found.place)}: a {one.found.kind}, {one.found.type_name}, whose id can't be made out"
-                ]
-            elif one.found.id in ids:
+            assert one.found.id is not None
+            if one.found.id in ids:
                 yield [
                     f"    # {short(one.found.place)}: uses the id {one.found.id!r} again, and is left out here"
                 ]
             else:
                 ids.add(one.found.id)
+                yield from self._remarks(one)
                 yield list(self._component(one, added))
+
+    def _remarks(self, one: ReadComponent) -> Iterator[list[str]]:
+        if one not in self.read.components:  # `with_ids` has made it
+            yield [f"    # {short(one.found.place)}: the id can't be made out; it is {one.found.id!r} here"]
+
+    def _missing_spout(self, ids: set[str]) -> Iterator[str]:
+        """Add a spout to a topology of which no spout was found, so that it can be planned."""
+        self._use("stormspark.Spout")
+        name, id_ = self._free("MissingSpout"), "missing-spout"
+        while id_ in ids:
+            id_ += "-2"
+        self.classes.append(
+            f'class {name}(Spout):\n    """Stands for the spouts, of which none could be made out. Put them in its place."""\n\n'
+            f"    def open(self, conf, context, collector):\n"
+            f'        raise NotImplementedError("no spout could be made out: see {short(self.read.found.place)}")\n\n'
+            f"    def next_tuple(self):\n"
+            f'        raise NotImplementedError("no spout could be made out: see {short(self.read.found.place)}")'
+        )
+        yield "    # no spout could be made out: put the spouts here, and the subscriptions to them"
+        yield f"    builder.set_spout({quoted(id_)}, {name}())"
 
     def _component(self, one: ReadComponent, added: set[str]) -> Iterator[str]:
         found = one.found
@@ -213,6 +241,9 @@ class _Skeleton:
             if not each.resolved or each.source not in added:
                 yield f"    # {short(each.place)}: a subscription is left out, because it or its source can't be made out: {each}"
                 continue
+            if (problem := self._problem(each)) is not None:
+                yield f"    # {short(each.place)}: a subscription is left out, because {problem}: {each}"
+                continue
             calls.append(self._grouping(one, each))
         if found.tasks is not None:
             calls.append(f".set_num_tasks({found.tasks})")
@@ -226,6 +257,28 @@ class _Skeleton:
             yield f"        {line.strip()}"
             yield from (f"        {call}" for call in calls)
             yield "    )"
+
+    def _problem(self, each: InputFound) -> str | None:
+        """Return why a topology with this subscription could not be planned; None if it can be."""
+        source = next(one for one in self.components if one.found.id == each.source)
+        assert each.stream is not None
+        stream = self._offered(source).get(each.stream)
+        if stream is None:
+            return "its source declares no such stream"
+        if each.grouping == "direct" and not stream.direct:
+            return "its stream is not declared as a direct one"
+        if each.grouping in ("fields", "partial_key"):
+            lacking = [name for name in each.fields or () if name not in (stream.fields or ())]
+            if lacking:
+                return f"the stream has no field {', '.join(map(repr, lacking))}"
+        return None
+
+    def _offered(self, source: ReadComponent) -> dict[str, StreamFound]:
+        """Return the streams that a component of the skeleton declares."""
+        if isinstance(source.draft.component, Function) or (source.stock is not None and source.stock.ours):
+            known = {one.id: one for one in source.found.streams or ()}
+            return known if source.found.streams is not None else self._streams(source)
+        return self._streams(source)
 
     def _grouping(self, one: ReadComponent, each: Any) -> str:
         name = f"{each.grouping}_grouping"
@@ -293,8 +346,14 @@ class _Skeleton:
             outputs = shown(list(streams["default"].fields or ()))
         else:
             self._use("stormspark.Fields")
-            outputs = "{" + ", ".join(f"{quoted(s.id)}: Fields({_names(s)})" for s in streams.values()) + "}"
+            outputs = "{" + ", ".join(f"{quoted(s.id)}: {self._output(s)}" for s in streams.values()) + "}"
         return f"{name}({shown(command)}, {outputs})" if streams else f"{name}({shown(command)})"
+
+    def _output(self, stream: StreamFound) -> str:
+        if not stream.direct:
+            return f"Fields({_names(stream)})"
+        self._use("stormspark.api.StreamDeclaration")
+        return f"StreamDeclaration({quoted(stream.id)}, Fields({_names(stream)}), direct=True)"
 
     def _stock(self, one: ReadComponent) -> str | None:
         """Return the Python expression that makes a stock component of Storm.
@@ -345,7 +404,7 @@ class _Skeleton:
             name = self._free(class_name(java_class.name if java_class else one.found.type_name, "Component"))
             style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
             bases = []
-            if one.facts is not None and one.facts.committer:
+            if one.facts is not None and one.facts.committer and one.base is not None and one.base.style == "batch":
                 bases.append(self._use("stormspark.transactional.Committer"))
             bases.append(
                 self._use(
@@ -445,7 +504,7 @@ class _Skeleton:
         if java_class is None or one.instance is None:
             return []
         used: list[JavaMethod] = []
-        for each in self.read.components:
+        for each in self.components:
             if each.instance is not None and each.instance.java_class is java_class:
                 constructor = fitting(java_class.constructors, list(each.instance.arguments))
                 if constructor is not None and constructor not in used:

@@ -7,7 +7,17 @@ from typing import Final, Literal, NamedTuple
 
 from stormspark.porting.java.values import Call, Instance, Items, Value, field_names, text
 
-__all__ = ["BASES", "STOCK", "Base", "Stock", "base_of", "stock_of", "translated_streams"]
+__all__ = [
+    "BASES",
+    "STOCK",
+    "Base",
+    "Stock",
+    "base_of",
+    "fits",
+    "stock_of",
+    "transactional_base",
+    "translated_streams",
+]
 
 _Streams = dict[str, tuple[str, ...]]
 
@@ -94,14 +104,53 @@ BASES: Final[dict[str, Base]] = {
 def base_of(types: Iterable[str]) -> Base | None:
     """Return stormspark's base class for a Java class, given the names of what that class extends or implements.
 
-    The first known name counts.
+    The first known name counts. But ``BaseComponent`` counts only if no other name is known, because spouts extend it too.
 
     >>> base_of(["BaseStatefulWindowedBolt"]).style
     'stateful-windowed'
+    >>> base_of(["BaseComponent", "IRichSpout"]).style
+    'spout'
     >>> base_of(["Serializable"]) is None
     True
     """
-    return next((BASES[one] for one in types if one in BASES), None)
+    known = [one for one in types if one in BASES]
+    return BASES[min(known, key=_GENERAL.__contains__)] if known else None
+
+
+#: The base classes that say least.
+_GENERAL: Final = {"BaseComponent"}
+
+
+def fits(base: Base, kind: Literal["spout", "bolt"], *, transactional: bool) -> bool:
+    """Return whether a topology can have a class of this base as a spout or bolt.
+
+    The spout of a transactional topology is of a transactional kind, and its bolts are batch bolts or basic bolts (G1).
+
+    >>> fits(BASES["BaseRichSpout"], "spout", transactional=True), fits(BASES["BaseRichSpout"], "bolt", transactional=False)
+    (False, False)
+    """
+    if kind == "spout":
+        return base.style.startswith("tx-") if transactional else base.style in ("spout", "shell-spout")
+    if transactional:
+        return base.style in ("batch", "committer", "basic")
+    return base.style not in ("spout", "shell-spout") and not base.style.startswith("tx-")
+
+
+def transactional_base(name: str, kind: Literal["spout", "bolt"]) -> Base:
+    """Return the base class for a component of a transactional topology of which nothing but its name is known.
+
+    Storm's own transactional spouts, in memory or for Kafka, have partitions. So do those of others that say so in their names.
+
+    >>> transactional_base("OpaqueTransactionalKafkaSpout", "spout").style, transactional_base("Feed", "spout").style
+    ('tx-opaque', 'tx-spout')
+    """
+    if kind == "bolt":
+        return BASES["IBatchBolt"]
+    if "Opaque" in name:
+        return BASES["IOpaquePartitionedTransactionalSpout"]
+    if name == "MemoryTransactionalSpout" or "Partition" in name or "Kafka" in name:
+        return BASES["IPartitionedTransactionalSpout"]
+    return BASES["ITransactionalSpout"]
 
 
 class Stock(NamedTuple):
