@@ -30,7 +30,8 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            for name, text in [("report.md", as_markdown(findings)), *skeletons]:
+            drafts = [("python3.diff", "".join(findings.python3.values()))] if findings.python3 else []
+            for name, text in [("report.md", as_markdown(findings)), *skeletons, *drafts]:
                 written.append(_written(out / name, text))
         except OSError as error:
             msg = f"{error.filename or out} can't be written: {error.strerror}"
@@ -43,6 +44,7 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
         click.echo(f"wrote {file}")
     if out is None:
         more = ", and a Python skeleton for each Java topology" if skeletons else ""
+        more += ", and a draft of it in Python 3" if findings.python3 else ""
         click.echo(f"--out DIR writes the whole report{more}.")
 
 
@@ -50,7 +52,7 @@ def _written(path: Path, text: str) -> Path:
     """Write a file. If there is a Python file of this name with other contents, write ``NAME.new.py`` beside it."""
     if path.suffix == ".py" and path.exists() and path.read_text(encoding="utf-8") != text:
         path = path.with_name(f"{path.stem}.new.py")
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", newline="")
     return path
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["LegacyKind", "creates_for_petrel", "legacy_kind"]
+__all__ = ["LegacyKind", "creates_for_petrel", "kind_of", "legacy_kind"]
 
 #: The libraries whose topologies a front-end of stormspark runs.
 LegacyKind = Literal["streamparse", "heronpy", "petrel"]
@@ -28,8 +28,11 @@ def legacy_kind(file: Path) -> LegacyKind | None:
     The file of a Petrel topology imports only the modules of its components, so these count for it too.
     """
     tree = _tree(file)
-    if tree is None:
-        return None  # whoever imports the file next gets the error
+    return None if tree is None else kind_of(file, tree)  # whoever imports the file next gets the error
+
+
+def kind_of(file: Path, tree: ast.Module) -> LegacyKind | None:
+    """Return the library that a file imports, whose code is in ``tree``."""
     if (kind := _imported_kind(tree)) is not None:
         return kind
     return "petrel" if creates_for_petrel(file, tree) else None

@@ -131,6 +131,8 @@ class ComponentFound:
     inputs: list[InputFound] = field(default_factory=list)
     #: For a class in Java: the class that it extends, and its emits, acks and other actions, with their lines.
     does: tuple[str, ...] = ()
+    #: For a component that runs a child process: the words of its command, if they are known.
+    command: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -148,7 +150,7 @@ class TopologyFound:
     """One topology: the place that declares it, its graph, its settings, and the statements about it."""
 
     name: str
-    #: The API that the topology uses: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``flux``, ``java``,
+    #: The API that the topology uses: ``streamparse``, ``heronpy``, ``heronpy-streamlet``, ``petrel``, ``flux``, ``java``,
     #: ``java-transactional``, ``java-drpc``, ...
     front_end: str
     place: Place
@@ -187,6 +189,8 @@ class Findings:
     statements: list[Statement] = field(default_factory=list)
     #: How many files of each kind were read: ``{"java": 40}``.
     files: dict[str, int] = field(default_factory=dict)
+    #: For each file in Python 2, the diff between it and its draft in Python 3.
+    python3: dict[str, str] = field(default_factory=dict)
 
     def report(self, kind: Kind, text: str, place: Place | None = None, todo: str = "") -> None:
         """Add a statement, unless the same statement was added before."""

@@ -110,7 +110,9 @@ class _Reader:
             vertex.num_tasks,
             streams=None,
         )
-        self._report_class(found, component.label, made)
+        component.command = _command_of(made)
+        if not component.command:  # otherwise what the report says depends on the command's script
+            self._report_class(found, component.label, made)
         found.settings += self._settings(vertex.config, made.id)
         return component
 
@@ -176,6 +178,16 @@ class _Reader:
         file, _, line = where.rpartition(":")
         shown = self._project.shown(Path(file)) if file else self._shown
         return Place(shown, int(line) if line.isdigit() else 1)
+
+
+def _command_of(made: ObjectDefinition) -> tuple[str, ...]:
+    """Return the command of a component of Storm's multilang, if it is an argument of the constructor."""
+    if made.class_name.rpartition(".")[2] not in ("FluxShellBolt", "FluxShellSpout", "ShellBolt", "ShellSpout"):
+        return ()
+    words = made.constructor_args[0] if made.constructor_args else ()
+    words = [words, *made.constructor_args[1:]] if isinstance(words, str) else words
+    known = isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words)
+    return tuple(words) if known else ()
 
 
 def _registered_beside(project: PythonProject, path: Path) -> set[str]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stormspark.compat.detection import legacy_kind
+from stormspark.compat.detection import kind_of
 from stormspark.errors import TopologyNotFoundError
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
 from stormspark.porting.flux import is_flux, read_flux
@@ -24,8 +24,11 @@ from stormspark.porting.java.python_text import python_name
 from stormspark.porting.java.reading import ReadTopology, read_topologies, unreadable
 from stormspark.porting.java.skeleton import skeleton
 from stormspark.porting.java.source import JavaFile, JavaSources, java_parser, parse_file
+from stormspark.porting.multilang import CHILDRENS_MODULE, read_children, report_children
+from stormspark.porting.petrel import read_petrel
+from stormspark.porting.python2 import GONE_MODULES, report_python2
 from stormspark.porting.python_components import LIBRARIES
-from stormspark.porting.python_source import PythonProject
+from stormspark.porting.python_source import PythonFile, PythonProject
 from stormspark.porting.streamparse import read_config, read_streamparse
 
 __all__ = ["Skeleton", "plan_each", "read_project"]
@@ -70,16 +73,18 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
         by_kind.setdefault(file.suffix, []).append(file)
     skeletons: list[Skeleton] = []
     project = PythonProject(root)
-    _read_python(project, by_kind.get(".py", []), findings)
+    children = _read_python(project, by_kind.get(".py", []), findings)
     _read_yaml(project, [*by_kind.get(".yaml", []), *by_kind.get(".yml", [])], findings)
     if java := by_kind.get(".java", []):
         read = list(_read_java(project, path, java, findings))
         skeletons = _written(read)
         findings.topologies += [one.found for one in read]
+    report_children(project, children, findings)
     if not findings.topologies:
         if not any(findings.files.values()):
             msg = (
-                f"{path} has no file of streamparse, heronpy, Flux or Storm's Java: name the project's folder"
+                f"{path} has no file of streamparse, heronpy, Petrel, Flux, storm.py or Storm's Java: "
+                f"name the project's folder"
             )
             raise TopologyNotFoundError(msg)
         findings.report("unread", "no topology was found in the files that were read")
@@ -109,7 +114,8 @@ def plan_each(findings: Findings, path: Path) -> None:
             and topology.name.isidentifier()
             and topology.name != file.stem
         )
-        of_class = f":{topology.name}" if named and _is_class(topology) else ""
+        function = topology.front_end == "petrel" and topology.name != file.parent.name
+        of_class = f":{topology.name}" if function or (named and _is_class(topology)) else ""
         done = _planned([f"{file}{of_class}", *_environment_of(file)])
         if done.returncode == 0:
             topology.plan = done.stdout.splitlines()[0] if done.stdout else ""
@@ -248,27 +254,35 @@ def _root_of(file: Path) -> Path:
 # -- readers -----------------------------------------------------------------------------------------------------
 
 
-def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> None:
+def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> list[PythonFile]:
+    """Read the topologies in Python. Returns the scripts that are children of Storm's multilang protocol."""
     kinds: dict[str, list[Path]] = {}
-    for path in paths:
-        file = project.file(path)
-        if file is not None and (kind := legacy_kind(path)) is not None:
-            kinds.setdefault(kind, []).append(path)
-    readers = {"streamparse": read_streamparse, "heronpy": read_heronpy}
+    files = [file for path in paths if (file := project.file(path)) is not None]
+    for file in files:
+        if (kind := kind_of(file.path, file.tree)) is not None:
+            kinds.setdefault(kind, []).append(file.path)
+    readers = {"streamparse": read_streamparse, "heronpy": read_heronpy, "petrel": read_petrel}
     for name, reader in readers.items():
         for path in kinds.get(name, []):
-            file = project.file(path)
-            assert file is not None
-            findings.topologies += reader(project, file)
+            found = project.file(path)
+            assert found is not None
+            findings.topologies += reader(project, found)
     findings.files |= {name: len(found) for name, found in kinds.items()}
     for place, what in project.errors.values():
         findings.report("unread", what, place, "repair the file: nothing of it was read")
-    if project.errors and not kinds:
+    children = read_children(project, files, findings)
+    if children:
+        findings.files["multilang"] = len(children)
+    mattering = [path for found in kinds.values() for path in found] + [file.path for file in children]
+    if project.errors and not mattering:
         findings.files["python"] = len(project.errors)
+    if mattering:
+        report_python2(project, files, findings)
+        _report_missing_modules(project, mattering, findings)
     if "streamparse" in kinds:
         for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):
             read_config(config, project.shown(config), findings)
-        _report_missing_modules(project, kinds["streamparse"], findings)
+    return children
 
 
 def _configs(path: Path, root: Path) -> Iterator[Path]:
@@ -281,29 +295,32 @@ def _configs(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _report_missing_modules(project: PythonProject, paths: list[Path], findings: Findings) -> None:
-    """Report the missing modules that the project imports, each with the requirements file that names it (W12)."""
+    """Report the missing modules that the topologies and their components import, each at its line (W12).
+
+    The report names the requirements file that has the module, if there is one.
+    """
     reported: set[str] = set()
-    for path in paths:
-        file = project.file(path)
-        for dotted in dict.fromkeys(file.imports.values()) if file is not None else ():
-            top = dotted.partition(".")[0]
+    for file in project.reached(paths):
+        for one in file.modules:
+            top = one.module.partition(".")[0]
             if not top or top in reported or top in LIBRARIES or top in sys.stdlib_module_names:
                 continue
-            assert file is not None
+            if top in GONE_MODULES or top == CHILDRENS_MODULE:  # reported elsewhere
+                continue
             if project.has_module(top, file) or _is_installed(top):
                 continue
             reported.add(top)
-            requirements = _requirements_with(top, path, project.root)
+            requirements = _requirements_with(top, file.path, project.root)
             todo = (
                 f"pip install -r {project.shown(requirements)}"
                 if requirements
-                else "install it: no file in virtualenvs names it"
+                else "install it, or put it into the project: no requirements file names it"
             )
+            text = f"the module {top} is not installed here, and stormspark makes no virtualenv"
+            if one.optional:
+                text, todo = f"the module {top} is not installed here; the file tries to do without it", ""
             findings.report(
-                "change",
-                f"the module {top} is not installed here, and stormspark makes no virtualenv",
-                Place(project.shown(path), 1),
-                todo,
+                "note" if one.optional else "change", text, Place(file.shown, one.line), todo
             )
 
 
@@ -317,7 +334,7 @@ def _is_installed(module: str) -> bool:
 def _requirements_with(module: str, path: Path, root: Path) -> Path | None:
     wanted = re.sub(r"[-_.]+", "-", module).lower()
     for folder in path.parents:
-        for file in sorted((folder / "virtualenvs").glob("*.txt")):
+        for file in [*sorted((folder / "virtualenvs").glob("*.txt")), *sorted(folder.glob("*requirements*.txt"))]:
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
                 name = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line)
                 if name and re.sub(r"[-_.]+", "-", name[1]).lower() == wanted:

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from stormspark.compat.heronpy.lowering import CALLED as CALLED_BY_HERON
+from stormspark.compat.petrel.builder import CALLED as CALLED_BY_PETREL
 from stormspark.compat.streamparse.lowering import CALLED as CALLED_BY_PYSTORM
-from stormspark.porting.findings import Place, StreamFound, TopologyFound, Unresolved
+from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound, Unresolved
+from stormspark.porting.python_waits import waits_of
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
 
-__all__ = ["LIBRARIES", "report_behaviour", "streams_of"]
+__all__ = ["LIBRARIES", "report_behaviour", "report_emits", "streams_of"]
 
 #: The Python packages whose components a front-end of stormspark can run.
-LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron"}
+LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron", "petrel"}
 
 _PIPES: Final = {
     "read_command",
@@ -81,12 +83,15 @@ def streams_of(
     return tuple(streams)
 
 
-def report_behaviour(topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass) -> None:
+def report_behaviour(
+    topology: TopologyFound, project: PythonProject, label: str, cls: PythonClass, *, different: bool = False
+) -> None:
     """Report the code in a component's class that behaves differently in stormspark, or looks as if it did, with its place.
 
-    If no change is known to be needed, report that. Also report a class that extends no class of the `LIBRARIES`.
+    If no change is known to be needed, report that. ``different`` says that a change was reported before. Also report a class
+    that extends no class of the `LIBRARIES`.
     """
-    different = False
+    different = different or any(one.file.path in project.old for one in cls.chain())
     for kind, text, place, todo in _differences(project, cls):
         topology.report(kind, text, place, todo)  # type: ignore[arg-type]
         different = different or kind in ("change", "unread")
@@ -102,6 +107,39 @@ def report_behaviour(topology: TopologyFound, project: PythonProject, label: str
         return
     if not different:
         topology.report("runs", f"{label}: no change to {cls.name} is known to be needed", cls.place)
+
+
+def report_emits(
+    topology: TopologyFound, project: PythonProject, component: ComponentFound, cls: PythonClass
+) -> bool:
+    """Report each emit on a stream that the component's ``outputs`` don't declare (B9). Return whether there is one."""
+    if component.streams is None:
+        return False
+    reported = False
+    declared = {stream.id for stream in component.streams}
+    positions = ("tup", "tup_id", "stream") if component.kind == "spout" else ("tup", "stream")
+    for method, file in cls.methods().values():
+        for node in ast.walk(method):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("self.emit", "self.emit_many"):
+                continue
+            given = keywords(node, *positions)
+            stream = project.value(given["stream"], file) if "stream" in given else "default"
+            stream = "default" if stream is None else stream
+            if not isinstance(stream, str) or stream in declared:
+                continue
+            reported = True
+            values = given.get("tup")
+            known = isinstance(values, ast.List | ast.Tuple) and call_name(node) == "emit"
+            fields = ", ".join('"..."' for _ in values.elts) if known else "..."  # type: ignore[union-attr]
+            topology.report(
+                "change",
+                f"{component.label} emits on stream {stream!r}, which the `outputs` of {cls.name} don't declare (B9)",
+                file.place(node),
+                f"declare it: outputs = [{fields}]"
+                if stream == "default"
+                else f"add Stream(fields=[{fields}], name={stream!r}) to `outputs`",
+            )
+    return reported
 
 
 def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
@@ -146,6 +184,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
             "",
         )
     yield from _coroutines(project, cls)
+    yield from waits_of(project, cls)
     for one in cls.chain():
         yield from _in_text(one)
 
@@ -155,6 +194,8 @@ def _coroutines(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str,
     libraries = {base.partition(".")[0] for base in cls.bases()} & LIBRARIES
     kind = "spout" if any(base.endswith("Spout") for base in cls.bases()) else "bolt"
     called = CALLED_BY_PYSTORM[kind] if libraries & {"streamparse", "pystorm"} else CALLED_BY_HERON
+    if "petrel" in libraries:
+        called = CALLED_BY_PETREL
     for name, (method, file) in cls.methods().items() if libraries else ():
         if name not in called or not isinstance(method, ast.AsyncFunctionDef):
             continue
@@ -225,13 +266,6 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
                 f"{name} calls {dotted}, but its process hosts tasks of other components too",
                 place,
                 "raise an exception: it restarts this task alone (B14)",
-            )
-        elif dotted == "time.sleep":
-            yield (
-                "note",
-                f"{name} sleeps: so each executor of it gets a thread of its own, and nobody else waits (A16)",
-                place,
-                "",
             )
 
 

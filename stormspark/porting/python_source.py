@@ -7,15 +7,18 @@ imports the name from elsewhere, only the name's dotted path is known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from stormspark.porting.drafts_in_python3 import decoded, in_python3, lines_before
 from stormspark.porting.findings import Place, Unresolved
 
 __all__ = [
     "ORIGINALS",
+    "Import",
     "Method",
     "PythonClass",
     "PythonFile",
@@ -27,10 +30,22 @@ __all__ = [
 
 
 #: Packages that front-ends of stormspark replace. If the project has a copy of such a package, the copy is not read.
-ORIGINALS = {"streamparse", "pystorm", "heronpy"}
+ORIGINALS = {"streamparse", "pystorm", "heronpy", "petrel"}
 
 #: The statement that defines a method: ``def`` or ``async def``.
 Method: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Import:
+    """A module that a file imports, by its absolute dotted path, with the line of the statement.
+
+    ``optional`` says that the statement is inside of a ``try``, or is never run: then the file works without the module.
+    """
+
+    module: str
+    line: int
+    optional: bool
 
 
 @dataclass(eq=False)
@@ -40,6 +55,10 @@ class PythonFile:
     path: Path
     shown: str
     tree: ast.Module
+    #: The modules that this module imports.
+    modules: list[Import] = field(default_factory=list)
+    #: The modules whose names a star import brings, such as ``bolts`` for ``from bolts import *``.
+    stars: list[str] = field(default_factory=list)
     #: For each imported name in this module, the dotted path that it stands for.
     imports: dict[str, str] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
@@ -105,6 +124,10 @@ class PythonProject:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.errors: dict[Path, tuple[Place, str]] = {}
+        #: The files that Python 3 can't parse, but Python 2 can: the line of the first error, and the error.
+        self.old: dict[Path, tuple[Place, str]] = {}
+        #: Drafts of files in Python 3. What is read of such a file is read from its draft, whose lines are those of the file.
+        self.drafts: dict[Path, str] = {}
         self._files: dict[Path, PythonFile | None] = {}
 
     def shown(self, path: Path) -> str:
@@ -121,34 +144,23 @@ class PythonProject:
     def _read(self, path: Path) -> PythonFile | None:
         shown = self.shown(path)
         try:
-            tree = ast.parse(path.read_bytes())
+            source = path.read_bytes()
+            tree = ast.parse(source)
         except SyntaxError as error:
-            old = " (is it Python 2?)" if "print" in (error.text or "") or "exec" in (error.msg or "") else ""
-            self.errors[path] = (
-                Place(shown, error.lineno or 1),
-                f"Python can't parse this file: {error.msg}{old}",
-            )
-            return None
+            place = Place(shown, error.lineno or 1)
+            draft = in_python3(source, str(path), in_package=self.is_in_package(path))
+            if draft is None or (parsed := _parsed(draft)) is None:
+                self.errors[path] = (place, f"Python can't parse this file: {error.msg}")
+                return None
+            self.drafts[path] = draft
+            self.old[path] = place, error.msg
+            _renumber(parsed, lines_before(decoded(source) or "", draft))
+            tree = parsed
         except (OSError, ValueError, RecursionError) as error:
             self.errors[path] = Place(shown, 1), f"can't be read: {error}"
             return None
         file = PythonFile(path, shown, tree)
-        package = self._package(path)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    file.imports[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
-            elif isinstance(node, ast.ImportFrom):
-                module = node.module or ""
-                if node.level:
-                    around = package[: len(package) - node.level + 1]
-                    module = ".".join([*around, *([module] if module else [])])
-                for alias in node.names:
-                    file.imports[alias.asname or alias.name] = (
-                        f"{module}.{alias.name}" if module else alias.name
-                    )
+        self._read_imports(file, tree, self._package(path), optional=False)
         for statement in tree.body:
             if isinstance(statement, ast.ClassDef):
                 file.classes[statement.name] = statement
@@ -158,6 +170,30 @@ class PythonProject:
                     if value is not None and isinstance(target, ast.Name):
                         file.values[target.id] = value
         return file
+
+    def _read_imports(self, file: PythonFile, node: ast.AST, package: list[str], *, optional: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    file.modules.append(Import(alias.name, child.lineno, optional))
+                    top = alias.name.partition(".")[0]
+                    file.imports[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(child, ast.ImportFrom):
+                module = child.module or ""
+                if child.level:
+                    around = package[: len(package) - child.level + 1]
+                    module = ".".join([*around, *([module] if module else [])])
+                else:
+                    file.modules.append(Import(module, child.lineno, optional))
+                for alias in child.names:
+                    if alias.name == "*":
+                        file.stars.append(module)
+                    else:
+                        name = f"{module}.{alias.name}" if module else alias.name
+                        file.imports[alias.asname or alias.name] = name
+            else:
+                tried = isinstance(child, ast.Try) or (isinstance(child, ast.If) and _never_runs(child.test))
+                self._read_imports(file, child, package, optional=optional or tried)
 
     def _package(self, path: Path) -> list[str]:
         """Return the names of the packages around a module, outermost first. A package is a folder with an ``__init__.py``."""
@@ -178,7 +214,33 @@ class PythonProject:
             node = node.value
         if not isinstance(node, ast.Name):
             return ""
-        return ".".join([file.imports.get(node.id, node.id), *parts])
+        return ".".join([self.meaning(node.id, file), *parts])
+
+    def meaning(self, name: str, file: PythonFile) -> str:
+        """Return the dotted path that a name of a module stands for. It may come from a star import, even through others."""
+        if name in file.imports or name in file.classes or name in file.values or hasattr(builtins, name):
+            return file.imports.get(name, name)
+        return self._from_star(name, file, {file.path}) or name
+
+    def _from_star(self, name: str, file: PythonFile, seen: set[Path]) -> str | None:
+        if name.startswith("_"):
+            return None
+        for module in reversed(file.stars):
+            top = module.partition(".")[0]
+            if top in ORIGINALS:
+                if name in _LIBRARY_NAMES:
+                    return f"{module}.{name}"
+                continue
+            for found in self._modules(module, file):
+                if name in found.imports:
+                    return found.imports[name]
+                if name in found.classes or name in found.values:
+                    return f"{module}.{name}"
+                if found.path not in seen:
+                    seen.add(found.path)
+                    if (further := self._from_star(name, found, seen)) is not None:
+                        return further
+        return None
 
     def find_class(self, node: ast.AST, file: PythonFile, depth: int = 0) -> PythonClass | None:
         """Return the project's class that a name stands for; None if there is no such class."""
@@ -193,8 +255,9 @@ class PythonProject:
         for found in self._modules(module, file):
             if name in found.classes:
                 return self._class(found.classes[name], found, depth + 1)
-            if name in found.imports and found.imports[name] != dotted:
-                return self._class_at(found.imports[name], found, depth + 1)
+            meant = self.meaning(name, found)
+            if meant not in (name, dotted):
+                return self._class_at(meant, found, depth + 1)
         return None
 
     def _class(self, node: ast.ClassDef, file: PythonFile, depth: int) -> PythonClass:
@@ -212,10 +275,39 @@ class PythonProject:
 
     def has_module(self, name: str, file: PythonFile) -> bool:
         """Return whether the project has a module or a package of this name in a folder from which ``file`` may import."""
-        return any(
-            (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
-            for folder in self._folders(file)
-        )
+        return any(_has(folder, name) for folder in self._folders(file))
+
+    def imports_implicitly(self, name: str, file: PythonFile) -> bool:
+        """Return whether only Python 2 finds a module: it is beside ``file`` in a package, and nowhere on the module path."""
+        folder = file.path.parent
+        if not self.is_in_package(file.path) or not _has(folder, name):
+            return False
+        return not any(_has(one, name) for one in self._folders(file) if self._is_root(one))
+
+    def is_in_package(self, path: Path) -> bool:
+        """Return whether a module belongs to a package, and is not imported as a module of its own."""
+        return (path.parent / "__init__.py").is_file() and not self._is_root(path.parent)
+
+    def _is_root(self, folder: Path) -> bool:
+        """Return whether a folder may be on the module path: it is no package, or has the name of such a folder."""
+        is_package = (folder / "__init__.py").is_file()
+        return not is_package or folder == self.root or folder.name in ("src", "topologies", "resources")
+
+    def reached(self, paths: Iterable[Path]) -> Iterator[PythonFile]:
+        """Yield the files of the project at ``paths``, and those that they import, directly or indirectly."""
+        to_do, seen = list(paths), set[Path]()
+        while to_do:
+            file = self.file(to_do.pop(0))
+            if file is None or file.path in seen:
+                continue
+            seen.add(file.path)
+            yield file
+            for one in file.modules:
+                if one.module.partition(".")[0] not in ORIGINALS:
+                    to_do += [found.path for found in self._modules(one.module, file)]
+            for module in {dotted.rpartition(".")[0] for dotted in file.imports.values()} - {""}:
+                if module.partition(".")[0] not in ORIGINALS:
+                    to_do += [found.path for found in self._modules(module, file)]
 
     def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
         parts = dotted.split(".")
@@ -278,7 +370,7 @@ class PythonProject:
                     return self._value(names[node.id], file, {}, depth + 1)
                 if node.id in file.values:
                     return self._value(file.values[node.id], file, {}, depth + 1)
-                return self._constant(file.imports.get(node.id, ""), file, depth)
+                return self._constant(self.meaning(node.id, file), file, depth)
             case ast.Attribute():
                 return self._constant(self.dotted(node, file), file, depth)
         raise _NotPlainError
@@ -315,6 +407,39 @@ class PythonProject:
 
 #: heronpy's window bolts have these constants. The value of a constant is a configuration key, which ends as given here (C22).
 _WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_SECS": "slideinterval_secs"}
+
+
+#: The names that a star import of a library may bring.
+_LIBRARY_NAMES = {
+    *("Topology", "TopologyBuilder", "Grouping", "Stream", "Spout", "ReliableSpout", "Bolt", "BasicBolt", "BatchingBolt"),
+    *("TicklessBatchingBolt", "JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout", "Tuple", "SlidingWindowBolt"),
+    *("TumblingWindowBolt", "StatefulComponent", "storm", "constants"),
+}
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _renumber(tree: ast.Module, numbers: Sequence[int]) -> None:
+    """Give the nodes of a draft the numbers of the lines from which they were made."""
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if 0 < line <= len(numbers):
+            node.lineno = numbers[line - 1]  # type: ignore[attr-defined]
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
+
+
+def _never_runs(test: ast.expr) -> bool:
+    """Return whether a condition only holds in Python 2 or while types are checked."""
+    text = ast.unparse(test)
+    return "TYPE_CHECKING" in text or "PY2" in text or "version_info" in text
 
 
 class _NotPlainError(Exception):

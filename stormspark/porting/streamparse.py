@@ -10,7 +10,7 @@ from pathlib import Path
 from stormspark.flux.class_names import known_class_names
 from stormspark.porting.findings import ComponentFound, Findings, Place, Setting, TopologyFound
 from stormspark.porting.keys import about_settings
-from stormspark.porting.python_components import report_behaviour, streams_of
+from stormspark.porting.python_components import report_behaviour, report_emits, streams_of
 from stormspark.porting.python_source import PythonFile, PythonProject, assignment, call_name, keywords
 from stormspark.porting.specs import parallelism_of, read_inputs, settings_of
 
@@ -72,7 +72,32 @@ def _read_class(
                 )
     if not topology.components:
         topology.report("unread", "no component was found in this class", topology.place)
+    _report_undeclared(topology)
     topology.statements += list(about_settings(topology.settings))
+
+
+def _report_undeclared(topology: TopologyFound) -> None:
+    """Report each subscription to a stream that its source does not declare (A33, A35)."""
+    sources = {one.id: one for one in topology.components if one.id is not None}
+    for component, one in topology.inputs:
+        source = sources.get(one.source or "")
+        if source is None or source.streams is None or one.stream is None:
+            continue
+        if one.stream in {stream.id for stream in source.streams}:
+            continue
+        add = (
+            "outputs = [...]"
+            if one.stream == "default"
+            else f"Stream(fields=[...], name={one.stream!r}) to its `outputs`"
+        )
+        topology.report(
+            "change",
+            f"{component.label} takes stream {one.stream!r} of {source.label}, whose `outputs` don't declare it",
+            one.place,
+            f"{'give' if one.stream == 'default' else 'add'} {source.type_name} {add}"
+            if one.stream == "default"
+            else f"add {add}, in {source.type_name}",
+        )
 
 
 def _component(
@@ -134,7 +159,8 @@ def _component(
         topology.report("unread", f"the outputs of {component.label} can't be made out", place)
     topology.settings += settings_of(topology, project, given.get("config"), file, component.id or "")
     if cls is not None:
-        report_behaviour(topology, project, component.label, cls)
+        undeclared = report_emits(topology, project, component, cls)
+        report_behaviour(topology, project, component.label, cls, different=undeclared)
     elif library in _NO_CLASS:
         _report_other_language(project, file, topology, component, library, given)
     else:
@@ -156,12 +182,13 @@ def _report_other_language(
     given: dict[str, ast.expr],
 ) -> None:
     if library.startswith("Shell"):
-        command = project.value(given.get("command"), file)
-        topology.report(
-            "runs",
-            f"{component.label}: its child process runs unchanged, over Storm's multilang protocol: {command}",
-            component.place,
-        )
+        words = [project.value(given[name], file) for name in ("command", "script") if name in given]
+        if words and all(isinstance(word, str) for word in words):
+            component.command = tuple(word for words_ in words for word in words_.split())
+        else:
+            topology.report(
+                "unread", f"the command of {component.label} can't be made out", component.place
+            )
         return
     if "serialized_java" in given:
         topology.report(

@@ -53,6 +53,11 @@ class TopologyBuilder:
     def __init__(self) -> None:
         self._declared: dict[str, _Declared] = {}
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all components."""
+        return tuple(self._declared)
+
     def setSpout(self, id: str, spout: Any, parallelism_hint: int | None = None) -> None:  # noqa: N802
         """Declare a spout."""
         self._declare(id, spout, parallelism_hint, is_spout=True)
@@ -96,11 +101,7 @@ class TopologyBuilder:
 
         Raises `InvalidTopologyError`; the message has the line of the declaration.
         """
-        wanted = dict(parallelism or {})
-        if strange := sorted(wanted.keys() - self._declared.keys()):
-            known = ", ".join(map(repr, self._declared)) or "none"
-            msg = f"petrel.parallelism names {', '.join(map(repr, strange))}, and the components are {known}"
-            raise InvalidTopologyError(msg)
+        wanted = parallelism or {}
         builder = ApiBuilder()
         for id_, one in self._declared.items():
             one.parallelism = wanted.get(id_, one.parallelism)

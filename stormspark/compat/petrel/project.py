@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,12 @@ def load(file: Path | str, name: str | None = None) -> Topology:
     module = import_file(file)
     function = getattr(module, name or DEFAULT_FUNCTION, None)
     if not callable(function):
-        own = [
+        others = [
             each
             for each, value in vars(module).items()
             if inspect.isfunction(value) and value.__module__ == module.__name__ and each != "run"
         ]
-        near = f"; its functions are {', '.join(own)}" if own else ""
+        near = f"; its functions are {', '.join(others)}" if others else ""
         msg = (
             f"{file} has no function {name or DEFAULT_FUNCTION!r}{near}: name the file with create(builder), "
             f"as FILE or FILE:FUNCTION"
@@ -52,20 +53,28 @@ def load(file: Path | str, name: str | None = None) -> Topology:
         raise TopologyNotFoundError(msg)
     conf = _configuration(file.resolve().parent / CONFIG_FILE)
     parallelism = {key.removeprefix(_PARALLELISM): value for key, value in conf.items() if key.startswith(_PARALLELISM)}
-    builder = TopologyBuilder()
-    folder = file.resolve().parent
-    try:
+    builder, folder = TopologyBuilder(), file.resolve().parent
+    with _line_in(folder, f"{file}:{name or DEFAULT_FUNCTION}"):
         function(builder)
-        return builder.lowered(
-            str(conf.get("topology.name") or folder.name),
-            {key: value for key, value in conf.items() if not key.startswith(_OF_PETREL) and key != "topology.name"},
-            parallelism,
-        )
+    if strange := sorted(parallelism.keys() - set(builder.ids)):
+        known = ", ".join(map(repr, builder.ids)) or "none"
+        msg = f"{CONFIG_FILE}: {_PARALLELISM}{strange[0]} names no component; the components are {known}"
+        raise InvalidTopologyError(msg)
+    own = {key: value for key, value in conf.items() if not key.startswith(_OF_PETREL) and key != "topology.name"}
+    with _line_in(folder, f"{file}:{name or DEFAULT_FUNCTION}"):
+        return builder.lowered(str(conf.get("topology.name") or folder.name), own, parallelism)
+
+
+@contextmanager
+def _line_in(folder: Path, called: str) -> Iterator[None]:
+    """Let errors name the user's line. An error that is not one of this package becomes an `InvalidTopologyError`."""
+    try:
+        yield
     except StormsparkError as error:
         add_line(error, folder)
         raise
     except (Exception, SystemExit) as error:
-        msg = f"{file}:{name or DEFAULT_FUNCTION} raised {raised(error, folder)}"
+        msg = f"{called} raised {raised(error, folder)}"
         raise InvalidTopologyError(msg) from error
 
 

@@ -65,7 +65,10 @@ class ComponentSpec:
         """Return a stream of this component. Raises KeyError for a stream that is not in the component's outputs."""
         if stream not in self.outputs:
             there = ", ".join(map(repr, self.outputs)) or "none"
-            msg = f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there} (A33)"
+            msg = (
+                f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there} (A33); "
+                f"add Stream(fields=[...], name={stream!r}) to its `outputs`"
+            )
             raise SpecKeyError(msg)
         return GlobalStreamId(componentId=self.name or self, streamId=stream)
 

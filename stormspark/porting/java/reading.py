@@ -478,14 +478,14 @@ class _Reader:
             )
             return
         if base.style in ("shell-bolt", "shell-spout"):
-            command = shell_command(read)
-            shown = f"`{' '.join(command)}`" if command else "its command can't be made out"
-            topology.report(
-                "runs" if command else "unread",
-                f"{found.label}, {name}: {base.remark}: {shown}",
-                facts.java_class.place,
-                "" if command else "put the command into the skeleton",
-            )
+            command = found.command = tuple(shell_command(read))
+            if not command:
+                topology.report(
+                    "unread",
+                    f"{found.label}, {name}: the command of its child process can't be made out",
+                    facts.java_class.place,
+                    "put the command into the skeleton",
+                )
             return
         topology.report(
             "change",

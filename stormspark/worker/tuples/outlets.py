@@ -353,6 +353,6 @@ def outlet_of(task: Task, stream: str) -> Outlet:
     except KeyError:
         msg = (
             f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
-            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields"
+            f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields, or as the `outputs` of its class"
         )
         raise EmitError(msg) from None
