@@ -62,8 +62,8 @@ def parse_target(text: str) -> Target:
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
     """Return the topology that ``FILE[:NAME]`` stands for.
 
-    If the file is for streamparse, heronpy, Petrel or Flux, its front-end finds the topology. Otherwise return the value of NAME, or the
-    result of NAME if that is a function.
+    If the file is for streamparse, heronpy, Petrel or Flux, its front-end finds the topology. Otherwise return the value of NAME,
+    or the result of NAME if that is a function.
 
     Raises `TopologyNotFoundError` if there is no such topology; the message suggests other names of the file that look like a
     topology. If the user's code raises an error of this package, for example for a component that can't be pickled, that error is

@@ -28,12 +28,12 @@ def can_draft() -> bool:
 def in_python3(
     source: bytes, name: str, *, in_package: bool = False, has_print_function: bool = False
 ) -> str | None:
-    """Return a draft of a file in Python 3. None if fissix is not installed, or if the file is no Python at all.
+    r"""Return a draft of a file in Python 3. None if fissix is not installed, or if the file is no Python at all.
 
     ``name`` is the file's path. If the file is ``in_package``, an import of a module beside it becomes a relative one. With
     ``has_print_function`` the file has no print statement.
 
-    >>> print(in_python3(b"print 'a', 1L", "a.py") if can_draft() else "print('a', 1)\\n")
+    >>> print(in_python3(b"print 'a', 1L", "a.py") if can_draft() else "print('a', 1)\n")
     print('a', 1)
     <BLANKLINE>
     """
@@ -106,9 +106,9 @@ def _with_spaces(text: str) -> str:
 
 
 def lines_before(before: str, after: str) -> list[int]:
-    """Return, for each line of a draft, the number of the line in the file from which it was made. Both count from 1.
+    r"""Return, for each line of a draft, the number of the line in the file from which it was made. Both count from 1.
 
-    >>> lines_before("import a\\nprint 1\\n", "import a\\nimport b\\nprint(1)\\n")
+    >>> lines_before("import a\nprint 1\n", "import a\nimport b\nprint(1)\n")
     [1, 2, 2]
     """
     numbers: list[int] = []
@@ -120,14 +120,14 @@ def lines_before(before: str, after: str) -> list[int]:
 
 
 def diff_of(name: str, before: str, after: str) -> str:
-    """Return the unified diff of one file. ``patch -p1`` applies it.
+    r"""Return the unified diff of one file. ``patch -p1`` applies it.
 
-    >>> print(diff_of("a.py", "print 1", "print(1)\\n"), end="")
+    >>> print(diff_of("a.py", "print 1", "print(1)\n"), end="")
     --- a/a.py
     +++ b/a.py
     @@ -1 +1 @@
     -print 1
-    \\ No newline at end of file
+    \ No newline at end of file
     +print(1)
     """
     lines = difflib.unified_diff(

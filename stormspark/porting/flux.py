@@ -182,7 +182,12 @@ class _Reader:
 
 def _command_of(made: ObjectDefinition) -> tuple[str, ...]:
     """Return the command of a component of Storm's multilang, if it is an argument of the constructor."""
-    if made.class_name.rpartition(".")[2] not in ("FluxShellBolt", "FluxShellSpout", "ShellBolt", "ShellSpout"):
+    if made.class_name.rpartition(".")[2] not in (
+        "FluxShellBolt",
+        "FluxShellSpout",
+        "ShellBolt",
+        "ShellSpout",
+    ):
         return ()
     words = made.constructor_args[0] if made.constructor_args else ()
     words = [words, *made.constructor_args[1:]] if isinstance(words, str) else words

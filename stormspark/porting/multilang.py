@@ -5,6 +5,7 @@ A component with a child runs as it is if the script of its command is in the pr
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -35,7 +36,11 @@ def is_child(project: PythonProject, file: PythonFile) -> bool:
     own = _library(project, file)
     if own is None:
         return True
-    functions = {name for name in _OF_STORM if re.search(rf"^(def|class) {name}\\b", own.read_text("utf-8", "replace"), re.M)}
+    functions = {
+        name
+        for name in _OF_STORM
+        if re.search(rf"^(def|class) {name}\b", own.read_text("utf-8", "replace"), re.M)
+    }
     return len(functions) >= 4
 
 
@@ -54,7 +59,9 @@ def read_children(
             f"{file.shown} imports storm: that is Storm's multilang library, which Storm puts beside each child, "
             f"and no package that pip installs",
             Place(file.shown, line),
-            "stormspark brings one along, too" if brought else "put storm.py of Storm (storm-multilang/python) beside the script",
+            "stormspark brings one along, too"
+            if brought
+            else "put storm.py of Storm (storm-multilang/python) beside the script",
         )
     return children
 
@@ -79,21 +86,18 @@ def report_children(project: PythonProject, children: Sequence[PythonFile], find
             continue
         for name, base, line in _classes(file):
             kind = "Spout" if base == "Spout" else "Bolt"
-            fields = "[...]"
             findings.report(
                 "note",
                 f"{file.shown} is a child for Storm's multilang protocol ({name} extends storm.{base}), and no topology "
                 f"was found that starts it",
                 Place(file.shown, line),
-                f'it runs as the child of a Shell{kind}: stormspark.multilang.Shell{kind}(["python3", "{file.path.name}"], {fields}), '
-                f"see docs/multilang.md",
+                f"it runs as the child of a Shell{kind}: "
+                f'stormspark.multilang.Shell{kind}(["python3", "{file.path.name}"], [...]), see docs/multilang.md',
             )
             break
 
 
 def _classes(file: PythonFile) -> Iterator[tuple[str, str, int]]:
-    import ast
-
     for node in ast.walk(file.tree):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
@@ -136,6 +140,18 @@ def _report_command(
     yield from found
     where = project.shown(found[0])
     old = found[0] in project.old
+    file = project.file(found[0]) if found[0].suffix == ".py" else None
+    if (
+        file is not None
+        and not old
+        and is_child(project, file)
+        and _library(project, file) is None
+        and not _BROUGHT.is_file()
+    ):
+        topology.report(
+            "note", f"{label}: its child, {where}, runs unchanged once storm.py is beside it", component.place
+        )
+        return
     topology.report(
         "change" if old else "runs",
         f"{label}: its child process, {where}, "

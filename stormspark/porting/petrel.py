@@ -65,7 +65,9 @@ class _Reader:
 
     def read(self) -> None:
         for statement in ast.walk(self._node):
-            if isinstance(statement, ast.For | ast.While | ast.If) and any(map(self._is_declaring, ast.walk(statement))):
+            if isinstance(statement, ast.For | ast.While | ast.If) and any(
+                map(self._is_declaring, ast.walk(statement))
+            ):
                 self._topology.report(
                     "unread",
                     "components that are added in a loop or under a condition are read as if the code ran once",
@@ -87,8 +89,8 @@ class _Reader:
         for _, one in self._topology.inputs:
             if not one.resolved:
                 self._topology.report("unread", f"a subscription can't be made out: {one}", one.place)
-        for one in self._imports():
-            self._topology.report(*one)  # type: ignore[arg-type]
+        for text, place, todo in self._imports():
+            self._topology.report("change", text, place, todo)
         self._topology.statements += list(about_settings(self._topology.settings))
 
     def _is_declaring(self, node: ast.AST) -> bool:
@@ -120,7 +122,11 @@ class _Reader:
                 )
         elif name in _GROUPINGS and (component := self._of(call.func.value)) is not None:
             self._made[call] = component
-            positions = ("componentId", "fields", "streamId") if name == "fieldsGrouping" else ("componentId", "streamId")
+            positions = (
+                ("componentId", "fields", "streamId")
+                if name == "fieldsGrouping"
+                else ("componentId", "streamId")
+            )
             given = keywords(call, *positions)
             source, fields = self._value(given.get("componentId")), self._value(given.get("fields"))
             stream = self._value(given["streamId"]) if "streamId" in given else "default"
@@ -163,7 +169,9 @@ class _Reader:
         self._topology.components.append(component)
         self._made[call] = component
         if not component.resolved:
-            self._topology.report("unread", f"the id or the parallelism of {component.label} can't be made out", place)
+            self._topology.report(
+                "unread", f"the id or the parallelism of {component.label} can't be made out", place
+            )
         if cls is None:
             self._topology.report(
                 "unread", f"{component.label}: no class {component.type_name} was found in the project", place
@@ -211,16 +219,17 @@ class _Reader:
                     )
         if "run" not in {one.name for one in cls.file.tree.body if isinstance(one, ast.FunctionDef)}:
             self._topology.report(
-                "note", f"{component.label}: {cls.file.shown} has no run(), so the task makes a {cls.name} without arguments", cls.place
+                "note",
+                f"{component.label}: {cls.file.shown} has no run(), so the task makes a {cls.name} without arguments",
+                cls.place,
             )
 
-    def _imports(self) -> Iterator[tuple[str, str, Place, str]]:
+    def _imports(self) -> Iterator[tuple[str, Place, str]]:
         for file in self._project.reached([self._file.path]):
             for one in file.modules:
                 top, _, rest = one.module.partition(".")
                 if top == "petrel" and rest.partition(".")[0] not in _MODULES:
                     yield (
-                        "change",
                         f"{one.module} is not offered: the front-end has petrel.storm, .emitter, .topologybuilder and .mock",
                         Place(file.shown, one.line),
                         "import from petrel.emitter",
@@ -231,7 +240,9 @@ class _Reader:
     def _read_configuration(self, path: Path) -> None:
         if not path.is_file():
             self._topology.report(
-                "note", f"there is no {CONFIG_FILE} beside the file: settings come from -c key=value", self._topology.place
+                "note",
+                f"there is no {CONFIG_FILE} beside the file: settings come from -c key=value",
+                self._topology.place,
             )
             return
         shown = self._project.shown(path)

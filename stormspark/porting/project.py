@@ -319,9 +319,7 @@ def _report_missing_modules(project: PythonProject, paths: list[Path], findings:
             text = f"the module {top} is not installed here, and stormspark makes no virtualenv"
             if one.optional:
                 text, todo = f"the module {top} is not installed here; the file tries to do without it", ""
-            findings.report(
-                "note" if one.optional else "change", text, Place(file.shown, one.line), todo
-            )
+            findings.report("note" if one.optional else "change", text, Place(file.shown, one.line), todo)
 
 
 def _is_installed(module: str) -> bool:
@@ -334,7 +332,10 @@ def _is_installed(module: str) -> bool:
 def _requirements_with(module: str, path: Path, root: Path) -> Path | None:
     wanted = re.sub(r"[-_.]+", "-", module).lower()
     for folder in path.parents:
-        for file in [*sorted((folder / "virtualenvs").glob("*.txt")), *sorted(folder.glob("*requirements*.txt"))]:
+        for file in [
+            *sorted((folder / "virtualenvs").glob("*.txt")),
+            *sorted(folder.glob("*requirements*.txt")),
+        ]:
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
                 name = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line)
                 if name and re.sub(r"[-_.]+", "-", name[1]).lower() == wanted:

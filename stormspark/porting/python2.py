@@ -19,22 +19,69 @@ __all__ = ["GONE_MODULES", "report_python2"]
 
 #: Modules of Python 2 that Python 3 has under another name, or not at all.
 GONE_MODULES: Final = {
-    **{"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle", "copy_reg": "copyreg"},
-    **{"cStringIO": "io", "StringIO": "io", "httplib": "http.client", "urlparse": "urllib.parse"},
-    **{"urllib2": "urllib.request", "HTMLParser": "html.parser", "Cookie": "http.cookies"},
-    **{"cookielib": "http.cookiejar", "xmlrpclib": "xmlrpc.client", "SocketServer": "socketserver"},
-    **{"BaseHTTPServer": "http.server", "SimpleHTTPServer": "http.server", "thread": "_thread"},
-    **{"commands": "subprocess", "md5": "hashlib", "sha": "hashlib", "__builtin__": "builtins"},
-    **{"Tkinter": "tkinter", "htmlentitydefs": "html.entities", "robotparser": "urllib.robotparser"},
-    **{"dummy_thread": "_dummy_thread", "UserDict": "collections", "anydbm": "dbm", "sets": "set"},
+    "ConfigParser": "configparser",
+    "Queue": "queue",
+    "cPickle": "pickle",
+    "copy_reg": "copyreg",
+    "cStringIO": "io",
+    "StringIO": "io",
+    "httplib": "http.client",
+    "urlparse": "urllib.parse",
+    "urllib2": "urllib.request",
+    "HTMLParser": "html.parser",
+    "Cookie": "http.cookies",
+    "cookielib": "http.cookiejar",
+    "xmlrpclib": "xmlrpc.client",
+    "SocketServer": "socketserver",
+    "BaseHTTPServer": "http.server",
+    "SimpleHTTPServer": "http.server",
+    "thread": "_thread",
+    "commands": "subprocess",
+    "md5": "hashlib",
+    "sha": "hashlib",
+    "__builtin__": "builtins",
+    "Tkinter": "tkinter",
+    "htmlentitydefs": "html.entities",
+    "robotparser": "urllib.robotparser",
+    "dummy_thread": "_dummy_thread",
+    "UserDict": "collections",
+    "anydbm": "dbm",
+    "sets": "set",
 }
 _GONE_NAMES: Final = {
-    *("unicode", "basestring", "long", "xrange", "raw_input", "unichr", "reduce", "reload", "execfile", "cmp", "intern"),
+    *(
+        "unicode",
+        "basestring",
+        "long",
+        "xrange",
+        "raw_input",
+        "unichr",
+        "reduce",
+        "reload",
+        "execfile",
+        "cmp",
+        "intern",
+    ),
     *("file", "apply", "buffer", "coerce"),
 }
-_GONE_METHODS: Final = {"iteritems", "itervalues", "iterkeys", "has_key", "viewitems", "viewkeys", "viewvalues"}
+_GONE_METHODS: Final = {
+    "iteritems",
+    "itervalues",
+    "iterkeys",
+    "has_key",
+    "viewitems",
+    "viewkeys",
+    "viewvalues",
+}
 _GONE_ATTRIBUTES: Final = {
-    *("sys.setdefaultencoding", "sys.maxint", "itertools.izip", "itertools.imap", "itertools.ifilter", "os.getcwdu"),
+    *(
+        "sys.setdefaultencoding",
+        "sys.maxint",
+        "itertools.izip",
+        "itertools.imap",
+        "itertools.ifilter",
+        "os.getcwdu",
+    ),
     *("string.letters", "string.maketrans", "string.join", "string.upper", "string.lower", "urllib.urlopen"),
     *("urllib.urlencode", "urllib.quote", "urllib.unquote"),
 }
@@ -95,13 +142,20 @@ def _old_spellings(project: PythonProject, file: PythonFile) -> Iterator[tuple[i
             yield one.line, f"import {one.module}, now {GONE_MODULES[top]}"
         elif project.imports_implicitly(top, file):
             package = file.path.parent.name
-            yield one.line, f"import {one.module} from beside it: write {package}.{one.module}, or .{one.module}"
+            yield (
+                one.line,
+                f"import {one.module} from beside it: write {package}.{one.module}, or .{one.module}",
+            )
     given = {
         *file.classes,
         *file.values,
         *file.imports,
         *(one.name for one in ast.walk(file.tree) if isinstance(one, ast.FunctionDef)),
-        *(one.id for one in ast.walk(file.tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)),
+        *(
+            one.id
+            for one in ast.walk(file.tree)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        ),
         *(one.arg for one in ast.walk(file.tree) if isinstance(one, ast.arg)),
     }
     if not file.stars:
@@ -112,9 +166,15 @@ def _in_code(
     project: PythonProject, file: PythonFile, node: ast.AST, given: set[str]
 ) -> Iterator[tuple[int, str]]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Try) or (isinstance(child, ast.If | ast.IfExp) and "PY" in ast.unparse(child.test)):
+        if isinstance(child, ast.Try) or (
+            isinstance(child, ast.If | ast.IfExp) and "PY" in ast.unparse(child.test)
+        ):
             continue
-        if isinstance(child, ast.Name) and child.id in _GONE_NAMES - given and not hasattr(builtins, child.id):
+        if (
+            isinstance(child, ast.Name)
+            and child.id in _GONE_NAMES - given
+            and not hasattr(builtins, child.id)
+        ):
             yield child.lineno, child.id
         elif isinstance(child, ast.Attribute):
             dotted = project.dotted(child, file)

@@ -10,8 +10,8 @@ from stormspark.compat.heronpy.lowering import CALLED as CALLED_BY_HERON
 from stormspark.compat.petrel.builder import CALLED as CALLED_BY_PETREL
 from stormspark.compat.streamparse.lowering import CALLED as CALLED_BY_PYSTORM
 from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound, Unresolved
-from stormspark.porting.python_waits import waits_of
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.python_waits import waits_of
 
 __all__ = ["LIBRARIES", "report_behaviour", "report_emits", "streams_of"]
 
@@ -120,7 +120,10 @@ def report_emits(
     positions = ("tup", "tup_id", "stream") if component.kind == "spout" else ("tup", "stream")
     for method, file in cls.methods().values():
         for node in ast.walk(method):
-            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("self.emit", "self.emit_many"):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in (
+                "self.emit",
+                "self.emit_many",
+            ):
                 continue
             given = keywords(node, *positions)
             stream = project.value(given["stream"], file) if "stream" in given else "default"
@@ -193,7 +196,9 @@ def _coroutines(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str,
     """Yield each method that is written with ``async def``, but that the front-end calls as an ordinary function."""
     libraries = {base.partition(".")[0] for base in cls.bases()} & LIBRARIES
     kind = "spout" if any(base.endswith("Spout") for base in cls.bases()) else "bolt"
-    called = CALLED_BY_PYSTORM[kind] if libraries & {"streamparse", "pystorm"} else CALLED_BY_HERON
+    called: tuple[str, ...] = (
+        CALLED_BY_PYSTORM[kind] if libraries & {"streamparse", "pystorm"} else CALLED_BY_HERON
+    )
     if "petrel" in libraries:
         called = CALLED_BY_PETREL
     for name, (method, file) in cls.methods().items() if libraries else ():

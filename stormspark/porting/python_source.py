@@ -411,8 +411,26 @@ _WINDOW_KEYS = {"WINDOW_DURATION_SECS": "duration_secs", "WINDOW_SLIDEINTERVAL_S
 
 #: The names that a star import of a library may bring.
 _LIBRARY_NAMES = {
-    *("Topology", "TopologyBuilder", "Grouping", "Stream", "Spout", "ReliableSpout", "Bolt", "BasicBolt", "BatchingBolt"),
-    *("TicklessBatchingBolt", "JavaBolt", "JavaSpout", "ShellBolt", "ShellSpout", "Tuple", "SlidingWindowBolt"),
+    *(
+        "Topology",
+        "TopologyBuilder",
+        "Grouping",
+        "Stream",
+        "Spout",
+        "ReliableSpout",
+        "Bolt",
+        "BasicBolt",
+        "BatchingBolt",
+    ),
+    *(
+        "TicklessBatchingBolt",
+        "JavaBolt",
+        "JavaSpout",
+        "ShellBolt",
+        "ShellSpout",
+        "Tuple",
+        "SlidingWindowBolt",
+    ),
     *("TumblingWindowBolt", "StatefulComponent", "storm", "constants"),
 }
 

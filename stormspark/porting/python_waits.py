@@ -15,7 +15,9 @@ __all__ = ["waits_of"]
 _NEXT: Final = {"next_tuple", "nextTuple"}
 _PER_TUPLE: Final = {"process", "process_tick", "execute"}
 #: Names of what has no end when somebody iterates over it.
-_ENDLESS: Final = re.compile(r"consumer|stream|listen|subscri|pubsub|messages|tail|cursor|socket|queue|poll", re.IGNORECASE)
+_ENDLESS: Final = re.compile(
+    r"consumer|stream|listen|subscri|pubsub|messages|tail|cursor|socket|queue|poll", re.IGNORECASE
+)
 _COST: Final = (
     "the spout hears acks, fails and deactivate only when the call returns, max spout pending is not looked at meanwhile, and "
     "a stop waits 10 s for it (B3, B4)"
@@ -47,30 +49,47 @@ def _in_next_tuple(
     cls: PythonClass, name: str, node: ast.AST, file: PythonFile
 ) -> Iterator[tuple[str, str, Place, str]]:
     where = f"{cls.name}.{name}"
-    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value and not _ends(node):
+    if (
+        isinstance(node, ast.While)
+        and isinstance(node.test, ast.Constant)
+        and node.test.value
+        and not _ends(node)
+    ):
         yield (
             "note",
             f"{where} never returns, because of its `while {ast.unparse(node.test)}`: what it emits leaves at once, but {_COST}",
             file.place(node),
             _INSTEAD,
         )
-    elif isinstance(node, ast.For) and not _ends(node) and _ENDLESS.search(ast.unparse(node.iter)) and _emits(node):
+    elif (
+        isinstance(node, ast.For)
+        and not _ends(node)
+        and _ENDLESS.search(ast.unparse(node.iter))
+        and _emits(node)
+    ):
         yield (
             "note",
-            f"{where} iterates over {ast.unparse(node.iter)[:60]}: if that has no end, the call never returns. What it emits leaves "
-            f"at once, but {_COST}",
+            f"{where} iterates over {ast.unparse(node.iter)[:60]}: if that has no end, the call never returns. "
+            f"What it emits leaves at once, but {_COST}",
             file.place(node),
             "keep the iterator in initialize, and let next_tuple take next(...) of it (docs/tasks.md, A spout that waits)",
         )
-    elif call_name(node) == "get" and isinstance(node, ast.Call) and not node.args and not node.keywords:
-        if "queue" in ast.unparse(node.func).lower():
-            yield (
-                "note",
-                f"{where} waits without a limit in {ast.unparse(node)[:60]}: it has a thread of its own, so nobody else waits, "
-                f"but a stop waits 10 s for it",
-                file.place(node),
-                "give it a timeout of a second, and return if nothing came",
-            )
+    elif isinstance(node, ast.Call) and _waits_for_ever(node):
+        yield (
+            "note",
+            f"{where} waits without a limit in {ast.unparse(node)[:60]}: it has a thread of its own, so nobody else waits, "
+            f"but a stop waits 10 s for it",
+            file.place(node),
+            "give it a timeout of a second, and return if nothing came",
+        )
+
+
+def _waits_for_ever(call: ast.Call) -> bool:
+    return (
+        call_name(call) == "get"
+        and not (call.args or call.keywords)
+        and "queue" in ast.unparse(call.func).lower()
+    )
 
 
 def _ends(loop: ast.While | ast.For) -> bool:
@@ -95,15 +114,20 @@ def _sleep(
     project: PythonProject, cls: PythonClass, name: str, call: ast.Call, file: PythonFile
 ) -> tuple[str, str, Place, str]:
     value = project.value(call.args[0], file) if call.args else None
-    known = isinstance(value, int | float) and value > 0
-    secs = f"{value:g} s" if known else "some time"
+    known = value if isinstance(value, int | float) and value > 0 else None
+    secs = f"{known:g} s" if known is not None else "some time"
     where = f"{cls.name}.{name} sleeps {secs}"
     alone = "each executor has a thread of its own, so nobody else waits (A16)"
     if name in _NEXT:
         text = f"{where}: {alone}, but its task hears acks and fails that much later, and has one call in {secs} at most"
-        return "note", text, file.place(call), "a spout with nothing to emit may return at once: it need not sleep"
+        return (
+            "note",
+            text,
+            file.place(call),
+            "a spout with nothing to emit may return at once: it need not sleep",
+        )
     if name in _PER_TUPLE:
-        most = f"at most {1 / value:g} tuples per second" if known else "few tuples per second"
+        most = f"at most {1 / known:g} tuples per second" if known is not None else "few tuples per second"
         text = f"{where} in each call: {alone}, but an executor executes {most}"
         return "note", text, file.place(call), "a larger parallelism helps"
     return "note", f"{where}: {alone}", file.place(call), ""

@@ -186,9 +186,7 @@ def _report_other_language(
         if words and all(isinstance(word, str) for word in words):
             component.command = tuple(word for words_ in words for word in words_.split())
         else:
-            topology.report(
-                "unread", f"the command of {component.label} can't be made out", component.place
-            )
+            topology.report("unread", f"the command of {component.label} can't be made out", component.place)
         return
     if "serialized_java" in given:
         topology.report(

@@ -67,7 +67,11 @@ class TopologyBuilder:
         return _Inputs(self._declare(id, bolt, parallelism_hint, is_spout=False))
 
     def addOutputStream(  # noqa: N802
-        self, id: str, streamId: str, output_fields: Sequence[str], direct: bool = False  # noqa: N803
+        self,
+        id: str,
+        streamId: str,  # noqa: N803
+        output_fields: Sequence[str],
+        direct: bool = False,
     ) -> None:
         """Declare a further stream of a component."""
         self._declared[id].streams[streamId] = (tuple(output_fields), direct)

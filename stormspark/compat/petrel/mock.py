@@ -60,7 +60,9 @@ class Mock:
         result_type: int = NAMEDTUPLE,
         max_spout_emits: int | None = None,
     ) -> dict[Any, list[Any]]:
-        """Return, for each of ``emitters``, the tuples that it emits. The first is the spout, and each other takes from the one before.
+        """Return, for each of ``emitters``, the tuples that it emits.
+
+        The first is the spout, and each other takes the tuples of the one before.
 
         The spout is called until it emits nothing, or has emitted ``max_spout_emits`` tuples. Without ``config``, the components
         are not initialized.

@@ -52,7 +52,9 @@ def load(file: Path | str, name: str | None = None) -> Topology:
         )
         raise TopologyNotFoundError(msg)
     conf = _configuration(file.resolve().parent / CONFIG_FILE)
-    parallelism = {key.removeprefix(_PARALLELISM): value for key, value in conf.items() if key.startswith(_PARALLELISM)}
+    parallelism = {
+        key.removeprefix(_PARALLELISM): value for key, value in conf.items() if key.startswith(_PARALLELISM)
+    }
     builder, folder = TopologyBuilder(), file.resolve().parent
     with _line_in(folder, f"{file}:{name or DEFAULT_FUNCTION}"):
         function(builder)
@@ -60,7 +62,9 @@ def load(file: Path | str, name: str | None = None) -> Topology:
         known = ", ".join(map(repr, builder.ids)) or "none"
         msg = f"{CONFIG_FILE}: {_PARALLELISM}{strange[0]} names no component; the components are {known}"
         raise InvalidTopologyError(msg)
-    own = {key: value for key, value in conf.items() if not key.startswith(_OF_PETREL) and key != "topology.name"}
+    own = {
+        key: value for key, value in conf.items() if not key.startswith(_OF_PETREL) and key != "topology.name"
+    }
     with _line_in(folder, f"{file}:{name or DEFAULT_FUNCTION}"):
         return builder.lowered(str(conf.get("topology.name") or folder.name), own, parallelism)
 

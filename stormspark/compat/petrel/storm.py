@@ -207,7 +207,9 @@ class Task:
         """
         box = _made.get()
         if box is None:
-            msg = f"{type(self).__name__} can't be run alone: run its topology, with `stormspark run create.py`"
+            msg = (
+                f"{type(self).__name__} can't be run alone: run its topology, with `stormspark run create.py`"
+            )
             raise StormsparkError(msg)
         box.append(self)
 

@@ -76,9 +76,7 @@ class PetrelTask(Component):
     ) -> Any:
         storm.being_called(surroundings)
         component = self._made()
-        component.initialize(
-            {"topology.name": context.topology_name, **conf}, context_message(context)
-        )
+        component.initialize({"topology.name": context.topology_name, **conf}, context_message(context))
         return component
 
     def _made(self) -> storm.Task:
@@ -193,10 +191,9 @@ class _BoltSurroundings(_Reports):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         # The anchors that a basic bolt names count for nothing, as in Petrel.
+        origins = [one.origin for one in anchors if one.origin is not None]
         if self._current is not None:
             origins = [self._current]
-        else:
-            origins = [one.origin for one in anchors if one.origin is not None]
         if directTask is not None:
             self._collector.emit_direct(directTask, copied(tup), stream or DEFAULT_STREAM, origins)
             return None
@@ -242,7 +239,9 @@ class _BoltSurroundings(_Reports):
             return found.origin  # type: ignore[no-any-return]
         if isinstance(tup, storm.Tuple) and tup.origin is not None:
             return tup.origin  # type: ignore[no-any-return]  # the collector reports a second ack, and ignores that of a tick
-        self.report_error(f"{what} of {tup!r}, which is acked or failed already, or was never given to this task (E14)")
+        self.report_error(
+            f"{what} of {tup!r}, which is acked or failed already, or was never given to this task (E14)"
+        )
         return None
 
 

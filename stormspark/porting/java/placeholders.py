@@ -22,6 +22,7 @@ def with_ids(components: Sequence[ReadComponent]) -> list[ReadComponent]:
             while id_ in taken:
                 id_, number = f"{name}-{number}", number + 1
             taken.add(id_)
-            one = replace(one, found=replace(one.found, id=id_))
-        result.append(one)
+            result.append(replace(one, found=replace(one.found, id=id_)))
+        else:
+            result.append(one)
     return result

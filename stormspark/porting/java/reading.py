@@ -97,9 +97,10 @@ class ReadComponent:
         In a transactional topology it is always known, because only few classes are possible there.
         """
         base = self.facts.base if self.facts else None
-        if base is not None and fits(base, self.found.kind, transactional=self.transactional):
-            if base.style != "basic" or not self.draft.committer:
-                return base
+        committer = self.transactional and self.draft.committer  # is a batch bolt
+        possible = base is not None and fits(base, self.found.kind, transactional=self.transactional)
+        if base is not None and possible and not (committer and base.style == "basic"):
+            return base
         return transactional_base(self.found.type_name, self.found.kind) if self.transactional else None
 
 
@@ -433,6 +434,10 @@ class _Reader:
         if instance.unless:
             topology.report("note", f"{found.label} is a different object if {instance.unless}", found.place)
         if read.stock is not None:
+            if read.stock.ours.startswith("stormspark.multilang."):
+                found.command = tuple(shell_command(read))
+                if found.command:
+                    return
             remark = f": {read.stock.remark}" if read.stock.remark else ""
             if read.stock.ours:
                 kind: Kind = "runs" if read.stock.ours.startswith("stormspark.testing") else "change"

@@ -404,7 +404,12 @@ class _Skeleton:
             name = self._free(class_name(java_class.name if java_class else one.found.type_name, "Component"))
             style = one.base.style if one.base else "spout" if one.found.kind == "spout" else "bolt"
             bases = []
-            if one.facts is not None and one.facts.committer and one.base is not None and one.base.style == "batch":
+            if (
+                one.facts is not None
+                and one.facts.committer
+                and one.base is not None
+                and one.base.style == "batch"
+            ):
                 bases.append(self._use("stormspark.transactional.Committer"))
             bases.append(
                 self._use(

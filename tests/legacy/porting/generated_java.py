@@ -1,4 +1,4 @@
-"""Java topologies that a seed decides: classes, wirings and settings as people write them, among them some that can't be made out."""
+"""Java topologies that a seed decides: classes, wirings and settings as people write them. Some can't be made out."""
 
 from __future__ import annotations
 
@@ -42,9 +42,43 @@ _BATCH_BOLTS = {
     "unknown": "extends com.other.Thing",
 }
 #: Names that mean something else in Python, or in a skeleton.
-_NAMES = ["Split", "Count", "Bolt", "Spout", "Fields", "None_", "Print", "Config", "Del", "In", "Class", "List", "Zähler", "Str"]
-_IDS = ['"split"', '"count-by-key"', '"Wörter"', 'ID', 'PREFIX + "x"', "args[0]", '"a\\"b"', "names.get(1)", '"class"', '"in/out"', "prefix() + 1"]
-_FIELDS = ['new Fields("word", "n")', 'new Fields("word")', 'new Fields("class", "def")', 'new Fields(fields)', 'new Fields("a b", "ü")', 'FIELDS']
+_NAMES = [
+    "Split",
+    "Count",
+    "Bolt",
+    "Spout",
+    "Fields",
+    "None_",
+    "Print",
+    "Config",
+    "Del",
+    "In",
+    "Class",
+    "List",
+    "Zähler",
+    "Str",
+]
+_IDS = [
+    '"split"',
+    '"count-by-key"',
+    '"Wörter"',
+    "ID",
+    'PREFIX + "x"',
+    "args[0]",
+    '"a\\"b"',
+    "names.get(1)",
+    '"class"',
+    '"in/out"',
+    "prefix() + 1",
+]
+_FIELDS = [
+    'new Fields("word", "n")',
+    'new Fields("word")',
+    'new Fields("class", "def")',
+    "new Fields(fields)",
+    'new Fields("a b", "ü")',
+    "FIELDS",
+]
 _CONF = [
     "conf.setNumWorkers(3);",
     "conf.setDebug(true);",
@@ -52,7 +86,7 @@ _CONF = [
     'conf.put("topology.workers", "two");',
     "conf.setMessageTimeoutSecs(-1);",
     'conf.put("my.key", new HashMap<String, Object>());',
-    'conf.put(args[0], 1);',
+    "conf.put(args[0], 1);",
     'conf.put("my.text", "a\\n\\"b\\"\\\\");',
     "conf.put(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 5);",
     "conf.registerMetricsConsumer(LoggingMetricsConsumer.class, 1);",
@@ -83,19 +117,22 @@ def _lines(rng: random.Random) -> Iterator[str]:
     made = f"new {spout}({_arguments(rng)})"
     if transactional:
         memory = "new MemoryTransactionalSpout(DATA, FIELDS, 3)"
-        made = rng.choice([made, made, memory, "Feeds.opaque(args)", "new OpaqueTransactionalKafkaSpout(config)"])
+        made = rng.choice(
+            [made, made, memory, "Feeds.opaque(args)", "new OpaqueTransactionalKafkaSpout(config)"]
+        )
         yield f'        TransactionalTopologyBuilder builder = new TransactionalTopologyBuilder("drawn", {ids[0]}, {made}, 2);'
     else:
         yield "        TopologyBuilder builder = new TopologyBuilder();"
         if rng.random() < 0.9:
             yield f"        builder.setSpout({ids[0]}, {made}, {rng.choice(['2', 'args.length', 'N'])});"
     for place, (id_, name) in enumerate(zip(ids[1:], bolts, strict=True)):
-        yield from _bolt(rng, id_, name, ids[: place + 1] + ['"elsewhere"'], transactional)
+        yield from _bolt(rng, id_, name, [*ids[: place + 1], '"elsewhere"'], transactional)
     yield "        Config conf = new Config();"
     for line in rng.sample(_CONF, rng.randint(0, 4)):
         yield f"        {line}"
     topology = "builder.buildTopology()" if transactional else "builder.createTopology()"
-    yield f"        StormSubmitter.submitTopology({rng.choice(['args[0]', chr(34) + 'drawn topology' + chr(34), 'ID'])}, conf, {topology});"
+    name = rng.choice(["args[0]", '"drawn topology"', "ID"])
+    yield f"        StormSubmitter.submitTopology({name}, conf, {topology});"
     yield "    }"
     yield "}"
 
@@ -105,7 +142,9 @@ def _class(rng: random.Random, name: str, kind: tuple[str, str]) -> Iterator[str
     if kind[0] == "shell":
         yield f'        public {name}() {{ super({rng.choice(["", "args.interpreter, "])}"python", "split.py"); }}'
     elif rng.random() < 0.4:
-        yield f"        private final int size; public {name}(int size, {rng.choice(['String', 'Fields'])} class_, Object... rest) {{ this.size = size; }}"
+        second = rng.choice(["String", "Fields"])
+        yield "        private final int size;"
+        yield f"        public {name}(int size, {second} class_, Object... rest) {{ this.size = size; }}"
     if rng.random() < 0.7:
         yield "        public void execute(Tuple tuple) { collector.emit(tuple, new Values(1)); collector.ack(tuple); }"
     streams = rng.choice(
@@ -119,17 +158,25 @@ def _class(rng: random.Random, name: str, kind: tuple[str, str]) -> Iterator[str
     )
     yield f"        public void declareOutputFields(OutputFieldsDeclarer declarer) {{ {streams} }}"
     if rng.random() < 0.3:
-        yield '        public Map<String, Object> getComponentConfiguration() { Map<String, Object> c = new HashMap<>(); c.put("topology.tick.tuple.freq.secs", 10); return c; }'
+        yield "        public Map<String, Object> getComponentConfiguration() {"
+        yield "            Map<String, Object> c = new HashMap<>();"
+        yield '            c.put("topology.tick.tuple.freq.secs", 10);'
+        yield "            return c;"
+        yield "        }"
     yield "    }"
 
 
 def _arguments(rng: random.Random) -> str:
-    return rng.choice(["", "5", "args.length", '3, "text", 1, 2', 'new Fields("x")', "null", "new int[] {1}, service"])
+    return rng.choice(
+        ["", "5", "args.length", '3, "text", 1, 2', 'new Fields("x")', "null", "new int[] {1}, service"]
+    )
 
 
 def _bolt(rng: random.Random, id_: str, name: str, sources: list[str], transactional: bool) -> Iterator[str]:
     made = f"new {name}({_arguments(rng)})"
-    made = rng.choice([made] * 5 + [f"{made}.withTumblingWindow(Count.of(5))", "make()", "new org.other.Sink(1)", "bolt"])
+    made = rng.choice(
+        [made] * 5 + [f"{made}.withTumblingWindow(Count.of(5))", "make()", "new org.other.Sink(1)", "bolt"]
+    )
     if rng.random() < 0.1 and not transactional:
         made = "tuple -> System.out.println(tuple)"
     adding = "setCommitterBolt" if transactional and rng.random() < 0.2 else "setBolt"
@@ -148,12 +195,22 @@ def _bolt(rng: random.Random, id_: str, name: str, sources: list[str], transacti
                     f".noneGrouping({source}{stream})",
                     f".customGrouping({source}{stream}, new Mine(3))",
                     f".customGrouping({source}{stream}, (context) -> 1)",
-                    f".grouping(new GlobalStreamId({source}, \"default\"), grouping)",
+                    f'.grouping(new GlobalStreamId({source}, "default"), grouping)',
                 ]
             )
         )
     if rng.random() < 0.2:
-        calls.append(rng.choice([".setNumTasks(8)", ".setNumTasks(args.length)", '.addConfiguration("a.b", "c")', ".setMemoryLoad(512)", ".setCPULoad(x)"]))
+        calls.append(
+            rng.choice(
+                [
+                    ".setNumTasks(8)",
+                    ".setNumTasks(args.length)",
+                    '.addConfiguration("a.b", "c")',
+                    ".setMemoryLoad(512)",
+                    ".setCPULoad(x)",
+                ]
+            )
+        )
     line = f"builder.{adding}({id_}, {made}, {rng.choice(['1', '4', 'N', '0'])}){''.join(calls)};"
     around = rng.random()
     if around < 0.1:

@@ -88,7 +88,10 @@ def test_nothing_is_run(tmp_path):
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "x", "setup.py": "print(1)", "compose.yaml": "a: 1"}])
 def test_what_is_no_project_is_refused(tmp_path, files):
-    with pytest.raises(TopologyNotFoundError, match="no file of streamparse, heronpy, Flux or Storm's Java"):
+    with pytest.raises(
+        TopologyNotFoundError,
+        match=r"no file of streamparse, heronpy, Petrel, Flux, storm.py or Storm's Java",
+    ):
         read_files(tmp_path, files)
     done = port(tmp_path)
     assert done.exit_code == 2 and "name the project's folder" in done.stderr

@@ -82,7 +82,7 @@ def test_what_a_component_does_is_reported_with_its_line(tmp_path):
         ("note", "Split emits with need_task_ids", "need_task_ids"),
         ("change", r"Count overrides read_command\(\)", "def read_command"),
         ("note", "Count uses threading.Thread", "threading.Thread()"),
-        ("note", "Count sleeps", "time.sleep"),
+        ("note", "Count.process sleeps 1 s", "time.sleep"),
     ):
         [statement] = reported(topology, kind, pattern)
         assert str(statement.place) == f"{where}:{line_of(tmp_path, text, where)}"
@@ -104,7 +104,7 @@ class Mixed(Topology):
     shell = ShellBolt.spec(command="node", script="split.js", inputs={mine: Grouping.custom_object("com.acme.Grouping", [1])})
     serialized = JavaBolt.spec(serialized_java=b"..", inputs=[words])
 """
-    [topology] = read_files(tmp_path, {"mixed.py": source}).topologies
+    [topology] = read_files(tmp_path, {"mixed.py": source, "resources/split.js": ""}).topologies
     assert [(one.kind, one.type_name) for one in topology.components] == [
         ("spout", "JavaSpout"),
         ("bolt", "JavaBolt"),
@@ -113,7 +113,7 @@ class Mixed(Topology):
     ]
     assert {one.text.partition(":")[0] for one in reported(topology, "runs", ".")} == {
         "spout 'words'",
-        "bolt 'shell'",
+        "bolt 'shell', ShellBolt",
     }
     [unknown] = reported(topology, "change", "the Java class com.acme.Mine")
     assert "flux.register('com.acme.Mine'" in unknown.todo
@@ -214,14 +214,14 @@ def test_errors_in_python_are_named_and_the_rest_is_read(tmp_path):
         tmp_path,
         {
             "topologies/word_count.py": WORD_COUNT,
-            "topologies/old.py": "from streamparse import Topology\nprint 'hello'\n",
+            "topologies/broken.py": "from streamparse import Topology\nclass (:\n",
             "config.json": '{"envs": \n nothing}',
             **COMPONENTS,
         },
     )
     assert [one.name for one in findings.topologies] == ["word_count"]
-    [old] = reported(findings, "unread", "Python can't parse this file")
-    assert str(old.place) == "topologies/old.py:2"
+    [broken] = reported(findings, "unread", "Python can't parse this file")
+    assert str(broken.place) == "topologies/broken.py:2"
     [config] = reported(findings, "unread", "not valid JSON")
     assert str(config.place) == "config.json:2"
 

@@ -4,7 +4,7 @@ from petrel.emitter import BasicBolt
 
 class Unload(BasicBolt):
     def __init__(self):
-        super(Unload, self).__init__(script=__file__)
+        super().__init__(script=__file__)
 
     def declareOutputFields(self):
         return ["good", "count"]

@@ -1,6 +1,6 @@
-import ships
 import cargo
 import ledger
+import ships
 
 
 def create(builder):

@@ -8,7 +8,7 @@ from petrel.emitter import Bolt
 
 class Tally(Bolt):
     def __init__(self, note):
-        super(Tally, self).__init__(script=__file__)
+        super().__init__(script=__file__)
         self.note = note
         self.counts = defaultdict(int)
         self.failed = set()
@@ -29,7 +29,10 @@ class Tally(Bolt):
             self.counts[good] += count
             assert origin["from"]
         with open(self.file, "a") as out:
-            out.write(json.dumps([self.note, tup.component, tup.stream, tup.values[0], self.counts[tup.values[0]]]) + "\n")
+            out.write(
+                json.dumps([self.note, tup.component, tup.stream, tup.values[0], self.counts[tup.values[0]]])
+                + "\n"
+            )
         storm.ackId(tup.id)
 
 

@@ -16,7 +16,7 @@ MANIFESTS = [
 
 class Ships(Spout):
     def __init__(self):
-        super(Ships, self).__init__(script=__file__)
+        super().__init__(script=__file__)
         self.lock = threading.Lock()  # can't be pickled, and need not be
         self.waiting = list(enumerate(MANIFESTS))
 
