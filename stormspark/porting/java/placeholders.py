@@ -1,4 +1,4 @@
-"""Gives ids to the components of a skeleton whose ids in Java are only known when the code runs."""
+"""Puts something in the place of what a skeleton can't have: ids that only running code knows, and names of fields that are none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from stormspark.porting.java.python_text import class_name
 from stormspark.porting.java.reading import ReadComponent
 
-__all__ = ["with_ids"]
+__all__ = ["possible", "with_ids"]
 
 
 def with_ids(components: Sequence[ReadComponent]) -> list[ReadComponent]:
@@ -26,3 +26,18 @@ def with_ids(components: Sequence[ReadComponent]) -> list[ReadComponent]:
         else:
             result.append(one)
     return result
+
+
+def possible(fields: Sequence[str]) -> tuple[str, ...]:
+    """Return names that differ and are not empty. In Java, a bolt that emits nothing may declare ``new Fields("")``.
+
+    >>> possible(["word", "", "word"])
+    ('word', 'value', 'word-2')
+    """
+    result: list[str] = []
+    for field in fields:
+        name, number = field or "value", 2
+        while name in result:
+            name, number = f"{field or 'value'}-{number}", number + 1
+        result.append(name)
+    return tuple(result)

@@ -15,7 +15,7 @@ from stormspark.porting.findings import InputFound, Place, Setting, StreamFound,
 from stormspark.porting.java.components import ClassFacts
 from stormspark.porting.java.drafts import Builder
 from stormspark.porting.java.overloads import fitting
-from stormspark.porting.java.placeholders import with_ids
+from stormspark.porting.java.placeholders import possible, with_ids
 from stormspark.porting.java.python_text import (
     class_name,
     in_docstring,
@@ -269,6 +269,8 @@ class _Skeleton:
             return "its stream is not declared as a direct one"
         if each.grouping in ("fields", "partial_key"):
             lacking = [name for name in each.fields or () if name not in (stream.fields or ())]
+            if possible(each.fields or ()) != tuple(each.fields or ()):
+                return "a field's name is empty or comes twice"
             if lacking:
                 return f"the stream has no field {', '.join(map(repr, lacking))}"
         return None
@@ -479,7 +481,9 @@ class _Skeleton:
                     fields = each.fields or fields
                 streams[each.stream] = StreamFound(each.stream, fields, known.place, known.direct)
         return {
-            name: each if each.fields is not None else StreamFound(name, ("value",), each.place, each.direct)
+            name: StreamFound(name, possible(each.fields or ("value",)), each.place, each.direct)
+            if each.fields is None or possible(each.fields) != each.fields
+            else each
             for name, each in streams.items()
         }
 
@@ -544,7 +548,7 @@ class _Skeleton:
         names = field_names(value)
         if isinstance(value, Instance) and names is not None:
             self._use("stormspark.Fields")
-            return f"Fields({', '.join(map(quoted, names))})"
+            return f"Fields({', '.join(map(quoted, possible(names)))})"
         known = plain(value)
         return "None" if isinstance(known, Unresolved) else shown(known)
 

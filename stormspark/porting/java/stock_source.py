@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from stormspark.connectors import KafkaSpoutConfig
+from stormspark.errors import StormsparkError
 from stormspark.porting.findings import Unresolved
 from stormspark.porting.java.python_text import python_name, quoted, shown
 from stormspark.porting.java.values import (
@@ -15,6 +16,7 @@ from stormspark.porting.java.values import (
     Name,
     Pair,
     Pairs,
+    Unknown,
     Value,
     integer,
     plain,
@@ -58,8 +60,14 @@ def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
     if any(call.name == "setRecordTranslator" for call in config.calls):
         return None  # a class in the skeleton can declare the translator's streams
     servers, *topics = config.arguments
+    if config.simple_type == "SpoutConfig":  # of storm-kafka: Zookeeper, topic, a folder in Zookeeper, id
+        servers, topics = Unknown(""), topics[:1]
     names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
     if None in names or not names:
+        return None
+    try:
+        KafkaSpoutConfig.builder("localhost:9092", names).build()
+    except StormsparkError:
         return None
     use("stormspark.connectors.KafkaSpoutConfig")
     line = f"KafkaSpoutConfig.builder({quoted(text(servers) or 'localhost:9092')}, {shown(names)})"

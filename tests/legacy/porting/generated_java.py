@@ -78,6 +78,8 @@ _FIELDS = [
     "new Fields(fields)",
     'new Fields("a b", "ü")',
     "FIELDS",
+    'new Fields("")',
+    'new Fields("word", "word")',
 ]
 _CONF = [
     "conf.setNumWorkers(3);",
@@ -122,6 +124,10 @@ def _lines(rng: random.Random) -> Iterator[str]:
         )
         yield f'        TransactionalTopologyBuilder builder = new TransactionalTopologyBuilder("drawn", {ids[0]}, {made}, 2);'
     else:
+        topic = rng.choice(["ID", '"/a b"', "args[1]"])
+        old = f'new KafkaSpout(new SpoutConfig(new ZkHosts("a:2181"), {topic}, "/event", "id"))'
+        new = f'new KafkaSpout<>(KafkaSpoutConfig.builder("a:9092", {topic}).build())'
+        made = rng.choice([made, made, made, old, new])
         yield "        TopologyBuilder builder = new TopologyBuilder();"
         if rng.random() < 0.9:
             yield f"        builder.setSpout({ids[0]}, {made}, {rng.choice(['2', 'args.length', 'N'])});"
