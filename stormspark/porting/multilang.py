@@ -30,18 +30,17 @@ _NO_SOURCES: Final = {"node_modules", "site-packages", "__pycache__", "target", 
 
 
 def is_child(project: PythonProject, file: PythonFile) -> bool:
-    """Return whether a file is a child in Python. If the project has a ``storm.py`` of its own, that must look like Storm's."""
+    """Return whether a file is a child in Python. If it has a ``storm.py`` beside it, that must look like Storm's."""
     if file.path.stem == CHILDRENS_MODULE or all(one.module != CHILDRENS_MODULE for one in file.modules):
         return False
-    own = _library(project, file)
-    if own is None:
-        return True
-    functions = {
-        name
-        for name in _OF_STORM
-        if re.search(rf"^(def|class) {name}\b", own.read_text("utf-8", "replace"), re.M)
-    }
-    return len(functions) >= 4
+    beside = file.path.parent / f"{CHILDRENS_MODULE}.py"
+    return not beside.is_file() or _is_storms(beside)
+
+
+def _is_storms(path: Path) -> bool:
+    """Return whether a file is Storm's library, in any of its versions, and not another file of this name."""
+    text = path.read_text("utf-8", "replace")
+    return sum(re.search(rf"^(def|class) {name}\b", text, re.M) is not None for name in _OF_STORM) >= 4
 
 
 def read_children(
@@ -68,10 +67,9 @@ def read_children(
 
 def _library(project: PythonProject, file: PythonFile) -> Path | None:
     """Return the ``storm.py`` that a child imports: the one beside it, or another one in the project."""
-    beside = file.path.parent / f"{CHILDRENS_MODULE}.py"
-    if beside.is_file():
-        return beside
-    return next(iter(sorted(_named(project.root, f"{CHILDRENS_MODULE}.py"))), None)
+    name = f"{CHILDRENS_MODULE}.py"
+    candidates = [file.path.parent / name, *sorted(_named(project.root, name))]
+    return next((one for one in candidates if one.is_file() and _is_storms(one)), None)
 
 
 def report_children(project: PythonProject, children: Sequence[PythonFile], findings: Findings) -> None:
@@ -80,7 +78,7 @@ def report_children(project: PythonProject, children: Sequence[PythonFile], find
     for topology in findings.topologies:
         for component in topology.components:
             if component.command:
-                started |= set(_report_command(project, topology, component))
+                started |= set(_report_command(project, topology, component, findings))
     for file in children:
         if file.path in started:
             continue
@@ -107,7 +105,7 @@ def _classes(file: PythonFile) -> Iterator[tuple[str, str, int]]:
 
 
 def _report_command(
-    project: PythonProject, topology: TopologyFound, component: ComponentFound
+    project: PythonProject, topology: TopologyFound, component: ComponentFound, findings: Findings
 ) -> Iterator[Path]:
     command = " ".join(component.command)
     script = _script(component.command)
@@ -139,13 +137,18 @@ def _report_command(
         return
     yield from found
     where = project.shown(found[0])
-    old = found[0] in project.old
     file = project.file(found[0]) if found[0].suffix == ".py" else None
+    library = _library(project, file) if file is not None and is_child(project, file) else None
+    old = [
+        one
+        for one in (found[0], library)
+        if one is not None and (project.shown(one) in findings.python3 or one in project.errors)
+    ]
     if (
         file is not None
         and not old
         and is_child(project, file)
-        and _library(project, file) is None
+        and library is None
         and not _BROUGHT.is_file()
     ):
         topology.report(
@@ -154,10 +157,11 @@ def _report_command(
         return
     topology.report(
         "change" if old else "runs",
-        f"{label}: its child process, {where}, "
-        + ("is Python 2" if old else f"runs unchanged, over Storm's multilang protocol: `{command}`"),
+        f"{label}: the Python of its child process is Python 2, {' and '.join(map(project.shown, old))}: `{command}`"
+        if old
+        else f"{label}: its child process, {where}, runs unchanged, over Storm's multilang protocol: `{command}`",
         component.place,
-        "use its draft in Python 3, or name an interpreter of Python 2 in the command" if old else "",
+        "use the draft in Python 3, or name an interpreter of Python 2 in the command" if old else "",
     )
     if topology.skeleton or topology.front_end.startswith("java"):
         topology.report(

@@ -28,7 +28,7 @@ from stormspark.porting.multilang import CHILDRENS_MODULE, read_children, report
 from stormspark.porting.petrel import read_petrel
 from stormspark.porting.python2 import GONE_MODULES, report_python2
 from stormspark.porting.python_components import LIBRARIES
-from stormspark.porting.python_source import PythonFile, PythonProject
+from stormspark.porting.python_source import ORIGINALS, PythonFile, PythonProject
 from stormspark.porting.streamparse import read_config, read_streamparse
 
 __all__ = ["Skeleton", "plan_each", "read_project"]
@@ -257,7 +257,11 @@ def _root_of(file: Path) -> Path:
 def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> list[PythonFile]:
     """Read the topologies in Python. Returns the scripts that are children of Storm's multilang protocol."""
     kinds: dict[str, list[Path]] = {}
-    files = [file for path in paths if (file := project.file(path)) is not None]
+    files = [
+        file
+        for path in paths
+        if not _is_copy_of_library(path, project.root) and (file := project.file(path)) is not None
+    ]
     for file in files:
         if (kind := kind_of(file.path, file.tree)) is not None:
             kinds.setdefault(kind, []).append(file.path)
@@ -274,15 +278,21 @@ def _read_python(project: PythonProject, paths: list[Path], findings: Findings) 
     if children:
         findings.files["multilang"] = len(children)
     mattering = [path for found in kinds.values() for path in found] + [file.path for file in children]
-    if project.errors and not mattering:
-        findings.files["python"] = len(project.errors)
-    if mattering:
+    if (project.errors or project.old) and not mattering:
+        findings.files["python"] = len(project.errors) + len(project.old)
+    if mattering or project.old:
         report_python2(project, files, findings)
         _report_missing_modules(project, mattering, findings)
     if "streamparse" in kinds:
         for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):
             read_config(config, project.shown(config), findings)
     return children
+
+
+def _is_copy_of_library(path: Path, root: Path) -> bool:
+    """Return whether a file belongs to a library that a front-end replaces, of which the project has a copy."""
+    folders = [one for one in path.parents if one != root and one.is_relative_to(root)]
+    return any(one.name in ORIGINALS and (one / "__init__.py").is_file() for one in folders)
 
 
 def _configs(path: Path, root: Path) -> Iterator[Path]:

@@ -123,7 +123,7 @@ def report_python2(project: PythonProject, files: Iterable[PythonFile], findings
     if findings.python3:
         findings.report(
             "note",
-            f"{len(findings.python3)} files have a draft in Python 3",
+            f"drafts in Python 3: {len(findings.python3)}, one for each file that is reported as Python 2",
             todo="write it with --out DIR, and apply it to a copy of the project: patch -p1 -d COPY < DIR/python3.diff",
         )
 

@@ -192,6 +192,8 @@ class PythonProject:
                         name = f"{module}.{alias.name}" if module else alias.name
                         file.imports[alias.asname or alias.name] = name
             else:
+                if isinstance(child, ast.FunctionDef) and child.name.startswith("test"):
+                    continue  # a test beside the code that it tests, as Petrel's projects have them
                 tried = isinstance(child, ast.Try) or (isinstance(child, ast.If) and _never_runs(child.test))
                 self._read_imports(file, child, package, optional=optional or tried)
 

@@ -1,4 +1,4 @@
-"""Puts something in the place of what a skeleton can't have: ids that only running code knows, and names of fields that are none."""
+"""Finds something for what a skeleton can't have: ids that only running code knows, and names of fields that are none."""
 
 from __future__ import annotations
 

@@ -90,8 +90,12 @@ def _kafka_options(calls: list[Call]) -> Iterator[str]:
 
 
 def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
-    """Return the source of a KafkaBolt, with its topic, its producer's properties and its mapper, as far as they are known."""
+    """Return the source of a KafkaBolt, with its topic, its producer's properties and its mapper, as far as they are known.
+
+    In place of unknown servers, the source has ``localhost:9092``.
+    """
     line = f"{use(ours)}()"
+    properties: dict[str, object] = {"bootstrap.servers": "localhost:9092"}
     for call in instance.calls:
         first = call.arguments[0] if call.arguments else None
         if call.name == "withTopicSelector":
@@ -111,14 +115,14 @@ def kafka_bolt(instance: Instance, ours: str, use: Use) -> str:
                 for k, v in known.items()
                 if k and not isinstance(v, Unresolved) and "serializer" not in k
             }
-            line += f".with_producer_properties({shown(kept)})"
+            properties |= kept
         elif call.name == "withTupleToKafkaMapper" and isinstance(first, Instance):
             names = [text(one) for one in first.arguments]
             if first.simple_type == "FieldNameBasedTupleToKafkaMapper" and None not in names:
                 use("stormspark.connectors.FieldNameBasedTupleToKafkaMapper")
                 quoted_names = ", ".join(quoted(name) for name in names if name is not None)
                 line += f".with_tuple_to_kafka_mapper(FieldNameBasedTupleToKafkaMapper({quoted_names}))"
-    return line
+    return f"{line}.with_producer_properties({shown(properties)})"
 
 
 def window_calls(instance: Instance | None, own_conf: list[Pair], use: Use) -> Iterator[str]:

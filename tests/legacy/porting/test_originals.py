@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stormspark.cli.load import load_topology
+from stormspark.plan import plan_topology
 from stormspark.porting.findings import Findings
 from stormspark.porting.java.config_keys import storm_key
 from stormspark.porting.project import Skeleton, read_project
@@ -124,7 +125,21 @@ def test_ticks_of_the_rolling_words_follow_from_constructors(starter):
     }
 
 
-def test_other_examples_of_storm_are_read_without_an_error():
+def plan_all(skeletons: list[Skeleton], folder: Path) -> None:
+    """Load each skeleton as ``stormspark explain`` does, and plan it."""
+    for name, text in skeletons:
+        (folder / name).write_text(text, encoding="utf-8")
+        plan_topology(load_topology(str(folder / name)))
+
+
+@pytest.mark.parametrize("folder", ["integration-test", "external", "storm-client/test/jvm"])
+def test_each_skeleton_of_storms_own_tests_loads(folder, tmp_path):
+    """The ids of some of them are only known when they run."""
+    _, skeletons = read_project(checkout("STORM_EXAMPLES", folder))
+    plan_all(skeletons, tmp_path)
+
+
+def test_other_examples_of_storm_are_read_without_an_error(tmp_path):
     """Loops over the content of a file can't be made out. All else has its graph."""
     findings, skeletons = read_project(checkout("STORM_EXAMPLES", "examples"))
     assert len(findings.topologies) >= 60
@@ -135,6 +150,7 @@ def test_other_examples_of_storm_are_read_without_an_error():
     }
     assert incomplete <= {"GenLoad.java", "HdfsSpoutTopology.java"}
     assert len(skeletons) >= 40
+    plan_all(skeletons, tmp_path)
     assert not [one for one in findings.statements if "syntax error" in one.text or "can't parse" in one.text]
 
 
