@@ -232,7 +232,7 @@ def run(
 ) -> None:
     """Run a topology.
 
-    FILE is a Python file for stormspark, streamparse or heronpy, or a Flux file in YAML. NAME is a variable of the
+    FILE is a Python file for stormspark, streamparse, heronpy or Petrel, or a Flux file in YAML. NAME is a variable of the
     file that holds a topology, or a function that returns one; the default is build. For streamparse, NAME is the
     class of the topology. For heronpy, NAME is the class or the name of the topology.
 
@@ -456,7 +456,7 @@ def replay(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the report, and a Python skeleton for each Java topology, into this folder.",
+    help="Write the report, a skeleton for each Java topology, and drafts in Python 3, into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -469,8 +469,8 @@ def replay(
 def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
     """Report which parts of a legacy project run here, which need a change, and which could not be made out.
 
-    PATH is a file or a folder with topologies for streamparse, heronpy, Flux or Java, also of several kinds. The command reads
-    the project and runs none of it, unless --import is given. Each statement of the report says how it was checked.
+    PATH is a file or a folder with topologies for streamparse, heronpy, Petrel, Flux or Java, also of several kinds. The command
+    reads the project and runs none of it, unless --import is given. Each statement of the report says how it was checked.
     """
     from stormspark.cli.port import port_project
 

@@ -63,14 +63,15 @@ def kafka_spout(instance: Instance, ours: str, use: Use) -> str | None:
     if config.simple_type == "SpoutConfig":  # of storm-kafka: Zookeeper, topic, a folder in Zookeeper, id
         servers, topics = Unknown(""), topics[:1]
     names = [text(one) for value in topics for one in (value.items if isinstance(value, Items) else [value])]
-    if None in names or not names:
+    known = [name for name in names if name is not None]
+    if len(known) < len(names) or not known:
         return None
     try:
-        KafkaSpoutConfig.builder("localhost:9092", names).build()
+        KafkaSpoutConfig.builder("localhost:9092", known).build()
     except StormsparkError:
         return None
     use("stormspark.connectors.KafkaSpoutConfig")
-    line = f"KafkaSpoutConfig.builder({quoted(text(servers) or 'localhost:9092')}, {shown(names)})"
+    line = f"KafkaSpoutConfig.builder({quoted(text(servers) or 'localhost:9092')}, {shown(known)})"
     line += "".join(_kafka_options(config.calls))
     return f"{use(ours)}({line}.build())"
 

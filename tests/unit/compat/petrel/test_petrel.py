@@ -163,6 +163,17 @@ def test_values_are_lists_of_the_bolts_own(tmp_path: Path) -> None:
     assert done.read_tuples("split") == [("list",), ("list",)]
 
 
+def test_a_spout_that_emits_a_lot_in_one_call(tmp_path: Path) -> None:
+    """It is suspended in an emit, and bolts are called meanwhile; the next emit is still the spout's."""
+    ships = SHIPS.replace('["a b", "c"]', "[3000]").replace(
+        'storm.emit([self.ships.pop(0)], id="any")',
+        "[storm.emit([str(n)], id=n) for n in range(self.ships.pop(0))]",
+    )
+    done = complete_topology(load_topology(project(tmp_path, ships=ships)))
+    assert len(done.read_tuples("ships")) == 3000
+    assert sorted(int(word) for (word,) in done.read_tuples("split")) == list(range(3000))
+
+
 def test_the_mock(tmp_path: Path) -> None:
     project(tmp_path)
     for folder in (tmp_path, ON_PATH):
