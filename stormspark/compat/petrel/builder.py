@@ -89,6 +89,8 @@ class TopologyBuilder:
             kind = "Spout" if before.is_spout else "Bolt"
             msg = f"{kind} has already been declared for id {id}, at {before.where}"
             raise KeyError(msg)
+        if isinstance(component, type) and issubclass(component, EmitterBase):
+            component = component()  # forks of Petrel are given classes
         if not isinstance(component, EmitterBase | Component):
             kind = "spout" if is_spout else "bolt"
             what = f"the class {component.__name__}" if isinstance(component, type) else repr(component)[:80]

@@ -17,9 +17,10 @@ class EmitterBase:
 
     DEFAULT_PYTHON: ClassVar[str] = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
-    def __init__(self, script: str) -> None:
-        """Name the component's script, usually ``script=__file__``."""
-        self.script = f"{PurePath(script).stem}.py"
+    def __init__(self, script: str | None = None) -> None:
+        """Name the component's script, usually ``script=__file__``. Forks of Petrel take the module of the class by default."""
+        stem = PurePath(script).stem if script else type(self).__module__.rpartition(".")[2]
+        self.script = f"{stem}.py"
         self.execution_command = self.DEFAULT_PYTHON
         self._json: dict[str, Any] = {}
         super().__init__()

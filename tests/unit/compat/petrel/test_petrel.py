@@ -102,7 +102,7 @@ def test_settings_and_parallelism_of_topology_yaml(tmp_path: Path) -> None:
     [
         (
             "split.Split()",
-            "split.Split",
+            "split.threading.Thread",
             "create.py:5: bolt 'split' must be an object of a subclass of petrel.emitter.Bolt",
         ),
         ("split.Split()", "ships.Ships()", "declare it by setSpout"),
@@ -118,6 +118,16 @@ def test_settings_and_parallelism_of_topology_yaml(tmp_path: Path) -> None:
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises((InvalidTopologyError, TopologyNotFoundError), match=words):
         load_topology(project(tmp_path, CREATE.replace(old, new)))
+
+
+def test_classes_as_some_forks_take_them(tmp_path: Path) -> None:
+    """A class in the place of an object, without a script and without a ``run()``."""
+    create = CREATE.replace("split.Split()", "split.Split").replace("ships.Ships()", "ships.Ships")
+    file = project(
+        tmp_path, create, ships=SHIPS.replace("script=__file__", "").replace("def run", "def no_run")
+    )
+    done = complete_topology(load_topology(file))
+    assert sorted(done.read_tuples("split")) == [("a",), ("b",), ("c",)]
 
 
 def test_a_parallelism_for_nobody(tmp_path: Path) -> None:
