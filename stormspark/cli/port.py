@@ -52,7 +52,7 @@ def _written(path: Path, text: str) -> Path:
     """Write a file. If there is a Python file of this name with other contents, write ``NAME.new.py`` beside it."""
     if path.suffix == ".py" and path.exists() and path.read_text(encoding="utf-8") != text:
         path = path.with_name(f"{path.stem}.new.py")
-    path.write_text(text, encoding="utf-8", newline="")
+    path.write_text(text, encoding="utf-8", newline="", errors="surrogateescape")
     return path
 
 

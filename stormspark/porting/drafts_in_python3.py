@@ -105,6 +105,24 @@ def _with_spaces(text: str) -> str:
     return "".join(lines)
 
 
+def _encoded(draft: str, source: bytes) -> bytes:
+    """Return the bytes of a draft, in the encoding that `decoded` has found for the file."""
+    for encoding in ("utf-8", "latin-1"):
+        try:
+            if source.decode(encoding) == decoded(source):
+                return draft.encode(encoding)
+        except (UnicodeDecodeError, UnicodeEncodeError):
+            continue
+    try:
+        return draft.encode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+    except (SyntaxError, LookupError, UnicodeEncodeError):
+        return draft.encode()
+
+
+def _escaped(source: bytes) -> str:
+    return source.decode("utf-8", "surrogateescape")
+
+
 def lines_before(before: str, after: str) -> list[int]:
     r"""Return, for each line of a draft, the number of the line in the file from which it was made. Both count from 1.
 
@@ -119,10 +137,12 @@ def lines_before(before: str, after: str) -> list[int]:
     return numbers
 
 
-def diff_of(name: str, before: str, after: str) -> str:
-    r"""Return the unified diff of one file. ``patch -p1`` applies it.
+def diff_of(name: str, source: bytes, draft: str) -> str:
+    r"""Return the unified diff between a file and its draft. ``patch -p1`` applies it.
 
-    >>> print(diff_of("a.py", "print 1", "print(1)\n"), end="")
+    In a file that is not UTF-8, bytes of letters are surrogates, so that ``surrogateescape`` writes the same bytes again.
+
+    >>> print(diff_of("a.py", b"print 1", "print(1)\n"), end="")
     --- a/a.py
     +++ b/a.py
     @@ -1 +1 @@
@@ -130,9 +150,8 @@ def diff_of(name: str, before: str, after: str) -> str:
     \ No newline at end of file
     +print(1)
     """
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-    )
+    before, after = (_escaped(one).splitlines(keepends=True) for one in (source, _encoded(draft, source)))
+    lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )

@@ -107,8 +107,7 @@ def report_python2(project: PythonProject, files: Iterable[PythonFile], findings
             listed = ", ".join(f"{what} (line {line})" for line, what in spellings[:8])
             more = f" and {len(spellings) - 8} more" if len(spellings) > 8 else ""
             what = f"only works in Python 2: {listed}{more}"
-        before = decoded(source) or ""
-        diff = diff_of(file.shown, before, draft)
+        diff = diff_of(file.shown, source, draft)
         if file.path in project.old and any(line.startswith("+from .") for line in diff.splitlines()):
             what += ", and it imports modules beside it as if they were on the module path"
         changed = sum(line.startswith("-") for line in diff.splitlines()[2:])

@@ -252,6 +252,23 @@ def test_python_2_is_reported_and_drafted(tmp_path: Path) -> None:
     assert not [one for one in again.statements if one.kind == "change"]
 
 
+@needs_fissix
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-8-sig"])
+def test_drafts_keep_the_bytes_of_a_file(tmp_path: Path, encoding: str, ends: bytes) -> None:
+    """Its encoding and its ends of lines, so that the diff can be applied."""
+    streamparse(tmp_path, WORDS, PARTS)
+    cookie = "" if encoding == "utf-8-sig" else f"# -*- coding: {encoding} -*-\n"
+    text = f"{cookie}from streamparse import Bolt\nprint u'Wörter'\n"
+    (tmp_path / "src" / "old.py").write_bytes(text.encode(encoding).replace(b"\n", ends))
+    findings, _ = read_project(tmp_path)
+    diff = tmp_path / "python3.diff"
+    diff.write_bytes("".join(findings.python3.values()).encode("utf-8", "surrogateescape"))
+    subprocess.run(["patch", "--binary", "-p1", "-d", tmp_path, "-i", diff], capture_output=True, check=True)
+    after = text.replace("print u'Wörter'", "print('Wörter')").encode(encoding).replace(b"\n", ends)
+    assert (tmp_path / "src" / "old.py").read_bytes() == after
+
+
 def test_an_implicit_relative_import_is_reported(tmp_path: Path) -> None:
     """But not that of a module in a folder that is on the module path, though it has an `__init__.py`."""
     words = WORDS.replace("parts import", "bolts.parts import")
