@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["LegacyKind", "creates_for_petrel", "kind_of", "legacy_kind"]
+__all__ = ["LegacyKind", "kind_of", "legacy_kind"]
 
 #: The libraries whose topologies a front-end of stormspark runs.
 LegacyKind = Literal["streamparse", "heronpy", "petrel"]
@@ -31,14 +31,16 @@ def legacy_kind(file: Path) -> LegacyKind | None:
     return None if tree is None else kind_of(file, tree)  # whoever imports the file next gets the error
 
 
-def kind_of(file: Path, tree: ast.Module) -> LegacyKind | None:
-    """Return the library that a file imports, whose code is in ``tree``."""
+def kind_of(
+    file: Path, tree: ast.Module, tree_of: Callable[[Path], ast.Module | None] | None = None
+) -> LegacyKind | None:
+    """Return the library that a file imports, whose code is in ``tree``. ``tree_of`` returns the code of another file."""
     if (kind := _imported_kind(tree)) is not None:
         return kind
-    return "petrel" if creates_for_petrel(file, tree) else None
+    return "petrel" if _creates_for_petrel(file, tree, tree_of or _tree) else None
 
 
-def creates_for_petrel(file: Path, tree: ast.Module) -> bool:
+def _creates_for_petrel(file: Path, tree: ast.Module, tree_of: Callable[[Path], ast.Module | None]) -> bool:
     """Return whether the file looks like the definition of a Petrel topology.
 
     Such a file has a function with one argument, the builder, whose ``setSpout`` or ``setBolt`` it calls. A module beside the
@@ -47,7 +49,7 @@ def creates_for_petrel(file: Path, tree: ast.Module) -> bool:
     if not any(map(_takes_builder, tree.body)):
         return False
     beside = (file.parent / f"{name.partition('.')[0]}.py" for name in _imports(tree))
-    trees = (_tree(one) for one in beside if one.is_file())
+    trees = (tree_of(one) for one in beside if one.is_file())
     return any(_imported_kind(one) == "petrel" for one in (tree, *trees) if one is not None)
 
 

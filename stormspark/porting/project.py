@@ -6,6 +6,7 @@ gets a process of its own, so that its code does not affect anything else.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -256,6 +257,11 @@ def _root_of(file: Path) -> Path:
 
 def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> list[PythonFile]:
     """Read the topologies in Python. Returns the scripts that are children of Storm's multilang protocol."""
+
+    def tree_of(path: Path) -> ast.Module | None:
+        file = project.file(path)  # of a file in Python 2, the tree of its draft
+        return file.tree if file is not None else None
+
     kinds: dict[str, list[Path]] = {}
     files = [
         file
@@ -263,7 +269,7 @@ def _read_python(project: PythonProject, paths: list[Path], findings: Findings) 
         if not _is_copy_of_library(path, project.root) and (file := project.file(path)) is not None
     ]
     for file in files:
-        if (kind := kind_of(file.path, file.tree)) is not None:
+        if (kind := kind_of(file.path, file.tree, tree_of)) is not None:
             kinds.setdefault(kind, []).append(file.path)
     readers = {"streamparse": read_streamparse, "heronpy": read_heronpy, "petrel": read_petrel}
     for name, reader in readers.items():

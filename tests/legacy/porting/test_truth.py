@@ -479,6 +479,22 @@ def test_petrel_is_reported_as_it_is_planned() -> None:
     assert not [one for one in harbour.statements if one.kind in ("change", "unread")]
 
 
+@needs_fissix
+def test_petrel_in_python_2_is_found(tmp_path: Path) -> None:
+    """The file with `create` is Python 3, too; that it is Petrel's shows only in files that are not."""
+    files = {
+        "create.py": "import ships\ndef create(builder):\n    builder.setSpout('a', ships.Ships(), 2)\n",
+        "ships.py": "from petrel import storm\nfrom petrel.emitter import Spout\nclass Ships(Spout):\n"
+        "    def declareOutputFields(self):\n        return ['ship']\n"
+        "    def nextTuple(self):\n        print 'a'\ndef run():\n    Ships().run()\n",
+    }
+    findings = read_files(tmp_path, files)
+    [topology] = findings.topologies
+    assert [(one.id, one.type_name, one.parallelism) for one in topology.components] == [("a", "Ships", 2)]
+    assert str(said(findings, "ships.py is Python 2").place) == "ships.py:7"
+    assert kinds(findings) == {"change", "note"}
+
+
 def test_what_petrels_front_end_lacks(tmp_path: Path) -> None:
     """The names of forks, and those of the pipe."""
     files = {
