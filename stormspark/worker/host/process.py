@@ -7,9 +7,7 @@ The threads, and their work:
     lifeline            sends heartbeats, receives orders from nimbus, watches the JVM of the Spark executor
 
 The `Desk` passes requests from the threads of connections to the main thread. The lifeline has a thread of its own, so that a
-long superstep does not stop heartbeats.
-
-The start has these steps:
+long superstep does not stop heartbeats. The start has these steps:
 
 1. The interpreter starts and imports its modules. Then the process forks.
 2. The new process sends Hello to nimbus, and nimbus sends the plan (`introduce`).
@@ -258,8 +256,8 @@ class WorkerProcess:
 
     def _beat(self) -> Beat:
         """Return a heartbeat with the calls that the worker is in. The lifeline calls this."""
-        calls = None if self._worker is None else self._worker.under_way
-        return Beat() if calls is None else Beat(calls.busy(), calls.some())
+        worker = self._worker
+        return Beat() if worker is None else Beat(worker.under_way.busy(), worker.under_way.some())
 
     def _look(self) -> None:
         """Let the worker check a call that takes long; see `UnderWay.look`. The lifeline calls this."""
