@@ -114,6 +114,12 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
         help="The environment to use from a streamparse project's config.json.",
     )
     @click.option(
+        "-n",
+        "--name",
+        metavar="NAME",
+        help="If FILE is the folder of a streamparse project: the topology, as for `sparse run --name`.",
+    )
+    @click.option(
         "--filter",
         "filter_file",
         type=click.Path(dir_okay=False, exists=True, path_type=Path),
@@ -134,12 +140,15 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
     @functools.wraps(command)
     def wrapped(
         environment: str | None,
+        name: str | None,
         filter_file: Path | None,
         env_filter: bool,
         arguments: tuple[str, ...],
         **kwargs: Any,
     ) -> _R:
-        return command(front_end=FrontEndOptions(environment, filter_file, env_filter, arguments), **kwargs)
+        return command(
+            front_end=FrontEndOptions(environment, filter_file, env_filter, arguments, name), **kwargs
+        )
 
     return wrapped
 
@@ -232,9 +241,10 @@ def run(
 ) -> None:
     """Run a topology.
 
-    FILE is a Python file for stormspark, streamparse, heronpy or Petrel, or a Flux file in YAML. NAME is a variable of the
-    file that holds a topology, or a function that returns one; the default is build. For streamparse, NAME is the
-    class of the topology. For heronpy, NAME is the class or the name of the topology.
+    FILE is a Python file for stormspark, streamparse, heronpy or Petrel, a Flux file in YAML, or a Clojure file or the
+    folder of a streamparse project. NAME is a variable of the file that holds a topology, or a function that returns
+    one; the default is build. For streamparse, NAME is the class of the topology, or its definition in Clojure. For
+    heronpy, NAME is the class or the name of the topology.
 
     Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
     calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C.
@@ -484,7 +494,7 @@ class _Planning:
         self, target: str, workers: int | None, conf: Mapping[str, Any], front_end: FrontEndOptions
     ) -> None:
         self._overrides = merged(conf, {} if workers is None else {"topology.workers": workers})
-        self._topology = load_topology(target, front_end)
+        self._topology = load_topology(target, front_end._replace(conf=conf))
         #: The topology's own configuration, with the settings of the command line.
         self.conf = merged(self._topology.conf, self._overrides)
 

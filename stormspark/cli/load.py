@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple
 
 from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.compat.detection import legacy_kind
@@ -30,6 +30,10 @@ class FrontEndOptions(NamedTuple):
     env_filter: bool = False
     #: The arguments of a heronpy script after the name of its topology.
     arguments: tuple[str, ...] = ()
+    #: The name of a topology in a streamparse project, if the target is the project's folder.
+    name: str | None = None
+    #: The settings of the command line. A topology in Clojure gets them as options.
+    conf: Mapping[str, Any] = MappingProxyType({})
 
 
 class Target(NamedTuple):
@@ -52,9 +56,11 @@ def parse_target(text: str) -> Target:
     'build'
     >>> parse_target("examples/word_count.py:topology").name
     'topology'
+    >>> parse_target("topologies/words.clj:word-count").name
+    'word-count'
     """
     file, colon, name = text.rpartition(":")
-    if colon and name.isidentifier():
+    if colon and (name.isidentifier() or (file.endswith(".clj") and "/" not in name)):
         return Target(Path(file), name)
     return Target(Path(text), DEFAULT_NAME)
 
@@ -62,14 +68,18 @@ def parse_target(text: str) -> Target:
 def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology:
     """Return the topology that ``FILE[:NAME]`` stands for.
 
-    If the file is for streamparse, heronpy, Petrel or Flux, its front-end finds the topology. Otherwise return the value of NAME,
-    or the result of NAME if that is a function.
+    If the file is for streamparse, heronpy, Petrel or Flux, its front-end finds the topology. A folder is that of a streamparse
+    project. Otherwise return the value of NAME, or the result of NAME if that is a function.
 
     Raises `TopologyNotFoundError` if there is no such topology; the message suggests other names of the file that look like a
     topology. If the user's code raises an error of this package, for example for a component that can't be pickled, that error is
     raised unchanged.
     """
     target = parse_target(text)
+    if target.file.is_dir() or options.name is not None:
+        from stormspark.compat.streamparse.project import topology_file
+
+        target = Target(topology_file(target.file, options.name), DEFAULT_NAME)
     if target.file.suffix in (".yaml", ".yml", ".flux"):  # projects of StormCrawler have the last one
         from stormspark import flux  # here, because only Flux files need YAML
 
@@ -84,7 +94,7 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
             elsewhere = None if Path.cwd() == folder or not target.file.is_file() else folder
             file = target.file if elsewhere is None else target.file.resolve()
             with working_in(elsewhere):
-                return load(file, named, environment=options.environment)
+                return load(file, named, environment=options.environment, options=options.conf)
         case "heronpy":
             from stormspark.compat.heronpy import project
 

@@ -27,6 +27,8 @@ def legacy_kind(file: Path) -> LegacyKind | None:
 
     The file of a Petrel topology imports only the modules of its components, so these count for it too.
     """
+    if file.suffix == ".clj":  # topologies of streamparse 1 and 2 are Clojure
+        return "streamparse"
     tree = _tree(file)
     return None if tree is None else kind_of(file, tree)  # whoever imports the file next gets the error
 

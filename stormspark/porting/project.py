@@ -18,6 +18,7 @@ from typing import Final
 
 from stormspark.compat.detection import kind_of
 from stormspark.errors import TopologyNotFoundError
+from stormspark.porting.clojure import read_clojure_files
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
 from stormspark.porting.flux import is_flux, read_flux
 from stormspark.porting.heronpy import read_heronpy
@@ -57,7 +58,7 @@ Skeleton = tuple[str, str]
 
 
 def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
-    """Read a folder or a file. Returns the findings, and a skeleton for each topology in Java that can have one.
+    """Read a folder or a file. Returns the findings, and a skeleton for each topology in Java or Clojure that can have one.
 
     Raises `TopologyNotFoundError` if the path does not exist, or has no file of a legacy topology. Raises
     `UnsupportedEnvironmentError` if there are Java files, but the parser for Java is not installed.
@@ -76,9 +77,10 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
     project = PythonProject(root)
     children = _read_python(project, by_kind.get(".py", []), findings)
     _read_yaml(project, [*by_kind.get(".yaml", []), *by_kind.get(".yml", [])], findings)
+    skeletons += read_clojure_files(project, by_kind.get(".clj", []), findings)
     if java := by_kind.get(".java", []):
         read = list(_read_java(project, path, java, findings))
-        skeletons = _written(read)
+        skeletons += _written(read)
         findings.topologies += [one.found for one in read]
     report_children(project, children, findings)
     if not findings.topologies:
@@ -116,7 +118,11 @@ def plan_each(findings: Findings, path: Path) -> None:
             and topology.name != file.stem
         )
         function = topology.front_end == "petrel" and topology.name != file.parent.name
-        of_class = f":{topology.name}" if function or (named and _is_class(topology)) else ""
+        of_class = (
+            f":{topology.name}"
+            if function or file.suffix == ".clj" or (named and _is_class(topology))
+            else ""
+        )
         done = _planned([f"{file}{of_class}", *_environment_of(file)])
         if done.returncode == 0:
             topology.plan = done.stdout.splitlines()[0] if done.stdout else ""
@@ -209,7 +215,7 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
         )
         for name in sorted(files):
             path = Path(folder, name)
-            if path.suffix not in (".py", ".yaml", ".yml", ".java"):
+            if path.suffix not in (".py", ".yaml", ".yml", ".java", ".clj"):
                 continue
             try:
                 size = path.stat().st_size

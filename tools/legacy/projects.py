@@ -19,6 +19,7 @@ _PORT_SECS = 120
 _LEFT_OUT = shutil.ignore_patterns(".git", "node_modules", ".venv", "venv", "__pycache__")
 _KINDS = {
     "streamparse": "streamparse",
+    "streamparse-clojure": "streamparse, Clojure",
     "heronpy": "heronpy",
     "heronpy-streamlet": "heronpy",
     "flux": "Flux",
@@ -91,7 +92,7 @@ def _candidate(project: Path, one: dict[str, Any], *, alone: bool) -> Candidate:
     file = project / place["file"]
     if kind.startswith("Flux"):
         return Candidate(one["name"], shown, kind, [str(file), *_properties(file)])
-    named = not alone and one["name"].isidentifier()
+    named = not alone and (one["name"].isidentifier() or file.suffix == ".clj")
     return Candidate(one["name"], shown, kind, [f"{file}:{one['name']}" if named else str(file)])
 
 
@@ -118,7 +119,7 @@ def _properties(file: Path) -> list[str]:
 
 
 def _others(project: Path, known: list[str]) -> Iterator[Candidate]:
-    """Yield topologies that `stormspark port` does not read: streamparse's in Clojure, and Flux's with another suffix."""
+    """Yield topologies that `stormspark port` did not find: Clojure that it could not read, and Flux's with another suffix."""
     for file in sorted([*project.rglob("*.clj"), *project.rglob("*.flux")]):
         shown = file.relative_to(project).as_posix()
         if shown in known or not file.is_file():

@@ -3,6 +3,7 @@
     project              loads a `stormspark.Topology` from a topology's file, using its config.json and its module path
     project_config       reads config.json: environments, options, and which options take precedence
     requirements         finds the file in the folder ``virtualenvs`` that requires a missing module
+    clojure, early       topologies of streamparse 1 and 2, and what only components of these versions have
     topology, specs, groupings, streams, flux_dict       the DSL: a topology written as the body of a class
     lowering, other_languages                            turn a topology of the DSL into one of `stormspark.api`
     storm                streamparse's components: the same as pystorm's, but with a method ``spec``

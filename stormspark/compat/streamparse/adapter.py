@@ -19,12 +19,16 @@ _C = TypeVar("_C", bound=Component)
 class Adapter(ApiComponent, Generic[_C]):
     """An adapter that runs a pystorm component. The task imports the component's class, and makes the instance."""
 
-    def __init__(self, component: type[_C], streams: Mapping[str, StreamInfo]) -> None:
+    def __init__(
+        self, component: type[_C], streams: Mapping[str, StreamInfo], *, early: bool = False
+    ) -> None:
         self.component = component
         self.streams = dict(streams)
+        #: Whether the component gets what streamparse 1 and 2 had, see `stormspark.compat.streamparse.early`.
+        self.early = early
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (type(self), packed(self.component), self.streams)
+        return _revived, (type(self), packed(self.component), self.streams, self.early)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the component's streams."""
@@ -32,8 +36,10 @@ class Adapter(ApiComponent, Generic[_C]):
             declarer.declare_stream(name, stream.output_fields, direct=stream.direct)
 
 
-def _revived(adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str, StreamInfo]) -> Any:
-    return adapter(unpacked(component), streams)
+def _revived(
+    adapter: type[Adapter[Any]], component: bytes, streams: Mapping[str, StreamInfo], early: bool
+) -> Any:
+    return adapter(unpacked(component), streams, early=early)
 
 
 def handle(component: Component, error: Exception) -> None:

@@ -93,7 +93,7 @@ class Bolt(Component):
         stream: str | None = None,
         anchors: Iterable[Tuple | str] | None = None,
         direct_task: int | None = None,
-        need_task_ids: bool = False,
+        need_task_ids: bool | None = None,
     ) -> list[int] | None:
         """Emit a list of values. With ``need_task_ids``, returns the ids of the tasks that the tuple goes to; else None (C12).
 
@@ -101,6 +101,10 @@ class Bolt(Component):
         values is wrong, or if an anchor was already acked or failed.
         """
         return self._emit(tup, stream, anchors, direct_task, need_task_ids)
+
+    def emit_many(self, tuples: Sequence[Sequence[Any]], *args: Any, **kwargs: Any) -> list[list[int] | None]:
+        """Emit several lists of values, as ``emit`` does. This is a method of streamparse 1 and 2 (C12)."""
+        return [self.emit(tup, *args, **kwargs) for tup in _several(tuples)]
 
     def ack(self, tup: Tuple | str) -> None:
         """Ack a tuple. Pass the tuple or its id."""
@@ -127,6 +131,13 @@ class Bolt(Component):
         if self.auto_fail:
             for tup in tups:
                 self._stormspark.fail_open(tup, exc)
+
+
+def _several(tuples: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    if not isinstance(tuples, list | tuple):
+        msg = f"Tuples should be a list of lists/tuples, received {type(tuples)!r} instead."
+        raise TypeError(msg)
+    return tuples
 
 
 class BatchingBolt(Bolt):

@@ -11,6 +11,7 @@ from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.bolt import BatchingBolt, TicklessBatchingBolt
 from stormspark.compat.streamparse.bolt import Bolt as PystormBolt
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.early import secs_between_batches, with_task_ids
 from stormspark.compat.streamparse.passage import Passage
 from stormspark.compat.streamparse.tuples import Tuple, values_type
 from stormspark.errors import EmitError
@@ -117,12 +118,16 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(bolt, context, collector)
         passage = surroundings.passage
         self.new_tuple = Tuple.maker(passage)
-        bolt._emit = passage.emit
+        emit: Callable[..., list[int] | None] = passage.emit
+        bolt._emit = with_task_ids(emit) if self.early else emit
         if type(bolt).emit is PystormBolt.emit:
             bolt.emit = bolt._emit  # type: ignore[method-assign]
-        begin(bolt, conf, context)
-        if isinstance(bolt, TicklessBatchingBolt):
-            context.set_timer(bolt.secs_between_batches, _batch_processor(bolt, surroundings))
+        begin(bolt, conf, context, early=self.early)
+        secs = bolt.secs_between_batches if isinstance(bolt, TicklessBatchingBolt) else None
+        if self.early and secs is None:
+            secs = secs_between_batches(bolt, conf)
+        if secs is not None and isinstance(bolt, BatchingBolt):
+            context.set_timer(secs, _batch_processor(bolt, surroundings))
         passage.arriving(_facts_of_sources(context))
         self.execute = passage.execute  # type: ignore[method-assign]
         self.executor = passage
@@ -139,7 +144,7 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         passage.line = passage.lines.get(DEFAULT_STREAM)
 
 
-def _batch_processor(bolt: TicklessBatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:
+def _batch_processor(bolt: BatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:
     def process_batches() -> None:
         try:
             bolt.process_batches()

@@ -129,8 +129,10 @@ class Component:
             self.raise_exception(exc)
 
 
-def begin(component: Component, conf: Mapping[str, Any], context: TopologyContext) -> None:
-    """Set a component's attributes, then initialize it."""
+def begin(
+    component: Component, conf: Mapping[str, Any], context: TopologyContext, *, early: bool = False
+) -> None:
+    """Set a component's attributes, then initialize it. If ``early``, also set the attributes of streamparse 1."""
     storm_conf = {"topology.name": context.topology_name, **conf}
     component.topology_name = storm_conf["topology.name"]
     component.task_id = task = context.this_task_id
@@ -139,6 +141,9 @@ def begin(component: Component, conf: Mapping[str, Any], context: TopologyContex
     component.storm_conf = storm_conf
     component.context = context_message(context)
     component.logger = task_logger(storm_conf, name, task, context.logger)
+    if early:
+        for attribute in ("topology_name", "task_id", "component_name", "debug", "storm_conf", "context"):
+            setattr(component, f"_{attribute}", getattr(component, attribute))
     component.initialize(storm_conf, component.context)
 
 

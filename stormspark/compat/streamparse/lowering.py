@@ -32,7 +32,7 @@ from stormspark.grouping import (
 )
 from stormspark.user_line import declared_at
 
-__all__ = ["CALLED", "lower"]
+__all__ = ["CALLED", "lower", "runs_a_command"]
 
 _GROUPINGS: Mapping[str, Callable[[], Grouping]] = {
     "shuffle": ShuffleGrouping,
@@ -100,7 +100,8 @@ def lower(
 def _add(builder: TopologyBuilder, spec: ComponentSpec, place: _Place) -> None:
     name, par = str(spec.name), _parallelism(spec, place.environment)
     try:
-        component = _component(spec, place)
+        with declared_at(spec.declared_at):
+            component = _component(spec, place)
         # Without this, errors would name the line of the command line that builds the topology.
         with declared_at(spec.declared_at):
             if spec.kind == "spout":
@@ -120,12 +121,17 @@ def _in_python(spec: ComponentSpec) -> bool:
     return isinstance(spec.component_cls, type) and issubclass(spec.component_cls, Spout | Bolt)
 
 
+def runs_a_command(spec: ComponentSpec) -> bool:
+    """Return whether a spec is for a child process."""
+    return not _in_python(spec) and spec.component_object.shell is not None
+
+
 def _component(spec: ComponentSpec, place: _Place) -> Any:
     """Return the component that runs a spec."""
     cls = spec.component_cls
     if _in_python(spec):
         _refuse_coroutines(spec)
-        return (BoltAdapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs)
+        return (BoltAdapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs, early=spec.early)
     if not isinstance(cls, type):
         return cls  # a component of stormspark
     if spec.component_object.shell is not None:

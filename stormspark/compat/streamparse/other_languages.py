@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.flux.class_names import class_named
 from stormspark.user_code import raised
 
-__all__ = ["java_component", "shell_component"]
+__all__ = ["NATIVE", "java_component", "java_object", "shell_component"]
 
-_NATIVE = "put a component of stormspark in its place: stormspark.compat.streamparse.native.native(component, inputs=...)"
+#: What to do about a component that only Java can run.
+NATIVE = "put a component of stormspark in its place: stormspark.compat.streamparse.native.native(component, inputs=...)"
 
 
 def shell_component(spec: ComponentSpec, folder: Path | None) -> Any:
@@ -48,16 +50,21 @@ def java_component(spec: ComponentSpec) -> Any:
     java = spec.component_object.java_object
     place = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
     if java is None:
-        msg = f"{place} is a serialized Java object, which Python can't run (A32): {_NATIVE}"
+        msg = f"{place} is a serialized Java object, which Python can't run (A32): {NATIVE}"
         raise InvalidTopologyError(msg)
+    return java_object(java.full_class_name, java.args_list, place)
+
+
+def java_object(class_name: str, arguments: Sequence[Any], place: str) -> Any:
+    """Return the Python object that stands for a Java object. Raises `InvalidTopologyError`, which names ``place``."""
     try:
-        made = class_named(java.full_class_name, place)
+        made = class_named(class_name, place)
     except InvalidTopologyError as error:
-        msg = f"{error}\n  In a streamparse project, flux_classes.py belongs in src/. Or {_NATIVE}"
+        msg = f"{error}\n  In a streamparse project, flux_classes.py belongs in src/. Or {NATIVE}"
         raise InvalidTopologyError(msg) from error
     try:
-        return made(*java.args_list)  # type: ignore[operator]
+        return made(*arguments)  # type: ignore[operator]
     except Exception as error:
-        arguments = ", ".join(map(repr, java.args_list))
-        msg = f"{place}: {java.full_class_name}({arguments}) raised {raised(error, Path(__file__).parent)}"
+        given = ", ".join(map(repr, arguments))
+        msg = f"{place}: {class_name}({given}) raised {raised(error, Path(__file__).parent)}"
         raise InvalidTopologyError(msg) from error

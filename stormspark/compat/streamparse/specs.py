@@ -53,6 +53,8 @@ class ComponentSpec:
         self.outputs: dict[str, StreamInfo] = self._checked_outputs(outputs)
         self.inputs: dict[GlobalStreamId, Any] = self._checked_inputs(inputs)
         self.component_object = ComponentObject()
+        #: Whether the component was written for streamparse 1 or 2, see `stormspark.compat.streamparse.early`.
+        self.early = False
 
     @property
     def common(self) -> SimpleNamespace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from itertools import repeat
 from typing import Any
 
 from stormspark.compat.streamparse.component import Component
@@ -40,7 +41,7 @@ class Spout(Component):
         tup_id: Hashable | None = None,
         stream: str | None = None,
         direct_task: int | None = None,
-        need_task_ids: bool = False,
+        need_task_ids: bool | None = None,
     ) -> list[int] | None:
         """Emit a list of values. With ``need_task_ids``, returns the ids of the tasks that the tuple goes to; else None.
 
@@ -48,6 +49,22 @@ class Spout(Component):
         `stormspark.errors.EmitError` if the stream or the number of values is wrong.
         """
         return self._emit(tup, tup_id, stream, direct_task, need_task_ids)
+
+    def emit_many(
+        self,
+        tuples: Sequence[Sequence[Any]],
+        stream: str | None = None,
+        tup_ids: Sequence[Hashable] | None = None,
+        direct_task: int | None = None,
+        need_task_ids: bool | None = None,
+    ) -> list[list[int] | None]:
+        """Emit several lists of values, each with its id if there are ids. This is a method of streamparse 1 and 2 (B16)."""
+        if not isinstance(tuples, list | tuple):
+            msg = f"Tuples should be a list of lists/tuples, received {type(tuples)!r} instead."
+            raise TypeError(msg)
+        ids = repeat(None) if tup_ids is None else tup_ids
+        rest = {"stream": stream, "direct_task": direct_task, "need_task_ids": need_task_ids}
+        return [self.emit(tup, tup_id=tup_id, **rest) for tup, tup_id in zip(tuples, ids, strict=False)]  # type: ignore[arg-type]
 
     def activate(self) -> None:
         """Called when the topology is activated."""
@@ -67,7 +84,7 @@ class ReliableSpout(Spout):
         self.failed_tuples: Counter[Hashable] = Counter()
         #: The emits that are not acked, by id. Each has the values, the stream, the direct task, and whether task ids were
         #: requested.
-        self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool]] = {}
+        self.unacked_tuples: dict[Hashable, tuple[Sequence[Any], str | None, int | None, bool | None]] = {}
 
     def ack(self, tup_id: Hashable) -> None:
         """Forget the tuple."""
@@ -95,7 +112,7 @@ class ReliableSpout(Spout):
         tup_id: Hashable | None = None,
         stream: str | None = None,
         direct_task: int | None = None,
-        need_task_ids: bool = False,
+        need_task_ids: bool | None = None,
     ) -> list[int] | None:
         """Emit a tuple, and keep it until it is acked. Raises ValueError if it has no id."""
         if tup_id is None:

@@ -9,6 +9,7 @@ from stormspark.api import Spout as ApiSpout
 from stormspark.api import SpoutOutputCollector, TopologyContext
 from stormspark.compat.streamparse.adapter import Adapter, handle
 from stormspark.compat.streamparse.component import Surroundings, begin
+from stormspark.compat.streamparse.early import with_task_ids
 from stormspark.compat.streamparse.passage import SpoutPassage
 from stormspark.compat.streamparse.spout import Spout
 
@@ -24,10 +25,11 @@ class SpoutAdapter(Adapter[Spout], ApiSpout):
         """Make the spout and initialize it."""
         spout = self.component()
         spout._stormspark = Surroundings(context, collector)
-        spout._emit = SpoutPassage(collector).emit
+        emit: Callable[..., list[int] | None] = SpoutPassage(collector).emit
+        spout._emit = with_task_ids(emit) if self.early else emit
         if type(spout).emit is Spout.emit:
             spout.emit = spout._emit  # type: ignore[method-assign]
-        begin(spout, conf, context)
+        begin(spout, conf, context, early=self.early)
         for name in ("next_tuple", "ack", "fail", "activate", "deactivate"):
             method = getattr(spout, name)
             setattr(self, name, method if spout.exit_on_exception else _guarded(spout, method))

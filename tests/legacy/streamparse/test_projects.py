@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -139,3 +141,41 @@ def test_environments_that_are_not_there() -> None:
     """A39: with several environments one has to be chosen; one that is not there is refused with those that are."""
     assert "'prod', 'beta'" in refused(WORD_COUNT)
     assert "no environment 'staging'; there are 'prod', 'beta'" in refused(WORD_COUNT, "-e", "staging")
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_topology_in_clojure(engine: str, tmp_path: Path) -> None:
+    """A37, A39, C17: a project of streamparse 1 runs as it is, found by its folder and a name."""
+    pytest.importorskip("basilisp")
+    done = run(PROJECTS / "early", engine, tmp_path, "--name", "shop-orders")
+    assert done.figures["topology"] == "shop-orders"
+    assert done.figures["components"]["sums"]["tasks"] == 3
+    assert done.figures["components"]["orders"]["acked"] == 70
+    highest: dict[str, int] = defaultdict(int)
+    for customer, total in done.notes("sums"):
+        highest[customer] = max(highest[customer], total)
+    assert highest == {"ann": 570, "bob": 590, "cat": 610}
+    assert sorted(n for (amounts,) in done.notes("batches") for n in amounts) == list(range(50, 60))
+    assert "several topologies, the last one, shop-orders, runs" in done.told
+
+
+def test_a_draft_in_python_plans_like_its_clojure(tmp_path: Path) -> None:
+    """A30: `stormspark port` writes the topology in Python."""
+    pytest.importorskip("basilisp")
+    project = tmp_path / "early"
+    shutil.copytree(PROJECTS / "early", project)
+    done = command("port", project, "--out", tmp_path / "out", "--import", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {one["name"]: one for one in json.loads(done.stdout)["topologies"]}
+    assert {name: one["skeleton"] for name, one in found.items()} == {
+        "replays": "replays.py",
+        "shop-orders": "shop_orders.py",
+    }
+    for one in found.values():
+        assert not [each for each in one["statements"] if each["kind"] in ("change", "unread")]
+    shutil.copy(tmp_path / "out" / "shop_orders.py", project / "topologies")
+    drafted = command("explain", project / "topologies" / "shop_orders.py", "--format", "text").stdout
+    original = command("explain", f"{project / 'topologies' / 'shop-orders.clj'}", "--format", "text").stdout
+    # A stream without fields, which a component in Clojure may have, is none in Python.
+    original = "".join(line for line in original.splitlines(keepends=True) if "emits default()" not in line)
+    assert drafted.replace("shop_orders", "shop-orders", 1) == original

@@ -1,0 +1,1 @@
+"""The commands of streamparse. Use those of stormspark: `stormspark run`, `stormspark explain`, `stormspark port`."""

@@ -1,0 +1,1 @@
+"""The extensions of streamparse for fabric and invoke, of which components use only `util`."""
