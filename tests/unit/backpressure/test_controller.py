@@ -493,6 +493,25 @@ def test_a_bolt_whose_first_call_lasts_is_not_flooded_meanwhile() -> None:
     assert one.pressure().spouts["s"].throttled_by == "b"
 
 
+@pytest.mark.parametrize("idle", [0, 1, 7])
+def test_short_rounds_before_the_first_call_has_ended_let_in_no_flood(idle: int) -> None:
+    """F14: a call that has lasted for 5 ms may take 50. But tasks that get nothing, for lack of keys, hold nobody up later."""
+    tasks = [2 + number for number in range(1 + idle)]
+    one = Controller({"s": [1]}, {"b": tasks}, {"b": {"s"}}, target=1.0)
+    nothing = BoltLoad(0, 0.0, 0, 0, alongside=True)
+    queued, limits = 0, []
+    for number in range(5):
+        emitted = one.limits.get(1, 10**9)
+        queued += emitted
+        first = BoltLoad(0, 0.0, queued, 0, alongside=True, under_way=5e-6)
+        load = first if number < 3 else BoltLoad(queued, queued * 1e-4, 0, 0, alongside=True)
+        queued = queued if number < 3 else 0
+        one.observe({1: SpoutLoad(emitted, True, True), 2: load, **dict.fromkeys(tasks[1:], nothing)}, 0.005)
+        limits.append(one.limits.get(1, 10**9))
+    assert all(after <= 2 * before for before, after in zip(limits[:2], limits[1:3], strict=True))
+    assert limits[4] >= 5000, "10,000 tuples a second are known by then"
+
+
 class Beside:
     """A spout (task 1), a bolt ``w`` that works in turn and takes 1 ms a tuple (task 2), and a bolt ``a`` that works beside it
     (task 3). Each round has an overhead of 0.3 s.
