@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Self
 
@@ -31,6 +32,8 @@ class ProgressLine:
         self._console = console
         self._plain_every = plain_every
         self._shown_at: float | None = None
+        #: Held while something is drawn. What another thread draws meanwhile would not erase a line that begins just then.
+        self._drawing = threading.Lock()
         # Only `show` redraws the line, in one write. A timer would make the line flicker.
         self._live = (
             Live(
@@ -63,11 +66,13 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         """Show where the topology is now."""
         if self._live:
-            self._live.update(Text(str(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
+            with self._drawing:
+                self._live.update(Text(str(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
         elif self._shown_at is None or progress.seconds - self._shown_at >= self._plain_every:
             self._shown_at = progress.seconds
             self.say(str(progress))
 
     def say(self, text: str) -> None:
         """Print a line that stays, above the progress line."""
-        self._console.print(Text(text), soft_wrap=True)
+        with self._drawing:
+            self._console.print(Text(text), soft_wrap=True)
