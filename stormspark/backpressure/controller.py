@@ -551,7 +551,7 @@ class Controller:
         assert spout.limit is not None
         # A round's overhead hides how fast bolts are, unless they work alongside.
         is_known = worst.alongside and spout.work > 0
-        # How long the first calls have lasted so far may be next to nothing of what they will take. Some tasks may never have one.
+        # How long the first calls have lasted may be next to nothing of what they will take. Some tasks may never have one.
         is_guessed = is_known and worst.guessed.issuperset(worst.cost)
         most = _GROWN * spout.limit if is_known else spout.emitted
         if worst.above or (bolts_to_blame and wanted < most):

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 HARBOUR = Path(__file__).parent / "projects" / "harbour" / "create.py"
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
+)
 def test_harbour(engine: str, tmp_path: Path) -> None:
     """A basic bolt anchors and acks, another bolt by itself; what fails comes again; each task calls ``run()`` of its script.
 

@@ -143,7 +143,9 @@ def test_environments_that_are_not_there() -> None:
     assert "no environment 'staging'; there are 'prod', 'beta'" in refused(WORD_COUNT, "-e", "staging")
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])]
+)
 def test_a_topology_in_clojure(engine: str, tmp_path: Path) -> None:
     """A37, A39, C17: a project of streamparse 1 runs as it is, found by its folder and a name."""
     pytest.importorskip("basilisp")

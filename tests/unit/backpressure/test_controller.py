@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -508,7 +509,7 @@ def test_short_rounds_before_the_first_call_has_ended_let_in_no_flood(idle: int)
         queued = queued if number < 3 else 0
         one.observe({1: SpoutLoad(emitted, True, True), 2: load, **dict.fromkeys(tasks[1:], nothing)}, 0.005)
         limits.append(one.limits.get(1, 10**9))
-    assert all(after <= 2 * before for before, after in zip(limits[:2], limits[1:3], strict=True))
+    assert all(after <= 2 * before for before, after in pairwise(limits[:3]))
     assert limits[4] >= 5000, "10,000 tuples a second are known by then"
 
 
