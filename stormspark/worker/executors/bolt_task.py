@@ -185,9 +185,9 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
 
     def _fail_and_restart(self, where: str, error: BaseException, tup: Tuple | None) -> None:
         """See `BoltTask._fail_and_restart`. Before a restart the queue is shut, so that the old instance gets no more tuples, and
-        `held` returns all unsettled tuples that it got.
+        `held` returns all unsettled tuples that it got. An instance that stays, because the topology stops, gets more.
         """
-        if not isinstance(error, FailedException):
+        if not (isinstance(error, FailedException) or self.starts_no_more):
             self.queue.shut()
         super()._fail_and_restart(where, error, tup)
 
