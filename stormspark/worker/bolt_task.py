@@ -147,8 +147,10 @@ class BoltTask(CountsWork):
         self._runner.forget_all()
 
     def _tick(self) -> None:
-        """Queue a tick (C9)."""
+        """Queue a tick (C9). At a stop there is none, because the stop would work off one tick after the other."""
         assert self._settings.tick_freq_secs is not None  # else there is no timer
+        if self.is_ending:
+            return
         self.queue.add_tick(self._settings.tick_freq_secs)
 
     def connect(self) -> None:
