@@ -109,12 +109,16 @@ class Reporter:
             self._executors.wait_for_last_calls()
         if self._executors.is_late():
             return False
-        return bool(
+        if (
             self._ended_in_calls != before
             or self._executors.at_work
             or self._outside.calls_under_way
             or self._executors.spouts_go_on
-            or self._executors.left
+        ):
+            return True
+        # Later only calls under way get more time. Tuples in a loop on the worker's thread would use it up, too.
+        return not self._executors.has_worked_off and bool(
+            self._executors.left
             or any(bolt.ready for bolt in self._wiring.bolts if bolt.fatal is None)
             or self._departures.waiting
         )
