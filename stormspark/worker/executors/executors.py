@@ -218,7 +218,7 @@ class Executors:
         does not count: a spout may wait there for ever.
         """
         return any(
-            spout.is_under_way and not (spout.is_starting or spout.executor.is_in_call_for(STOP_SECS))
+            spout.is_under_way and not (spout.is_starting or spout.may_wait_for_ever)
             for spout in self.spouts
             if spout.fatal is None
         )

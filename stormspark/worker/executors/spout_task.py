@@ -16,6 +16,7 @@ from typing import Any
 from stormspark.errors import EmitError
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
+from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.executors.verdicts import HearsVerdicts
 
 __all__ = ["ThreadedSpoutTask"]
@@ -312,8 +313,16 @@ class ThreadedSpoutTask(HearsVerdicts):
 
     @property
     def must_go_on(self) -> bool:
-        """See `SpoutTask.must_go_on`. At a stop, what a call of ``next_tuple`` that is under way emits is worked off, too."""
-        return super().must_go_on or (self.is_ending and self.is_under_way)
+        """See `SpoutTask.must_go_on`. At a stop, what a call of ``next_tuple`` that is under way emits is worked off, too.
+
+        A call that emits for ever gets no more room, so that the bolts can work off what it has emitted.
+        """
+        return super().must_go_on or (self.is_ending and self.is_under_way and not self.may_wait_for_ever)
+
+    @property
+    def may_wait_for_ever(self) -> bool:
+        """Whether a call has lasted so long that a stop does not wait for it."""
+        return self.executor.is_in_call_for(STOP_SECS)
 
     @property
     def must_finish(self) -> bool:

@@ -208,3 +208,138 @@ def test_a_stop_does_not_wait_for_emits_of_a_bolts_own_thread() -> None:
         started.workers.run_round = emit_and_run_round  # type: ignore[method-assign]
     assert told.all == [("ack", "1"), ("ack", "2")]
     assert started.error is None
+
+
+@pytest.mark.parametrize("bolt", [Last(), Repeat()], ids=["worker's thread", "thread"])
+def test_no_tick_comes_after_a_stop_has_begun(bolt: Any) -> None:
+    """If calls for ticks last long, one would follow the other for as long as the stop works off what waits."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([], Told("nothing")))
+    builder.set_bolt("ticks", bolt).shuffle_grouping("numbers").add_configuration(
+        "topology.tick.tuple.freq.secs", 1000
+    )
+    with running(
+        builder.create_topology("ticks-at-a-stop"), **{"stormspark.executor.threads": "auto"}
+    ) as started:
+        (own,) = tasks(started, "ticks")
+        started.workers.limit_waiting()
+        own._tick()
+    assert own.queue.executed + own.queue.waiting == 0
+
+
+class Beside(Repeat):
+    """Has a thread."""
+
+    waits = True
+
+
+class Loops(Last):
+    """Passes what it gets on, also to itself."""
+
+    def execute(self, tup: Any) -> None:
+        """Emit and ack."""
+        self.collector.emit(tup.values)
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare one field."""
+        declarer.declare("n")
+
+
+@pytest.mark.slow
+def test_a_loop_on_the_workers_thread_gets_no_time_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that have ended give those under way more time, but if there are none, no round follows."""
+    monkeypatch.setattr("stormspark.worker.executors.executors.STOP_SECS", 1.0)
+    rounds = 0
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([1], Told("nothing")))
+    builder.set_bolt("loops", Loops()).shuffle_grouping("numbers").shuffle_grouping("loops")
+    builder.set_bolt("beside", Beside()).shuffle_grouping("loops")
+    conf = {"stormspark.executor.threads": "auto", "stormspark.batch.target.ms": 20}
+    with running(builder.create_topology("loop"), **conf) as started:
+        (beside,) = tasks(started, "beside")
+        until(lambda: beside.queue.executed > 10)
+        run_round = started.workers.run_round
+
+        def count_and_run(orders: Any) -> Any:
+            nonlocal rounds
+            rounds += started.workers.workers[0]._executors.has_worked_off
+            return run_round(orders)
+
+        started.workers.run_round = count_and_run  # type: ignore[method-assign]
+    assert rounds <= 5  # a few take in what the last call has done
+
+
+class Raises(Repeat):
+    """Waits until the topology stops. Then every call raises."""
+
+    waits = True
+    begun: list[int] = []  # noqa: RUF012
+
+    def execute(self, tup: Any) -> None:
+        """Raise."""
+        self.begun.append(tup[0])
+        _go_on.wait(60)
+        raise ValueError(tup[0])
+
+
+def test_a_bolt_that_raises_gets_the_tuples_that_wait_behind() -> None:
+    """Its instance stays, so it can execute them."""
+    Raises.begun.clear()
+    _go_on.clear()
+    told = Told("verdicts of a bolt that raises at a stop")
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers([1, 2, 3], told))
+    builder.set_bolt("raises", Raises()).shuffle_grouping("numbers")
+    with running(builder.create_topology("raises-at-a-stop")) as started:
+        (own,) = tasks(started, "raises")
+        until(lambda: Raises.begun and own.queue.waiting == 2)
+        limit_waiting = started.workers.limit_waiting
+
+        def limit_and_go_on() -> None:
+            limit_waiting()
+            _go_on.set()
+
+        started.workers.limit_waiting = limit_and_go_on  # type: ignore[method-assign]
+    assert Raises.begun == [1, 2, 3] and not own.begins_no_call
+    assert [what[:2] for what in told.all] == [("fail", "1"), ("fail", "2"), ("fail", "3")]
+    assert started.error is None
+
+
+class ForEver(Numbers):
+    """Emits for ever in one call of next_tuple."""
+
+    waits = True
+
+    def next_tuple(self) -> None:
+        """Emit for ever."""
+        number = 0
+        while True:
+            number += 1
+            self.collector.emit((number,), message_id=number)
+
+
+class Slow(Repeat):
+    """Takes its time."""
+
+    waits = True
+
+    def execute(self, tup: Any) -> None:
+        """Wait a moment."""
+        time.sleep(0.002)
+        super().execute(tup)
+
+
+@pytest.mark.slow
+def test_a_call_that_emits_for_ever_gets_no_room_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the bolts work off what it has emitted."""
+    monkeypatch.setattr("stormspark.worker.executors.spout_task.STOP_SECS", 0.0)  # it has lasted long enough
+    builder = TopologyBuilder()
+    builder.set_spout("for_ever", ForEver([], Told("verdicts of a call that emits for ever")))
+    builder.set_bolt("slow", Slow()).shuffle_grouping("for_ever")
+    with running(builder.create_topology("emits-for-ever")) as started:
+        (slow,) = tasks(started, "slow")
+        until(lambda: slow.queue.executed > 5)
+    counts = started.statistics().components
+    assert not slow.begins_no_call, "the stop has taken all of its time"
+    assert counts["for_ever"].emitted == counts["slow"].acked
