@@ -94,16 +94,18 @@ class SpareTime:
         return used_up
 
     def _keep_outside_busy(self, until: float) -> bool:
-        """Pass tuples on to bolts that work outside of the worker, as their calls end. Return false if none waits for them."""
+        """Pass tuples on to bolts that work outside of the worker, as their calls end. Return false if none waits for them, or if
+        these bolts take none and have no call that could end, because they are down or the topology stops.
+        """
         bolts = [bolt for bolt in self._outside.bolts if bolt.waiting and bolt.fatal is None]
         if not bolts:
             return False
-        self._outside.wait(until)
-        for bolt in bolts:
-            if bolt.ready:
-                self._turns.execute(bolt, until)
+        waited = self._outside.wait(until)
+        ready = [bolt for bolt in bolts if bolt.ready]
+        for bolt in ready:
+            self._turns.execute(bolt, until)
         self._call.enter(None)
-        return True
+        return waited or bool(ready)  # else the worker would spin until the next superstep
 
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that was idle in the last round.

@@ -30,3 +30,21 @@ def test_nothing_is_done_where_no_tuple_waits_for_an_async_bolt() -> None:
     scene.bolt.end(0)
     assert not worker.spare_time.fill_gap()
     scene.close()
+
+
+def test_nothing_is_done_while_a_bolt_that_has_no_call_under_way_takes_no_tuple() -> None:
+    """The worker would spin until the next superstep, which may be a restart's pause away."""
+    scene = Scene(Calls(capacity=1))
+    scene.under_way(0)
+    (worker,) = scene.rig.workers
+    (calls,) = (bolt for bolt in worker.wiring.bolts if bolt.works_outside)
+    assert calls.waiting
+    worker.limit_waiting()
+    for task in worker.tasks.values():
+        task.begins_no_call = True
+    scene.bolt.end(0)
+    deadline = time.monotonic() + PATIENCE_SECS
+    while worker.spare_time.fill_gap():
+        assert time.monotonic() < deadline, "the worker spins"
+    assert calls.waiting and not calls.outside
+    scene.close()
