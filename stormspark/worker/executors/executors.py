@@ -215,9 +215,9 @@ class Executors:
     @property
     def spouts_go_on(self) -> bool:
         """Whether a call of a spout is under way that may still emit. A call of ``next_tuple`` that has lasted for `STOP_SECS`
-        does not count: a spout may wait there for ever.
+        does not count: a spout may wait there for ever. Nor does one that waits in an emit, if nothing is worked off.
         """
-        return any(
+        return (self.works_off or self._stops_since == inf) and any(
             spout.is_under_way and not (spout.is_starting or spout.may_wait_for_ever)
             for spout in self.spouts
             if spout.fatal is None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
 import pytest
 
 from stormspark import AsyncBolt, Bolt, TopologyBuilder
+from stormspark.connectors.files import FileSpout
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
 
 EXECUTORS, TUPLES = 4, 40
@@ -343,3 +345,16 @@ def test_a_call_that_emits_for_ever_gets_no_room_for_more(monkeypatch: pytest.Mo
     counts = started.statistics().components
     assert not slow.begins_no_call, "the stop has taken all of its time"
     assert counts["for_ever"].emitted == counts["slow"].acked
+
+
+def test_beside_a_source_a_stop_waits_for_no_emit(tmp_path: Path) -> None:
+    """Nothing is worked off there, so a call that waits in an emit never goes on."""
+    builder = TopologyBuilder()
+    builder.set_spout("lines", FileSpout(tmp_path, "text"))
+    builder.set_spout("for_ever", ForEver([], Told("verdicts beside a source")))
+    builder.set_bolt("last", Last()).shuffle_grouping("for_ever").shuffle_grouping("lines")
+    with running(builder.create_topology("beside-a-source")) as started:
+        (spout,) = tasks(started, "for_ever")
+        until(lambda: spout.is_under_way and started.workers.workers[0]._executors.spouts_go_on)
+        started.workers.limit_waiting()
+        assert spout.is_under_way and not started.workers.workers[0]._executors.spouts_go_on
