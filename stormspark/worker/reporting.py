@@ -109,6 +109,8 @@ class Reporter:
             self._executors.wait_for_last_calls()
         if self._executors.is_late():
             return False
+        if not self._executors.is_told_to_stop and any(spout.emits_at_any_time for spout in self._spouts):
+            return True  # also between this report and a stop
         if (
             self._ended_in_calls != before
             or self._executors.at_work
@@ -121,6 +123,7 @@ class Reporter:
             self._executors.left
             or any(bolt.ready for bolt in self._wiring.bolts if bolt.fatal is None)
             or self._departures.waiting
+            or any(spout.has_begun_to_emit for spout in self._spouts)
         )
 
     def after_last_commit(self, committed: int) -> bytes | None:

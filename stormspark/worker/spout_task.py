@@ -102,7 +102,9 @@ class SpoutTask(IsActivated):
         if isinstance(instance, SourceSpout):
             return self._around(instance)
         if isinstance(instance, AsyncSpout):
-            return AsyncSpoutExecutor(instance, self._host.event_loop, self.call_ended)
+            return AsyncSpoutExecutor(
+                instance, self._host.event_loop, self.call_ended, lambda: self.is_ending
+            )
         return instance
 
     def guard(self) -> None:
@@ -168,7 +170,23 @@ class SpoutTask(IsActivated):
     @property
     def must_go_on(self) -> bool:
         """Whether the spout may have to emit further tuples of the current batch. A source spout always may."""
-        return self.component.source or self.must_finish
+        return self.component.source or self.must_finish or (self.is_ending and self.has_begun_to_emit)
+
+    @property
+    def emits_at_any_time(self) -> bool:
+        """Whether the spout emits on an event loop or on a thread of its own, so also between two rounds."""
+        return isinstance(self.instance, AsyncSpoutExecutor)
+
+    @property
+    def has_begun_to_emit(self) -> bool:
+        """Whether the spout has begun emits that are not carried out yet: of a suspended ``next_tuple``, or of coroutines. A stop
+        works them off.
+        """
+        if self.fatal is not None or self.is_down:
+            return False
+        instance = self.instance
+        noted = isinstance(instance, AsyncSpoutExecutor) and instance.has_noted
+        return noted or self.calls.suspended
 
     def note_failures(self) -> None:
         """Abort the batch if any of its trees has failed, and note the rows of a source whose trees have failed."""
@@ -215,7 +233,7 @@ class SpoutTask(IsActivated):
         spout may be called, too, if it still has to emit tuples before the batch can end. Max spout pending is checked before
         each ``next_tuple``, but not during the call (B4).
         """
-        if self.fatal is not None or self.is_down:
+        if self.fatal is not None or self.is_down or (self.is_ending and not self.has_begun_to_emit):
             return False
         if self._must_repeat:
             return True

@@ -103,16 +103,19 @@ class AsyncSpoutGroup:
 
 
 class AsyncSpoutExecutor(AsyncExecutor, Spout):
-    """A spout that runs the user's ``spout`` on an event loop. For the other arguments, see `AsyncExecutor`."""
+    """A spout that runs the user's ``spout`` on an event loop. ``is_ending`` says whether the topology stops and asks for nothing
+    more; any thread may call it. For the other arguments, see `AsyncExecutor`.
+    """
 
     def __init__(
         self,
         spout: AsyncSpout,
         loop: Callable[[], EventLoop],
         ended: Callable[[AsyncExecutor, str, Exception | None], None],
+        is_ending: Callable[[], bool],
     ) -> None:
         super().__init__(loop, ended)
-        self.spout = spout
+        self.spout, self._is_ending = spout, is_ending
         self._prefetch = spout.prefetch
         #: From the loop to the worker's thread: notes of what the spout did.
         self._notes: deque[Callable[[], object]] = deque()
@@ -166,6 +169,11 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
                 self._loop.call(self._may_call.set)
         elif self._error is not None:
             raise self._error
+
+    @property
+    def has_noted(self) -> bool:
+        """Whether emits of the user's spout wait to be carried out."""
+        return bool(self._notes)
 
     def take_returned(self) -> bool:
         """Return whether a call of the user's ``next_tuple`` has returned since the last call of this method."""
@@ -259,7 +267,12 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
             self._end("next_tuple", error)
 
     def _must_wait(self) -> bool:
-        return not self._active or len(self._notes) >= self._prefetch or len(self._verdicts) >= _MOST_VERDICTS
+        return (
+            not self._active
+            or self._is_ending()
+            or len(self._notes) >= self._prefetch
+            or len(self._verdicts) >= _MOST_VERDICTS
+        )
 
     async def _inform_spout(self) -> None:
         spout, verdicts = self.spout, self._verdicts

@@ -282,6 +282,11 @@ class Executors:
             self._works_off_until = self._waits_until = now + STOP_SECS
 
     @property
+    def is_told_to_stop(self) -> bool:
+        """Whether the topology was told to stop."""
+        return self._stops_since < inf
+
+    @property
     def has_worked_off(self) -> bool:
         """Whether tuples that wait have had `STOP_SECS` since the topology was told to stop."""
         return self.is_cut_off or time.monotonic() >= self._works_off_until

@@ -312,6 +312,11 @@ class ThreadedSpoutTask(HearsVerdicts):
         self.allowance.hungry = emitted
 
     @property
+    def emits_at_any_time(self) -> bool:
+        """See `SpoutTask.emits_at_any_time`."""
+        return True
+
+    @property
     def must_go_on(self) -> bool:
         """See `SpoutTask.must_go_on`. At a stop, what a call of ``next_tuple`` that is under way emits is worked off, too.
 

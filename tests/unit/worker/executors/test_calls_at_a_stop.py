@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stormspark import AsyncBolt, Bolt, TopologyBuilder
+from stormspark import AsyncBolt, AsyncSpout, Bolt, Fields, Spout, TopologyBuilder
 from stormspark.connectors.files import FileSpout
 from tests.unit.worker.executors.runs import Numbers, Repeat, Told, running, tasks, until
 
@@ -358,3 +358,70 @@ def test_beside_a_source_a_stop_waits_for_no_emit(tmp_path: Path) -> None:
         until(lambda: spout.is_under_way and started.workers.workers[0]._executors.spouts_go_on)
         started.workers.limit_waiting()
         assert spout.is_under_way and not started.workers.workers[0]._executors.spouts_go_on
+
+
+class SendsOnLoop(AsyncSpout):
+    """Emits numbers for ever, and counts them."""
+
+    sent = 0
+
+    async def open(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    async def next_tuple(self) -> None:
+        """Emit."""
+        SendsOnLoop.sent += 1
+        self.collector.emit((SendsOnLoop.sent,), message_id=SendsOnLoop.sent)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare one field."""
+        declarer.declare("n")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_coroutines_of_a_spout_have_emitted_is_worked_off(workers: int) -> None:
+    """B3: up to a hundred emits wait for the worker's thread at any time, also between its last round and the stop."""
+    for _ in range(5):
+        SendsOnLoop.sent = 0
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", SendsOnLoop())
+        builder.set_bolt("last", Last(), 2).shuffle_grouping("numbers")
+        with running(builder.create_topology("on-loop"), **{"topology.workers": workers}) as started:
+            until(lambda: SendsOnLoop.sent > 500)
+        numbers = started.statistics().components["numbers"]
+        assert (numbers.emitted, numbers.acked, numbers.pending) == (SendsOnLoop.sent, SendsOnLoop.sent, 0)
+
+
+class Burst(Spout):
+    """Emits thousands of numbers in one call, which is suspended meanwhile."""
+
+    waits = False
+    calls = 0
+
+    def open(self, conf: Any, context: Any, collector: Any) -> None:
+        """Keep the collector."""
+        self.collector = collector
+
+    def next_tuple(self) -> None:
+        """Emit them."""
+        Burst.calls += 1
+        for number in range(3000):
+            self.collector.emit((number,), message_id=number)
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        """Declare one field."""
+        declarer.declare(Fields("n"))
+
+
+def test_a_next_tuple_that_is_suspended_emits_the_rest_and_no_other_call_begins() -> None:
+    """B3: its limit is a hundred per round at first."""
+    for _ in range(3):
+        Burst.calls = 0
+        builder = TopologyBuilder()
+        builder.set_spout("numbers", Burst())
+        builder.set_bolt("last", Last()).shuffle_grouping("numbers")
+        with running(builder.create_topology("burst"), **{"stormspark.executor.threads": "auto"}) as started:
+            until(lambda: Burst.calls)
+        numbers = started.statistics().components["numbers"]
+        assert numbers.emitted == numbers.acked == 3000 * Burst.calls and not numbers.pending
