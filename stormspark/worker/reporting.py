@@ -59,6 +59,8 @@ class Reporter:
         self._work_done = -1
         #: What had ended, before this round, in bolts on threads and outside of the worker; see `TaskCounters.ended`.
         self._ended_in_calls = 0
+        #: Whether the topology was told to stop before the last report.
+        self._told_to_stop = False
         #: Whether nothing happened in this worker in the last round, and nothing waits.
         self.was_idle = False
 
@@ -109,8 +111,9 @@ class Reporter:
             self._executors.wait_for_last_calls()
         if self._executors.is_late():
             return False
-        if not self._executors.is_told_to_stop and any(spout.emits_at_any_time for spout in self._spouts):
-            return True  # also between this report and a stop
+        told_before, self._told_to_stop = self._told_to_stop, self._executors.is_told_to_stop
+        if not told_before and any(spout.emits_at_any_time for spout in self._spouts):
+            return True  # also between this report and the stop: a whole round has to follow it
         if (
             self._ended_in_calls != before
             or self._executors.at_work

@@ -88,7 +88,7 @@ class SpareTime:
         for spout in self._wiring.spouts:
             spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)
-        used_up = self._turns.ask_spouts(until, self._wiring.spouts)
+        used_up = self._turns.ask_spouts(until, [one for one in self._wiring.spouts if not one.is_ending])
         self._stories.end_superstep()
         clock.gap_filled(self._clock() - now, used_up=used_up)
         return used_up
@@ -122,7 +122,7 @@ class SpareTime:
             return True
         stirs = False
         for spout in () if self._exactly_once else self._wiring.spouts:
-            if spout.may_emit and not spout.component.source:
+            if spout.may_emit and not (spout.component.source or spout.is_ending):
                 self._call.enter(spout)
                 stirs |= spout.ask(1, now)
         self._call.enter(None)

@@ -218,7 +218,7 @@ class Executors:
         does not count: a spout may wait there for ever. Nor does one that waits in an emit, if nothing is worked off.
         """
         return (self.works_off or self._stops_since == inf) and any(
-            spout.is_under_way and not (spout.is_starting or spout.may_wait_for_ever)
+            len(spout.notes) or (spout.is_under_way and not (spout.is_starting or spout.may_wait_for_ever))
             for spout in self.spouts
             if spout.fatal is None
         )

@@ -223,6 +223,13 @@ class ThreadedSpoutTask(HearsVerdicts):
             self.executor.wake()
         return emitted > 0
 
+    def begin_round(self, now: float, limit: int | None) -> None:
+        """See `SpoutTask.begin_round`. At a stop, a call that may never return emits no more, as that could not be worked off."""
+        super().begin_round(now, limit)
+        if self.is_ending and self.may_wait_for_ever:
+            with self._counting:
+                self._granted = self._noted
+
     @property
     def has_emitted(self) -> bool:
         """Whether tuples were emitted since the last call of `ask`."""
