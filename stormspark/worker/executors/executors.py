@@ -217,7 +217,7 @@ class Executors:
         """Whether a call of a spout is under way that may still emit. A call of ``next_tuple`` that has lasted for `STOP_SECS`
         does not count: a spout may wait there for ever. Nor does one that waits in an emit, if nothing is worked off.
         """
-        return (self.works_off or self._stops_since == inf) and any(
+        return (self.works_off or not self.is_told_to_stop) and any(
             len(spout.notes) or (spout.is_under_way and not (spout.is_starting or spout.may_wait_for_ever))
             for spout in self.spouts
             if spout.fatal is None
@@ -276,7 +276,7 @@ class Executors:
 
         Any thread may call this method, and only the first call counts.
         """
-        if self._stops_since == inf:
+        if not self.is_told_to_stop:
             self.works_off = works_off
             self._stops_since = now = time.monotonic()
             self._works_off_until = self._waits_until = now + STOP_SECS
