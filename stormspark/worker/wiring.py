@@ -181,7 +181,8 @@ class _Connector:
 
     def _outlet(self, task: Task, stream: str) -> Outlet:
         source = self.wiring.sources[task.id, stream]
-        outlet = make_outlet(source, [self._subscription(source, edge) for edge in self._edges(source)])
+        subscriptions = [self._subscription(source, edge) for edge in self._edges(source)]
+        outlet = make_outlet(source, subscriptions, task.logger.warning)
         outlet = serializing(outlet) if self.plan.settings.try_serialize else outlet
         if isinstance(task, BoltTask) and task.inputs is not None:
             outlet = task.inputs.observed(outlet)

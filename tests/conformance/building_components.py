@@ -204,3 +204,13 @@ class Undeclared(BasicBolt):
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         collector.emit((1,))
+
+
+class Wrong(BasicBolt):
+    """Emits two values where it has declared one."""
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        collector.emit((tup["n"], "more"))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("one"))

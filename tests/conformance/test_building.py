@@ -24,6 +24,7 @@ from tests.conformance.building_components import (
     RefusingHook,
     Top,
     Undeclared,
+    Wrong,
     write_line,
 )
 from tests.conformance.components import Numbers, Record
@@ -169,6 +170,23 @@ def test_a_component_must_declare_what_it_emits(run: Run) -> None:
     error = done.statistics.components["undeclared"].last_error
     assert "'undeclared'" in error and "declare" in error
     assert [what for what, *_ in done.effects("numbers")][:1] == ["fail"]
+
+
+def test_a_wrong_number_of_values_fails_the_message_only_if_somebody_subscribes(run: Run) -> None:
+    """A12: Storm builds no tuple for a stream that nobody subscribes to, and so does not count its values."""
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(4, replays=1))
+    builder.set_bolt("wrong", Wrong()).shuffle_grouping("numbers")
+    done = run(builder.create_topology("unread"))
+    assert [what for what, *_ in done.effects("numbers")][:4] == ["ack"] * 4
+    assert (done.statistics.components["wrong"].emitted, done.statistics.components["wrong"].errors) == (4, 0)
+    builder.set_bolt("record", Record()).shuffle_grouping("wrong")
+    done = run(builder.create_topology("read"))
+    assert "fail" in [what for what, *_ in done.effects("numbers")]
+    assert (
+        "wrong number of fields (A12): expected 1 (one), got 2"
+        in done.statistics.components["wrong"].last_error
+    )
 
 
 def test_worker_hooks_start_first_end_last_and_share_with_the_tasks(run: Run) -> None:

@@ -15,6 +15,7 @@ cdef class Outlet:
 
     cpdef list send(self, values, roots)
     cpdef checked(self, values)
+    cpdef does_not_fit(self, values)
 
 cdef class _OneCopy(Outlet):
     cdef object _choose
@@ -36,5 +37,9 @@ cdef class _AllCopies(Outlet):
 
     @cython.locals(tasks=list, found=list, inbox=list)
     cpdef list send(self, values, roots)
+
+cdef class _NoCopies(_AllCopies):
+    cdef object _warn
+    cdef bint _warned
 
 cpdef add_edge(roots)

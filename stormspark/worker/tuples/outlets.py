@@ -1,7 +1,8 @@
 """Outlets, the objects that emit. A task has one outlet per stream. Each outlet has its subscribers' choosers and inboxes.
 
-This is the hottest code of the worker, because it runs once per emit. So there are two classes: `_OneCopy` for a stream with
-one subscriber that gets one copy, and `_AllCopies` for all other streams. Neither class looks up anything that does not change.
+This is the hottest code of the worker, because it runs once per emit. So there are several classes: `_OneCopy` for a stream
+with one subscriber that gets one copy, `_NoCopies` for a stream that nobody subscribes to, and `_AllCopies` for all others.
+None of them looks up anything that does not change.
 An outlet sends a plain `Delivery`. The object that users see is made when the tuple is executed. An inbox is a plain list, and so
 is a lane to another worker. The sender need not distinguish the two, because the ledger counts the edge in this worker until the
 lane's frame leaves. So in this module a lane is also called an inbox.
@@ -17,6 +18,7 @@ lane's frame leaves. So in this module a lane is also called an inbox.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +30,7 @@ from stormspark.errors import EmitError
 from stormspark.grouping.key import MemoLookup
 from stormspark.grouping.text_index import COMPILED, text_index
 from stormspark.spi import recycling
+from stormspark.user_line import running_at
 
 if TYPE_CHECKING:
     from stormspark.worker.task import Task
@@ -135,19 +138,25 @@ class Outlet:
 
     def checked(self, values: Any) -> tuple[Any, ...]:
         """Return ``values`` as a tuple to send. Raises `EmitError` if their number or type is wrong (A12)."""
-        source, place = self.source, self._place()
         if not isinstance(values, tuple | list):
-            msg = f"{place}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
+            msg = f"{self._place()}: emit takes a tuple or list of values, got {values!r:.200} of type {type(values).__name__}"
             if self.width == 1:
                 msg += f"; did you mean emit(({values!r:.200},))?"
             raise EmitError(msg)
         if len(values) != self.width:
-            msg = (
-                f"{place}: Tuple created with wrong number of fields (A12): expected {self.width} "
-                f"({', '.join(source.fields)}), got {len(values)}: {values!r:.1000}"
-            )
-            raise EmitError(msg)
+            self.does_not_fit(values)
         return tuple(values)
+
+    def does_not_fit(self, values: Sequence[Any]) -> None:
+        """Raise an `EmitError` about values whose number is wrong (A12)."""
+        msg = f"{self._place()}: {self._wrong_number(values)}"
+        raise EmitError(msg)
+
+    def _wrong_number(self, values: Sequence[Any]) -> str:
+        return (
+            f"Tuple created with wrong number of fields (A12): expected {self.width} ({', '.join(self.source.fields)}), "
+            f"got {len(values)}: {values!r:.1000}"
+        )
 
     def counts(self) -> tuple[int, int]:
         """Return how many emits there were so far, and how many copies they sent."""
@@ -294,6 +303,29 @@ class _AllCopies(Outlet):
         )
 
 
+class _NoCopies(_AllCopies):
+    """The outlet of a stream that nobody subscribes to. A wrong number of values is a warning there, because Storm does not build
+    the tuple, and so does not count its values (A12).
+    """
+
+    __slots__ = ("_warn", "_warned")
+
+    def __init__(self, source: TupleSource, warn: Callable[[str], object]) -> None:
+        super().__init__(source, ())
+        self._warn, self._warned = warn, False
+
+    def does_not_fit(self, values: Sequence[Any]) -> None:
+        """Warn about values whose number is wrong, the first time."""
+        if not self._warned:
+            self._warned = True
+            place = running_at(sys._getframe(), "stormspark.worker.core")
+            line = "" if place is None else f"{place.line}: "
+            self._warn(
+                f"{line}{self._place()}: {self._wrong_number(values)}. This warning comes once. Nobody subscribes to the stream; "
+                f"as soon as a bolt does, this is an error"
+            )
+
+
 class WrappedOutlet(Outlet):
     """An outlet around another outlet. It sends through the inner outlet, and returns the counts of the inner outlet."""
 
@@ -304,6 +336,10 @@ class WrappedOutlet(Outlet):
     def counts(self) -> tuple[int, int]:
         """See `Outlet.counts`."""
         return self._outlet.counts()
+
+    def does_not_fit(self, values: Sequence[Any]) -> None:
+        """See `Outlet.does_not_fit`."""
+        self._outlet.does_not_fit(values)
 
     def send(self, values: tuple[Any, ...], roots: Roots) -> list[int]:
         """See `Outlet.send`."""
@@ -339,8 +375,12 @@ def add_edge(roots: Roots) -> None:
         roots.count += 1
 
 
-def make_outlet(source: TupleSource, subscriptions: Sequence[Subscription]) -> Outlet:
-    """Build the outlet of one stream of one task."""
+def make_outlet(
+    source: TupleSource, subscriptions: Sequence[Subscription], warn: Callable[[str], object]
+) -> Outlet:
+    """Build the outlet of one stream of one task, whose warnings go to ``warn``."""
+    if not subscriptions:
+        return _NoCopies(source, warn)
     if len(subscriptions) == 1 and subscriptions[0].single and not subscriptions[0].direct:
         return _OneCopy(source, subscriptions[0])
     return _AllCopies(source, subscriptions)

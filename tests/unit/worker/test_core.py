@@ -87,7 +87,9 @@ def test_wrong_emits_raise_in_the_bolt_with_component_and_task(emit: Any, messag
     def execute(bolt: Any, tup: Any) -> None:
         emit(bolt.collector, tup)
 
-    rig = Rig(two(Call(execute), [(1,)]), 1)
+    builder = two(Call(execute), [(1,)])
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, 1)
     (report,) = rig.cluster.run_batch()
     (error,) = report.errors
     assert (error.component, error.task) == ("b", rig.tasks("b")[0].id)

@@ -162,7 +162,9 @@ def test_errors_come_out_where_the_call_is() -> None:
             self.collector.ack(tup)
             self.collector.ack(tup)
 
-    rig = Rig(two(Wrong(), [(1,)]), 1)
+    builder = two(Wrong(), [(1,)])
+    builder.set_bolt("c", Collect()).shuffle_grouping("b")
+    rig = Rig(builder, 1)
     (spout,), (bolt,) = rig.users("a"), rig.users("b")
     until(lambda: spout.heard == [("ack", 0)] and len(bolt.raised) == 2, rig)
     assert "wrong number of fields" in str(bolt.raised[0])

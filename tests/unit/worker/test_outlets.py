@@ -23,6 +23,7 @@ class Consumers:
     def __init__(self) -> None:
         self.inboxes: dict[int, list[Delivery]] = {}
         self.subscriptions: list[Subscription] = []
+        self.warnings: list[str] = []
 
     def add(
         self,
@@ -43,7 +44,7 @@ class Consumers:
         return [(task, values) for task, inbox in sorted(self.inboxes.items()) for values, _, _ in inbox]
 
     def outlet(self) -> Outlet:
-        return make_outlet(SOURCE, self.subscriptions)
+        return make_outlet(SOURCE, self.subscriptions, self.warnings.append)
 
 
 def tree() -> Tree:
@@ -190,3 +191,35 @@ def test_a_key_without_a_stable_hash_is_refused_by_one_task_as_by_two(tasks: tup
     with pytest.raises(ValueNotHashableError):
         outlet.send((object(),), None)
     assert [values for _, values in consumers.got] == [("storm",)]
+
+
+@pytest.mark.parametrize("values", [(), ("storm", 1), ["storm", 1]])
+def test_a_wrong_number_of_values_is_an_error_if_somebody_subscribes(values: Any) -> None:
+    """A12: also where no task is chosen for it."""
+    consumers = Consumers()
+    consumers.add("drop", [8], chose([]))
+    with pytest.raises(
+        EmitError,
+        match=r"component 'split', task 2, stream 'default': Tuple created with wrong number of fields \(A12\): expected 1 "
+        rf"\(word\), got {len(values)}: ",
+    ):
+        consumers.outlet().checked(values)
+    assert consumers.warnings == []
+
+
+def test_a_wrong_number_of_values_is_a_warning_if_nobody_subscribes() -> None:
+    """A12: Storm builds no tuple then, and so counts no values. The warning has the user's line, and comes once."""
+    consumers = Consumers()
+    outlet, root = consumers.outlet(), tree()
+    for _ in range(3):
+        assert outlet.send(outlet.checked(["storm", 1]), root) == []
+    assert outlet.checked(("storm",)) == ("storm",)
+    assert (root.count, outlet.counts()) == (0, (3, 0))
+    (warning,) = consumers.warnings
+    assert warning.startswith(f"{__file__}:")
+    assert (
+        "stream 'default': Tuple created with wrong number of fields (A12): expected 1 (word), got 2: "
+        in warning
+    )
+    with pytest.raises(EmitError, match="emit takes a tuple or list"):
+        outlet.checked("storm")

@@ -12,6 +12,7 @@ import pytest
 
 from stormspark.compat.streamparse import lower
 from stormspark.compat.streamparse.storm import Bolt, Spout, TicklessBatchingBolt
+from stormspark.compat.streamparse.streams import Stream
 from stormspark.compat.streamparse.task_log import task_logger
 from stormspark.compat.streamparse.topology import Topology
 from stormspark.compat.streamparse.tuples import Tuple, values_type
@@ -89,8 +90,6 @@ def test_emit_takes_lists_and_tuples() -> None:
                     self.emit(values)  # type: ignore[arg-type]
             assert self.emit(("a",)) is None
             assert self.emit(["b"], need_task_ids=True) == []
-            with pytest.raises(ValueError, match="wrong number of fields"):
-                self.emit(["a", "b"])
             with pytest.raises(ValueError, match="Unknown stream ID 'y'"):
                 self.emit(["a"], stream="y")
             witness.seen.append("done")
@@ -98,6 +97,30 @@ def test_emit_takes_lists_and_tuples() -> None:
     done = run(Emits, 1)
     assert witness.seen == ["done"]
     assert done.read_tuples("bolt") == [("a",), ("b",)]
+
+
+def test_a_wrong_number_of_values_raises_where_a_bolt_subscribes() -> None:
+    """A12: only the default stream has a subscriber here."""
+
+    class Emits(Bolt):
+        outputs = [Stream(fields=["x"]), Stream(fields=["x"], name="unread")]
+
+        def process(self, tup: Any) -> None:
+            self.emit(["a", "b"], stream="unread")
+            with pytest.raises(ValueError, match="wrong number of fields"):
+                self.emit(["a", "b"])
+            witness.seen.append("done")
+
+    class Sees(Bolt):
+        def process(self, tup: Any) -> None: ...
+
+    class T(Topology):
+        once = Once.spec(config={"todo": [1]})
+        emits = Emits.spec(inputs=[once])
+        sees = Sees.spec(inputs=[emits])
+
+    complete_topology(lower(T, "t", {}))
+    assert witness.seen == ["done"]
 
 
 def test_emit_may_be_overridden() -> None:
