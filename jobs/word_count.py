@@ -5,6 +5,8 @@
 
 If stormspark is not installed on the cluster, ship it with `--py-files` too, or with `--archives`.
 Each `key=value` is a setting of the topology.
+The exit code is 1 if the topology stopped with an error, and 3 if rows were given up, all tuples of a component failed,
+or nothing was done.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from stormspark.config import parse_assignment
+from stormspark.metrics import shortfalls
 from stormspark.spark import submit
 from stormspark.ui.watch import Idleness
 
@@ -35,3 +38,6 @@ while not running.wait(0.2):
 print(json.dumps(running.statistics().as_json()))
 if running.error is not None:
     sys.exit(f"the topology stopped: {running.error}")
+if found := shortfalls(running.statistics()):
+    print(*(one.text for one in found), sep="\n", file=sys.stderr)
+    sys.exit(3)

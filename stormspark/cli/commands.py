@@ -16,6 +16,7 @@ from stormspark.cli.run import ENGINES, Run, cores_offered, run_topology
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
+from stormspark.metrics import Kind
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
 from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
@@ -224,6 +225,14 @@ def main() -> None:
     is_flag=True,
     help="Don't show what tasks log and print. Their log files have it. On Spark, only the files have it anyway.",
 )
+@click.option(
+    "--allow",
+    "allowed",
+    type=click.Choice([kind.value for kind in Kind]),
+    multiple=True,
+    help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), or "
+    "if no tuple was emitted (nothing-done). May be repeated.",
+)
 @_refusing
 def run(
     target: str,
@@ -237,6 +246,7 @@ def run(
     master: str | None,
     trigger: str,
     quiet: bool,
+    allowed: tuple[str, ...],
     front_end: FrontEndOptions,
 ) -> None:
     """Run a topology.
@@ -249,8 +259,8 @@ def run(
     Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
     calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C.
 
-    Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 130 it was ended by
-    the second Ctrl-C or SIGTERM.
+    Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 3 it ended, but gave up rows,
+    or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM.
     """
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
         msg = "--checkpoint, --master and --trigger need --engine spark"
@@ -258,7 +268,17 @@ def run(
     planned = _Planning(target, workers, conf, front_end)
     plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
     wanted = Run(
-        plan, planned.with_cores, engine, seconds, until_idle, json_to, checkpoint, master, trigger, quiet
+        plan,
+        planned.with_cores,
+        engine,
+        seconds=seconds,
+        until_idle=until_idle,
+        json_to=json_to,
+        checkpoint=checkpoint,
+        master=master,
+        trigger=trigger,
+        quiet=quiet,
+        allow=frozenset(map(Kind, allowed)),
     )
     click.get_current_context().exit(run_topology(wanted))
 

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from stormspark.cli.output import wide_enough
 from stormspark.cores import cores_of_master
 from stormspark.engine import RunningTopology
 from stormspark.errors import ComponentError
-from stormspark.metrics import TopologyStatistics
+from stormspark.metrics import Kind, Shortfall, TopologyStatistics, shortfalls
 from stormspark.plan import PhysicalPlan
 from stormspark.plan.workers import follows_cores
 from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, TaskOutput, print_summary, watch
@@ -27,9 +27,9 @@ from stormspark.working_folder import working_in
 
 __all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
 
-#: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_KILLED`: a second Ctrl-C killed it (130,
-#: as in shells).
-_OK, _FAILED, _KILLED = 0, 1, 130
+#: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_FELL_SHORT`: it ended without an error,
+#: but rows were given up, everything failed, or nothing was done. `_KILLED`: a second Ctrl-C killed it (130, as in shells).
+_OK, _FAILED, _FELL_SHORT, _KILLED = 0, 1, 3, 130
 
 #: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
@@ -55,6 +55,8 @@ class Run:
     trigger: str = "continuous"
     #: Whether to show nothing of what tasks log and print.
     quiet: bool = False
+    #: The shortfalls that do not change the exit code.
+    allow: frozenset[Kind] = frozenset()
     #: Shows what tasks log and print, if the engine runs them in this process; `run_topology` sets it.
     show: Callable[[str | None, logging.LogRecord], None] | None = None
 
@@ -91,8 +93,8 @@ def cores_offered(engine: str, master: str | None, conf: Mapping[str, Any]) -> i
 
 
 def run_topology(run: Run) -> int:
-    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed. If a second Ctrl-C has killed it, end
-    this process with the exit code 130.
+    """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed, 3 if it has a shortfall. If a second
+    Ctrl-C has killed it, end this process with the exit code 130.
 
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.
@@ -124,7 +126,35 @@ def run_topology(run: Run) -> int:
         notes.print(Text(_stopped(running.error, run.plan.topology)), style="red", soft_wrap=True)
     if ending is Ending.KILLED:
         leave_at_once(_KILLED)
-    return _OK if running.error is None else _FAILED
+    if running.error is not None:
+        return _FAILED
+    found = _told(shortfalls(statistics), run, ending)
+    for shortfall in found:
+        notes.print(Text(f"{shortfall.text}{_where(shortfall, run)}"), style="red", soft_wrap=True)
+    if found:
+        kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
+        notes.print(Text(f"exit code {_FELL_SHORT}; {kinds} makes it {_OK}"), soft_wrap=True)
+    return _FELL_SHORT if found else _OK
+
+
+def _told(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[Shortfall]:
+    """Return those shortfalls that decide the exit code."""
+    allowed = set(run.allow)
+    if run.trigger == "available-now" or ending is Ending.INTERRUPTED:
+        # A source may have had no new rows, and somebody who interrupts a topology knows that it could not do much.
+        allowed.add(Kind.NOTHING_DONE)
+    return [one for one in found if one.kind not in allowed]
+
+
+def _where(shortfall: Shortfall, run: Run) -> str:
+    if shortfall.kind is not Kind.DEAD_LETTERS:
+        return ""
+    folder = run.plan.settings.dead_letter_dir
+    return (
+        f"; they are in {folder}"
+        if folder
+        else "; they are in the log of the task (stormspark.dead.letter.dir)"
+    )
 
 
 def leave_at_once(code: int) -> NoReturn:

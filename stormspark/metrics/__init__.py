@@ -20,6 +20,7 @@ from stormspark.metrics.metric import (
     Timer,
 )
 from stormspark.metrics.quiet import Quiet
+from stormspark.metrics.shortfalls import Kind, Shortfall, shortfalls
 from stormspark.metrics.statistics import (
     ComponentStatistics,
     LongCall,
@@ -38,6 +39,7 @@ __all__ = [
     "Distribution",
     "Gauge",
     "Histogram",
+    "Kind",
     "LatencySummary",
     "LongCall",
     "MeanReducer",
@@ -48,9 +50,11 @@ __all__ = [
     "Quiet",
     "ReducedMetric",
     "Reducer",
+    "Shortfall",
     "StateMetric",
     "TaskCounters",
     "Timer",
     "TopologyStatistics",
+    "shortfalls",
     "summarise",
 ]

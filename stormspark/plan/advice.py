@@ -45,6 +45,7 @@ def advice(plan: PhysicalPlan) -> list[str]:
         *_of_misspelt_attributes(plan),
         *_of_useless_keys(plan),
         *_of_keys_of_the_topology(plan),
+        *_of_bolts_without_input(plan),
         *_of_capped_tasks(plan),
         *_of_loops(plan),
         *_of_max_spout_pending(plan),
@@ -98,6 +99,20 @@ def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
 
 def _is_useless(key: str) -> bool:
     return key in STORM_KEYS and bool(STORM_KEYS[key].useless_because)
+
+
+def _of_bolts_without_input(plan: PhysicalPlan) -> Iterator[str]:
+    subscribers = {edge.target for edge in plan.edges}
+    for component in plan.components.values():
+        if (
+            component.kind == "bolt"
+            and component.id not in subscribers
+            and not component.settings.tick_freq_secs
+        ):
+            yield (
+                f"{_place(component)} subscribes to no stream, so it gets no tuples: give it a grouping, such as "
+                f"shuffle_grouping({next(iter(plan.components))!r})"
+            )
 
 
 def _of_capped_tasks(plan: PhysicalPlan) -> Iterator[str]:

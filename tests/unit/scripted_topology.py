@@ -26,6 +26,7 @@ class Moment:
     emitted: int = 0
     executed: int = 0
     acked: int = 0
+    failed: int = 0
     pending: int = 0
     queued: int = 0
     batches: int = 1
@@ -53,6 +54,7 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
                 "spout",
                 emitted=moment.emitted,
                 acked=moment.acked,
+                failed=moment.failed,
                 pending=moment.pending,
                 queued=moment.queued,
             ),

@@ -178,6 +178,44 @@ def test_misspelt_settings_are_warned_about_wherever_they_stand(file, script):
     assert "my.own" not in done.stderr
 
 
+NOTHING = [Moment(0, batches=0), Moment(1.0, batches=4)]
+ALL_FAILED = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, failed=9)]
+
+
+@pytest.mark.parametrize(
+    ("moments", "text", "allow"),
+    [
+        (NOTHING, "nothing was emitted by spout", "nothing-done"),
+        (ALL_FAILED, "spout: 9 messages failed, and none was acked", "all-failed"),
+    ],
+)
+def test_a_topology_that_did_not_do_its_work_does_not_end_with_0(file, script, moments, text, allow):
+    script(ScriptedTopology(moments, ends_at=2.0))
+    done = stormspark(file)
+    assert done.exit_code == 3
+    assert done.stderr.endswith(f"{text}\nexit code 3; --allow {allow} makes it 0\n")
+    script(ScriptedTopology(moments, ends_at=2.0))
+    done = stormspark(file, "--allow", allow)
+    assert done.exit_code == 0 and text not in done.stderr
+
+
+def test_sources_without_new_rows_are_no_failure(file, script):
+    script(ScriptedTopology(NOTHING, ends_at=2.0))
+    assert stormspark(file, "--trigger", "available-now").exit_code == 0
+
+
+def test_a_topology_that_is_interrupted_at_once_has_done_nothing_and_that_is_all_right(file, script):
+    topology = ScriptedTopology(NOTHING)
+    topology.events[0.5] = lambda: signal.raise_signal(signal.SIGINT)
+    script(topology)
+    assert stormspark(file).exit_code == 0
+
+
+def test_an_error_counts_more_than_a_shortfall(file, script):
+    script(ScriptedTopology(ALL_FAILED, ends_at=2.0, error=ComponentError("it broke")))
+    assert stormspark(file).exit_code == 1
+
+
 def test_json_goes_to_a_file(file, script, tmp_path):
     script(ScriptedTopology(MOMENTS))
     done = stormspark(file, "--seconds", "4", "--json", tmp_path / "out.json")

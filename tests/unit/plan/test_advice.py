@@ -182,3 +182,14 @@ def test_failing_without_ackers_is_dropping() -> None:
     """The backpressure strategy `fail` without ackers gives a warning that no spout hears of it (X51, B8)."""
     (one,) = said(stormspark_backpressure_strategy="fail", topology_acker_executors=0)
     assert "no spout is informed of failed tuples" in one
+
+
+def test_a_bolt_without_a_subscription_gets_no_tuples() -> None:
+    """Storm runs it, and says nothing. A bolt that works at ticks may mean it."""
+    builder, _ = words_and_count()
+    declarer = builder.set_bolt("lost", TestWordCounter())
+    (one,) = said_of(builder)
+    assert "bolt 'lost' subscribes to no stream, so it gets no tuples" in one
+    assert "shuffle_grouping('words')" in one
+    declarer.add_configuration("topology.tick.tuple.freq.secs", 5)
+    assert said_of(builder) == []

@@ -1,0 +1,71 @@
+"""What a topology that ended without an error did not do. A command that runs it says so, and does not end with exit code 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from stormspark.metrics.statistics import TopologyStatistics
+
+__all__ = ["Kind", "Shortfall", "shortfalls"]
+
+
+class Kind(Enum):
+    """What kind of thing a topology did not do. The values are the words of ``stormspark run --allow``."""
+
+    #: Rows of a source were given up.
+    DEAD_LETTERS = "dead-letters"
+    #: Of a component, nothing but failures is known.
+    ALL_FAILED = "all-failed"
+    #: No tuple was emitted, or none was executed.
+    NOTHING_DONE = "nothing-done"
+
+
+class Shortfall(NamedTuple):
+    """Something that a topology did not do."""
+
+    kind: Kind
+    #: A sentence that names the component, without a full stop.
+    text: str
+
+
+def shortfalls(statistics: TopologyStatistics) -> list[Shortfall]:
+    """Return what an ended topology did not do, the most important first. An empty list means that all is well.
+
+    >>> from stormspark.metrics import LatencySummary, TaskCounters, summarise
+    >>> spout = summarise("spout", 1, [TaskCounters(emitted=7, transferred=7, failed=7, dead_letters=1)], None)
+    >>> for one in shortfalls(TopologyStatistics("orders", "local", 1.0, 3, LatencySummary(), {"lines": spout})):
+    ...     print(one.kind.value, "|", one.text)
+    dead-letters | lines: 1 row was given up
+    all-failed | lines: 7 messages failed, and none was acked
+    """
+    return [*_dead_letters(statistics), *_failures(statistics), *_nothing_done(statistics)]
+
+
+def _dead_letters(statistics: TopologyStatistics) -> Iterator[Shortfall]:
+    for name, component in statistics.components.items():
+        if component.dead_letters:
+            rows = "row was" if component.dead_letters == 1 else "rows were"
+            yield Shortfall(Kind.DEAD_LETTERS, f"{name}: {component.dead_letters:,} {rows} given up")
+
+
+def _failures(statistics: TopologyStatistics) -> Iterator[Shortfall]:
+    for name, component in statistics.components.items():
+        if component.failed and not component.acked:
+            what = "messages" if component.kind == "spout" else "tuples"
+            yield Shortfall(
+                Kind.ALL_FAILED, f"{name}: {component.failed:,} {what} failed, and none was acked"
+            )
+
+
+def _nothing_done(statistics: TopologyStatistics) -> Iterator[Shortfall]:
+    spouts = [name for name, component in statistics.components.items() if component.kind == "spout"]
+    emitted = statistics.total("emitted", "spout")
+    if not emitted:
+        yield Shortfall(Kind.NOTHING_DONE, f"nothing was emitted by {', '.join(spouts)}")
+    elif len(spouts) < len(statistics.components) and not statistics.total("executed", "bolt"):
+        yield Shortfall(
+            Kind.NOTHING_DONE,
+            f"{', '.join(spouts)}: {emitted:,} tuples were emitted, and no bolt executed one",
+        )
