@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from stormspark.errors import StormsparkError, TopologyNotFoundError
+from stormspark.java_names import meant
 
 __all__ = [
     "ModulePlace",
@@ -212,6 +213,8 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 def raised(error: BaseException, folder: Path) -> str:
     """Return the last line of the error's message, followed by the line of code that raised it, if that line is known."""
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    if (question := meant(error)) and "Did you mean" not in message:
+        message = f"{message}; {question}"
     frame = _users_frame(error, folder)
     return f"{message}\n{_line(frame)}" if frame else message
 

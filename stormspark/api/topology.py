@@ -17,6 +17,7 @@ from stormspark.api.source import SourceSpout
 from stormspark.api.windows import WindowedBolt
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
 from stormspark.errors import InvalidTopologyError
+from stormspark.java_names import methods_in_java
 from stormspark.pickling import pickled
 from stormspark.user_line import user_line
 
@@ -76,6 +77,7 @@ class TopologyBuilder:
             supplier = spout
             spout = _made(where, "spout", component_id, lambda: spout_of(supplier))
         _check_coroutines(where, "spout", component_id, spout)
+        _check_names(where, "spout", component_id, spout)
         return self._added(
             SpoutDeclarer(component_id, spout, self._checked(component_id, parallelism, where), where)
         )
@@ -105,6 +107,7 @@ class TopologyBuilder:
             msg = f"{where}: bolt {component_id!r}: fields are for functions; {type(bolt).__qualname__} declares its own"
             raise InvalidTopologyError(msg)
         _check_coroutines(where, "bolt", component_id, bolt)
+        _check_names(where, "bolt", component_id, bolt)
         return self._added(
             BoltDeclarer(component_id, bolt, self._checked(component_id, parallelism, where), where)
         )
@@ -167,6 +170,15 @@ def _check_coroutines(where: str, kind: str, component_id: str, component: Compo
     problem = problem_with_coroutines(component)
     if problem is not None:
         msg = f"{where}: {kind} {component_id!r}: {problem}"
+        raise InvalidTopologyError(msg)
+
+
+def _check_names(where: str, kind: str, component_id: str, component: Component) -> None:
+    for java, name in methods_in_java(component):
+        msg = (
+            f"{where}: {kind} {component_id!r}: nothing calls the method {java} of {type(component).__qualname__}: did you mean "
+            f"{name}?"
+        )
         raise InvalidTopologyError(msg)
 
 

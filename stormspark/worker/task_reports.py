@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from stormspark.errors import ComponentError
+from stormspark.java_names import meant
 from stormspark.plan.physical import ComponentPlan
 from stormspark.user_line import raised_at
 from stormspark.worker.step import ErrorReport
@@ -97,9 +98,11 @@ class TaskReports:
 
     def _hint(self, error: BaseException | str) -> str:
         """Return what to do about an error whose own words do not say it; otherwise nothing."""
-        return self._about_imports(error) or self._about_threads(error) or _about_await(error)
+        if isinstance(error, str):
+            return ""
+        return self._about_imports(error) or self._about_threads(error) or _about_await(error) or meant(error)
 
-    def _about_imports(self, error: BaseException | str) -> str:
+    def _about_imports(self, error: BaseException) -> str:
         """Return what to do if executors have imported modules of one package on several threads at the same time."""
         if type(error).__name__ != "_DeadlockError":
             return ""
@@ -108,7 +111,7 @@ class TaskReports:
             f"and not in its methods (A16)"
         )
 
-    def _about_threads(self, error: BaseException | str) -> str:
+    def _about_threads(self, error: BaseException) -> str:
         """Return what to do if an object of sqlite3 was made on another thread because the user wants no threads; otherwise
         nothing.
         """
@@ -145,7 +148,7 @@ class TaskReports:
         return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval
 
 
-def _about_await(error: BaseException | str) -> str:
+def _about_await(error: BaseException) -> str:
     """Return what to do about an ``await`` of what a method of a collector returns, which is None; otherwise nothing."""
     if not (isinstance(error, TypeError) and "NoneType" in str(error) and "await" in str(error)):
         return ""
