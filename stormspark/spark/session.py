@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -27,8 +29,9 @@ from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.private_files import make_log_folder
 from stormspark.rotated_output import RotatedOutput
+from stormspark.spark.java_errors import in_words
 
-__all__ = ["check_session", "local_session", "require_java"]
+__all__ = ["check_session", "local_session", "require_java", "require_master"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +40,9 @@ _LEAST_JAVA = 17
 _INSTALL_JAVA = (
     "install a Java 17 runtime (Debian, Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME to one"
 )
+
+#: How long a master of a standalone cluster may take to accept a connection.
+_MASTER_SECS = 5.0
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
@@ -60,7 +66,8 @@ def local_session(
 
     ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own. The output of Spark's JVM goes to ``spark.log`` in
     the folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs.
-    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, or if Spark does not start.
+    Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, if the master does not
+    answer, or if Spark does not start.
     """
     require_java()
     conf = conf or {}
@@ -100,7 +107,9 @@ def local_session(
             settings[f"spark.{side}.extraClassPath"] = os.pathsep.join([str(jar), path])
     if (options := settings["spark.driver.extraJavaOptions"]) != logging:
         settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
+    require_master(settings["spark.master"])
     log = _log_file(conf)
+    said_before = log.path.stat().st_size if log.path.exists() else 0
     try:
         if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
             _start_jvm(settings, log)
@@ -108,8 +117,9 @@ def local_session(
         for key, value in settings.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        msg = f"Spark did not start ({error}); read {log.path} for the reason"
+    except (PySparkException, Py4JError) as error:
+        reason = _said_at_its_end(log.path, said_before) or in_words(error)
+        msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
 
 
@@ -150,6 +160,23 @@ def require_java() -> None:
         raise UnsupportedEnvironmentError(msg)
 
 
+def require_master(master: str) -> None:
+    """Raise `UnsupportedEnvironmentError` if no master of a standalone cluster answers. Spark itself would take over a minute."""
+    if not master.startswith("spark://"):
+        return
+    problems = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_MASTER_SECS).close()
+        except (OSError, ValueError, OverflowError) as error:
+            problems.append(f"{place}: {error}")
+        else:
+            return
+    msg = f"no Spark master answers at {master} ({'; '.join(problems)}); start it, or name another one by --master"
+    raise UnsupportedEnvironmentError(msg)
+
+
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     """Start Spark's JVM. Its output goes to a file, because some output comes before logging is set up."""
     spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -162,6 +189,13 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
         os.close(output)
     log.watch(lambda: gateway.proc.poll() is None)
     SparkContext._ensure_initialized(gateway=gateway, conf=spark_conf)
+
+
+def _said_at_its_end(log: Path, since: int) -> str:
+    """Return the exception that ended the JVM, if its output after the position ``since`` names one; else an empty string."""
+    said = log.read_bytes()[since:].decode(errors="replace")
+    ends = re.findall(r'^Exception in thread "main" (.+)$', said, re.MULTILINE)
+    return ends[-1] if ends else ""
 
 
 def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -59,6 +60,7 @@ from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.forwarder import Attempt
+from stormspark.spark.java_errors import in_words
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.placement import Placement
@@ -407,7 +409,7 @@ class SparkTopology:
             # If the JVM ends during a call, the call can raise any error. So test whether the JVM itself still answers.
             if _answers(self._session):
                 _log.exception("topology %s stops", self.name)
-                self._error = error
+                self._error = StormsparkError(in_words(error)) if isinstance(error, Py4JError) else error
             else:
                 self._error = StormsparkError("Spark's JVM has ended")
         finally:

@@ -1,0 +1,63 @@
+"""A Spark that can't start says why in one line, with the name of its log."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stormspark.errors import UnsupportedEnvironmentError
+from stormspark.spark.session import require_master
+
+TOPOLOGY = """
+from stormspark import TopologyBuilder
+
+def build():
+    builder = TopologyBuilder()
+    builder.set_spout("nothing", lambda: None)
+    return builder.create_topology("nothing")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("master", "reason"),
+    [
+        ("local[x]", "org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'"),
+        ("foo", "Master must either be yarn or start with spark, k8s, or local"),
+    ],
+)
+def test_a_wrong_master_is_told_in_one_line(master: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "nothing.py"
+    file.write_text(TOPOLOGY)
+    command = [sys.executable, "-m", "stormspark", "run", str(file), "--master", master, "--workers", "1"]
+    done = subprocess.run(
+        [*command, "-c", f"stormspark.log.dir={tmp_path / 'logs'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 2, done.stderr
+    starting, error = done.stderr.splitlines()
+    assert starting == "starting nothing on spark"
+    assert error.startswith(f"Error: Spark did not start with the master {master!r} (") and reason in error
+    assert error.endswith(f"; read {tmp_path / 'logs' / 'spark.log'} for more")
+
+
+def test_a_master_that_does_not_answer_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        require_master(f"spark://127.0.0.1:{port}")
+        require_master(f"spark://nobody.invalid:7077,127.0.0.1:{port}")  # one of several is enough
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=rf"no Spark master answers at spark://127.0.0.1:{port} \(.*refused"
+    ):
+        require_master(f"spark://127.0.0.1:{port}")
+    with pytest.raises(UnsupportedEnvironmentError, match="no Spark master answers"):
+        require_master("spark://127.0.0.1")
+    require_master("local[2]")
+    require_master("k8s://nobody.invalid:443")

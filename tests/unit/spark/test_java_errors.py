@@ -1,0 +1,49 @@
+"""The cause of an error of the JVM is found below the stack of its calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from stormspark.spark.java_errors import cause_in, in_words
+
+STACK = """An error occurred while calling o58.load.
+: org.apache.spark.SparkException: job aborted
+\tat org.apache.spark.A.b(A.scala:1)
+Caused by: java.io.FileNotFoundException: /data/x (No such file or directory)
+\tat java.base/java.io.C.d(C.java:2)
+\t... 12 more
+"""
+
+
+class _JavaError(Py4JJavaError):
+    """An error of the JVM, whose text the JVM does not give any more if ``text`` is an error."""
+
+    def __init__(self, text: Any) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        if isinstance(self._text, BaseException):
+            raise self._text
+        return str(self._text)
+
+
+def test_the_cause_at_the_bottom_is_named() -> None:
+    assert in_words(_JavaError(STACK)) == "java.io.FileNotFoundException: /data/x (No such file or directory)"
+    assert (
+        in_words(_JavaError(STACK.partition("Caused")[0])) == "org.apache.spark.SparkException: job aborted"
+    )
+    assert in_words(_JavaError("nothing known")) == "_JavaError"
+    assert cause_in("") == ""
+
+
+def test_other_errors_are_their_first_line() -> None:
+    assert in_words(Py4JError("An error\nat length")) == "Py4JError: An error"
+    assert in_words(KeyError()) == "KeyError"
+
+
+def test_a_jvm_that_is_gone_gives_no_text() -> None:
+    assert (
+        in_words(_JavaError(ConnectionError("gone"))) == "_JavaError (Spark's JVM does not answer any more)"
+    )
