@@ -17,7 +17,7 @@ Caused by: java.io.FileNotFoundException: /data/x (No such file or directory)
 """
 
 
-class _JavaError(Py4JJavaError):
+class _JavaError(Py4JJavaError):  # type: ignore[misc]
     """An error of the JVM, whose text the JVM does not give any more if ``text`` is an error."""
 
     def __init__(self, text: Any) -> None:
