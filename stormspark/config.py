@@ -24,6 +24,7 @@ __all__ = [
     "Settings",
     "conf_problems",
     "for_component",
+    "is_of_components",
     "merged",
     "parse_assignment",
     "unknown_keys",
@@ -110,32 +111,43 @@ class Settings:
 
     #: None: planning chooses the number, by the cores that the engine offers (`stormspark.plan.workers`).
     workers: int | None = _setting("topology.workers", None, int, least=1)
+    #: The number of ackers in Storm's sense; None: one per worker. 0: trees are not tracked, and ``ack`` is called inside
+    #: ``emit`` (B8). Any other number only shifts task ids (A18).
     ackers: int | None = _setting("topology.acker.executors", None, int, least=0)
+    #: A tree that is not acked within this time, or a little later, fails (E10).
     message_timeout_secs: float = _setting("topology.message.timeout.secs", 30, int, float, least=0.001)
+    #: Whether trees time out.
     enable_message_timeouts: bool = _setting("topology.enable.message.timeouts", True, bool)
     #: With b buckets, an open tree fails after 1 to b / (b - 1) timeouts: 1 to 2 in Storm (E10), 1 to 1.1 in Heron (B25).
     timeout_buckets: int = _setting("stormspark.message.timeout.buckets", 2, int, least=2)
+    #: How many trees of a task of a spout may be open at once (B4); None or 0: any number.
     max_spout_pending: int | None = _setting("topology.max.spout.pending", None, int, least=0)
+    #: The largest number of tasks of any component (A16); None: there is no cap.
     max_task_parallelism: int | None = _setting("topology.max.task.parallelism", None, int, least=1)
+    #: The number of tasks of a component whose declaration does not set one (A16); None: one for each executor.
     tasks: int | None = _setting("topology.tasks", None, int, least=1)
+    #: Whether tasks log every emit, ack and fail.
     debug: bool = _setting("topology.debug", False, bool)
     #: stormspark has no event loggers. Their number, like that of the ackers, only shifts task ids (A18).
     event_loggers: int = _setting("topology.eventlogger.executors", 0, int, least=0)
-    #: Settings of a cluster that hold for every topology (J5): two limits and a validator. Of Storm's validators only the strict
-    #: one has an effect.
+    #: The largest number of workers that a topology may ask for (J5); None: there is no limit.
     workers_allowed: int | None = _setting("nimbus.slots.perTopology", None, int, least=1)
+    #: The largest number of executors that a topology may have (J5); None: there is no limit.
     executors_allowed: int | None = _setting("nimbus.executors.perTopology", None, int, least=1)
+    #: A class of Storm's that checks topologies (J5). Only the strict one has an effect.
     validator: str | None = _setting("nimbus.topology.validator", None, str)
     #: The seconds between two ticks; None or 0: no ticks. The topology's configuration sets the interval of all bolts. A bolt's
     #: own configuration overrides it (C9).
     tick_freq_secs: float | None = _setting("topology.tick.tuple.freq.secs", None, int, float, least=0)
     #: At most this many errors of a task are logged and reported per interval. All errors are counted (C4).
     errors_per_interval: int = _setting("topology.max.error.report.per.interval", 5, int, least=1)
+    #: The interval that `errors_per_interval` counts in.
     error_interval_secs: float = _setting("topology.error.throttle.interval.secs", 10, int, float, least=0)
     #: Classes of task hooks, as ``module:Class``, for every task (J21).
     auto_hooks: Sequence[str] | None = _setting("topology.auto.task.hooks", None, list)
     #: Whether to pickle every tuple, even if it stays in its worker (C8).
     try_serialize: bool = _setting("topology.testing.always.try.serialize", False, bool)
+    #: How many threads the executor has that the tasks of a worker share (A28).
     shared_threads: int = _setting("topology.worker.shared.thread.pool.size", 4, int, least=1)
     #: Whether each batch is one transaction. None: batches are transactions if a component has state or is told of batches, or if
     #: `reliability_mode` asks for transactions.
@@ -150,9 +162,9 @@ class Settings:
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
-    #: How far back state can be restored. `state_retain_txids`: at least this many batches before the last one.
-    #: `state_retain_hours`: also all batches of this many past hours.
+    #: How far back state can be restored: at least to this many batches before the last one.
     state_retain_txids: int = _setting("stormspark.state.retain.txids", 10, int, least=0)
+    #: How far back state can be restored: also to all batches of this many past hours.
     state_retain_hours: float = _setting("stormspark.state.retain.hours", 0, int, float, least=0)
     #: Who writes the state table: ``delta-rs`` in the workers, the ``driver``, or ``spark``; None: the checkpoint's location
     #: decides.
@@ -177,28 +189,37 @@ class Settings:
     #: `batch_target_ms`. If bolts drop or fail tuples above the marks, all supersteps of a round together take at most
     #: `batch_target_ms`.
     superstep_deadline: float | None = _setting("stormspark.superstep.deadline.ms", None, int, float, least=1)
-    #: Water marks of the backlog. The high marks are by default 100 MB and a million tuples. A low mark is by default half of its
-    #: high mark.
+    #: The high water mark of the backlog of a bolt, in bytes. The default is 100 MB.
     high_mark_bytes: int | None = _setting("stormspark.queue.high.mark.bytes", None, int, least=1)
+    #: The low water mark. The default is half of the high mark.
     low_mark_bytes: int | None = _setting("stormspark.queue.low.mark.bytes", None, int, least=0)
+    #: The high water mark of the backlog of a bolt, in tuples. The default is a million.
     high_mark_tuples: int | None = _setting("stormspark.queue.high.mark.tuples", None, int, least=1)
+    #: The low water mark. The default is half of the high mark.
     low_mark_tuples: int | None = _setting("stormspark.queue.low.mark.tuples", None, int, least=0)
-    #: The same marks, under the keys of Heron (F9), Storm 1 (F7) and JStorm (F13). Heron's are in megabytes, and the others are
-    #: shares of `receive_buffer_tuples`. Heron's apply only if the configuration sets none of the marks in bytes above. Storm's
-    #: apply only if it sets none of the marks in tuples above, and JStorm's only if it also sets none of Storm's.
+    #: Heron's key for the high mark, in megabytes (F9). It counts if no mark in bytes is set.
     heron_high_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.highwatermark.mb", None, int, float, least=1e-6
     )
+    #: Heron's key for the low mark, in megabytes (F9). It counts if no mark in bytes is set.
     heron_low_mark: float | None = _setting(
         "heron.streammgr.network.backpressure.lowwatermark.mb", None, int, float, least=0
     )
+    #: Storm 1's key for the high mark, as a share of ``topology.executor.receive.buffer.size`` (F7). It counts if no mark in
+    #: tuples is set.
     storm_high_mark: float | None = _setting(
         "backpressure.disruptor.high.watermark", None, int, float, least=1e-6
     )
+    #: Storm 1's key for the low mark, as a share of ``topology.executor.receive.buffer.size`` (F7). It counts if no mark in
+    #: tuples is set.
     storm_low_mark: float | None = _setting("backpressure.disruptor.low.watermark", None, int, float, least=0)
+    #: JStorm's key for the high mark, as a share of ``topology.executor.receive.buffer.size`` (F13). It counts if no mark in
+    #: tuples and no mark of Storm 1 is set.
     jstorm_high_mark: float | None = _setting(
         "topology.backpressure.water.mark.high", None, int, float, least=1e-6
     )
+    #: JStorm's key for the low mark, as a share of ``topology.executor.receive.buffer.size`` (F13). It counts if no mark in
+    #: tuples and no mark of Storm 1 is set.
     jstorm_low_mark: float | None = _setting(
         "topology.backpressure.water.mark.low", None, int, float, least=0
     )
@@ -228,21 +249,26 @@ class Settings:
     )
     #: At most this much of the time between two batches counts towards message timeouts (see `stormspark.acker.running_clock`).
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
+    #: How a fields grouping hashes integers: as Java's Long, as its Integer, or as Storm 2.6 and later read them from JSON (D3).
     fields_ints: str = _setting(
         "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
     )
     #: Storm's default is False. In stormspark a plain shuffle follows load only if the configuration sets False (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
-    #: Loads, from 0 to 1. A shuffle that follows load sends tuples only to tasks in the sender's worker until the mean load of
-    #: these tasks exceeds the higher bound. It returns to these tasks once their mean load is below the lower bound.
+    #: A load, from 0 to 1. A shuffle that follows load sends tuples only to tasks in the sender's worker until the mean load of
+    #: these tasks exceeds this bound.
     locality_higher_bound: float = _setting("topology.localityaware.higher.bound", 0.8, int, float, least=0)
+    #: A load, from 0 to 1. A shuffle that follows load returns to the tasks of its worker once their mean load is below this
+    #: bound.
     locality_lower_bound: float = _setting("topology.localityaware.lower.bound", 0.2, int, float, least=0)
     #: If this many tuples wait in a task's queue, the task's load is 1. Storm 1's and JStorm's marks are shares of this number.
     #: The setting does not bound any queue.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
     #: The longest pause between two batches while nothing happens; 0: no pause.
     idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
+    #: The time from the start of one batch to the start of the next; 0: one batch follows the other.
     trigger_interval_ms: float = _setting("stormspark.trigger.interval.ms", 0, int, float, least=0)
+    #: How long the process of a worker may take until it connects to the driver.
     worker_start_timeout_secs: float = _setting(
         "stormspark.worker.start.timeout.secs", 60, int, float, least=1
     )
@@ -304,14 +330,18 @@ class Settings:
     #: Whether a local checkpoint folder may belong to somebody else, or be writable by everybody. Beware: stormspark unpickles
     #: the folder's contents, so whoever writes there can run code.
     checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
+    #: The folder for logs, stories and ``topology.json``; None: a folder of the user's under the system's temporary folder.
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
+    #: The level of the loggers of components and of the worker.
     log_level: str = _setting(
         "stormspark.log.level",
         "INFO",
         str,
         one_of=("DEBUG", "INFO", "WARNING", "WARN", "ERROR", "CRITICAL"),
     )
+    #: A log file that is larger is rotated.
     log_max_bytes: int = _setting("stormspark.log.max.bytes", 1_000_000, int, least=1)
+    #: How many rotated files of each log are kept.
     log_backup_count: int = _setting("stormspark.log.backup.count", 5, int, least=0)
     #: If user code makes a batch fail (it raises, or kills its worker), the topology stops after this many attempts in a row.
     max_attempts: int = _setting("stormspark.max.attempts", 10, int, least=1)
@@ -502,6 +532,15 @@ _SETTINGS: Mapping[str, Field[Any]] = {f.metadata["key"]: f for f in fields(Sett
 _OF_COMPONENTS = MAY_BE_SET_PER_COMPONENT | {
     key for key, setting in _SETTINGS.items() if setting.metadata["of_components"]
 }
+
+
+def is_of_components(key: str) -> bool:
+    """Return whether a component's own configuration may set a key of Storm's or stormspark's (A21).
+
+    >>> is_of_components("topology.debug"), is_of_components("topology.workers")
+    (True, False)
+    """
+    return key in _OF_COMPONENTS
 
 
 def for_component(conf: Mapping[str, Any]) -> dict[str, Any]:

@@ -481,6 +481,24 @@ def replay(
 
 
 @main.command()
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+@click.option(
+    "--list", "all_of_them", is_flag=True, help="List all settings. Without a WORD, this is the default."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def config(words: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
+    """Print the settings of a topology: their keys, defaults and meanings, those of Storm and Heron included.
+
+    With WORDs, only settings in whose key or meaning all of them occur.
+
+    Exit code: 0, or 1 if there is no such setting.
+    """
+    from stormspark.cli.config import print_settings
+
+    click.get_current_context().exit(print_settings(() if all_of_them else words, as_json=as_json))
+
+
+@main.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--out",
