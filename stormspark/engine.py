@@ -33,6 +33,9 @@ class RunningTopology(Protocol):
     def statistics(self) -> TopologyStatistics:
         """Return the counters and latencies of the topology so far. They can be read after the topology's end, too."""
 
+    def waits_for(self) -> str:
+        """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
+
     def stories(self, root: int | str | None = None) -> list[Story]:
         """Return the stories of failed and some other trees, newest first. With ``root``, return only that tree's stories."""
 

@@ -110,6 +110,27 @@ class Assignments:
             return f"attempt {attempt} has ended, {self.attempt} runs"
         return self.broken
 
+    def waits_for(self) -> str:
+        """Return the next step of the start that not all workers have taken, in words.
+
+        >>> assignments = Assignments(workers=2)
+        >>> assignments.waits_for()
+        'Spark starts the query'
+        >>> _ = assignments.locate(0, 0)
+        >>> assignments.waits_for()
+        'workers start, 0 of 2 are up'
+        """
+        states = [seat.state for seat in self.seats]
+        up = sum(state in (SeatState.STARTING, SeatState.READY) for state in states)
+        ready = states.count(SeatState.READY)
+        if all(state is SeatState.EMPTY for state in states):
+            return "Spark starts the query"
+        if up < self.workers:
+            return f"workers start, {up} of {self.workers} are up"
+        if ready < self.workers:
+            return f"components open, {ready} of {self.workers} workers are ready"
+        return "the first batch runs"
+
     def missing(self) -> list[int]:
         """Return the workers that are to be started, but that no process is asked to start at the moment."""
         return [worker for worker, seat in enumerate(self.seats) if seat.state is SeatState.EMPTY]

@@ -238,6 +238,13 @@ class Nimbus:
                 worker for worker, seat in enumerate(self._assignments.seats) if seat.state is SeatState.LOST
             }
 
+    def waits_for(self) -> str:
+        """Return what a topology waits for whose first batch has not ended: the next step of the start that not all workers have
+        taken.
+        """
+        with self._changed:
+            return self._assignments.waits_for()
+
     def missing(self) -> int:
         """Return the number of workers that no process has been asked to start."""
         with self._changed:

@@ -365,6 +365,10 @@ class SparkTopology:
         run = self._run
         return 0 if run is None else run.held
 
+    def waits_for(self) -> str:
+        """Return what the topology waits for before its first batch ends, in words; an empty string if it is past that."""
+        return "" if self._tally.statistics().batches else self._nimbus.waits_for()
+
     @property
     def close_secs(self) -> float:
         """How long ``close`` and ``cleanup`` may take when the topology stops, in seconds."""

@@ -61,6 +61,8 @@ class Progress:
     #: The component with the largest share of tasks that wait for their restart, with their number, unless `throttled` has it.
     #: None if there is no such component.
     down: str | None = None
+    #: What the first batch waits for; an empty string once a batch has ended.
+    waits_for: str = ""
 
     def __str__(self) -> str:
         """Return the progress line.
@@ -72,7 +74,11 @@ class Progress:
         words 12 s  1,000 tuples/s  throttled by count (queue 98 MB of 100)  acked 0 (0/s)  failed 0  pending 0  batch 14
         >>> print(Progress("words", 12.3, 14, None, 1000, 0, 0, 0, 0, 0, full="ask: 100 of 100 calls under way"))
         words 12 s  1,000 tuples/s  ask: 100 of 100 calls under way  acked 0 (0/s)  failed 0  pending 0  batch 14
+        >>> print(Progress("words", 3.2, 0, None, 0, 0, 0, 0, 0, 0, waits_for="Spark starts the query"))
+        words 3 s  starts: Spark starts the query
         """
+        if self.waits_for:
+            return f"{self.topology} {self.seconds:.0f} s  starts: {self.waits_for}"
         batch = f"{self.batches}" if self.batch_ms is None else f"{self.batches}: {self.batch_ms:,.0f} ms"
         queued = f"  queued {self.queued:,}" if self.queued else ""
         # The reason for a low rate stands beside the rate. A narrow terminal cuts off the end of the line.
@@ -119,8 +125,11 @@ class Speedometer:
         self._window = window
         self._samples: deque[_Sample] = deque()
 
-    def read(self, statistics: TopologyStatistics) -> Progress:
-        """Note one more snapshot, and return the progress over the last ``window`` seconds."""
+    def read(self, statistics: TopologyStatistics, waits_for: str = "") -> Progress:
+        """Note one more snapshot, and return the progress over the last ``window`` seconds.
+
+        ``waits_for`` says what the first batch waits for, if it has not ended.
+        """
         new = _Sample(
             at=statistics.seconds,
             executed=statistics.total("executed", "bolt"),
@@ -173,6 +182,7 @@ class Speedometer:
             down=next(
                 (f"{name}: {tasks}" for name, tasks in down.items() if tasks not in (throttled or "")), None
             ),
+            waits_for=waits_for,
         )
 
     def _full(self, statistics: TopologyStatistics) -> Mapping[str, str]:

@@ -130,7 +130,7 @@ def watch(
     while True:
         ended = running.wait(0)
         statistics = running.statistics()
-        display.show(speedometer.read(statistics))
+        display.show(speedometer.read(statistics, running.waits_for()))
         if ended:
             return Ending.BY_ITSELF
         if interrupts.count:

@@ -69,6 +69,8 @@ class ScriptedTopology:
     name = "scripted"
     log_folder: str | None = None
     close_secs = 10.0
+    #: What the first batch waits for.
+    start = ""
     busy: Sequence[Busy] = ()
 
     def __init__(
@@ -102,6 +104,9 @@ class ScriptedTopology:
         if self._batch_every:
             moment = replace(moment, batches=int(self.now / self._batch_every))
         return snapshot(moment, self.now)
+
+    def waits_for(self) -> str:
+        return "" if self.statistics().batches else self.start
 
     def wait(self, timeout: float | None = None) -> bool:
         self.now = min(self.now + (timeout or 0.0), self._ends_at)

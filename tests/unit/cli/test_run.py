@@ -199,6 +199,14 @@ def test_a_topology_that_did_not_do_its_work_does_not_end_with_0(file, script, m
     assert done.exit_code == 0 and text not in done.stderr
 
 
+def test_the_progress_line_says_what_the_start_waits_for(file, script):
+    topology = ScriptedTopology([Moment(0, batches=0), Moment(2.0, emitted=5, executed=5)], ends_at=3.0)
+    topology.start = "workers start, 1 of 2 are up"
+    script(topology)
+    lines = stormspark(file).stderr.splitlines()
+    assert "scripted 0 s  starts: workers start, 1 of 2 are up" in lines
+
+
 def test_sources_without_new_rows_are_no_failure(file, script):
     script(ScriptedTopology(NOTHING, ends_at=2.0))
     assert stormspark(file, "--trigger", "available-now").exit_code == 0
