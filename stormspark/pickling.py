@@ -29,6 +29,12 @@ TURN_SECS = 10.0
 
 _TURN = RLock()
 
+#: What PySpark's error says if something that belongs to the driver is pickled.
+_OF_SPARK = "CONTEXT_ONLY_VALID_ON_DRIVER"
+_MADE_THERE = (
+    "rows of a DataFrame are emitted by DataFrameSpout(lambda spark: ..., fields), which makes it there"
+)
+
 
 def pickled(thing: object, place: str, instead: str) -> bytes:
     """Pickle ``thing``. Raises `SerializationError` if that fails (A2).
@@ -51,6 +57,9 @@ cannot pickle '_thread.lock' object; make it in open() (A2, A3)
     except Exception as error:
         culprits = list(_culprits(thing))
         because = f" because of {', '.join(culprits)}" if culprits else ""
+        if _OF_SPARK in str(error):
+            msg = f"{place} can't be pickled{because}: Spark's sessions and DataFrames stay in the driver; {_MADE_THERE} (A2, A3)"
+            raise SerializationError(msg) from error
         msg = f"{place} can't be pickled{because}: {error}; {instead} (A2, A3)"
         raise SerializationError(msg) from error
     return done

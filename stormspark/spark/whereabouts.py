@@ -55,8 +55,8 @@ class Whereabouts:
             known = sorted(file.parent.name for file in path.parent.parent.glob("*/topology.json"))
             others = f"; there were {', '.join(known)}" if known else ""
             msg = (
-                f"this user has started no topology {topology!r} on this host{others}: give its checkpoint folder with "
-                f"--checkpoint DIR"
+                f"this user has started no topology {topology!r} on this host{others}: name its checkpoint folder, as NAME or, "
+                f"for `stormspark pending`, by --checkpoint DIR"
             )
             raise TopologyNotAliveError(msg) from None
 

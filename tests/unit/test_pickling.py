@@ -200,3 +200,21 @@ def test_a_function_whose_variable_has_no_value_yet_gets_the_same_error() -> Non
     with pytest.raises(SerializationError, match=r"here can't be pickled: .*lock"):
         pickled(uses_both, "here", "do otherwise")
     later = 1
+
+
+class _OfTheDriver:
+    """Is refused by PySpark when it is pickled, as a DataFrame is."""
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("[CONTEXT_ONLY_VALID_ON_DRIVER] It appears that ...")
+
+
+def test_what_belongs_to_sparks_driver_is_told_with_what_to_do() -> None:
+    """A2: PySpark's own words speak of broadcast variables and transformations."""
+    rows = _OfTheDriver()
+    with pytest.raises(SerializationError) as error:
+        pickled(lambda: rows, "topology.py:3: bolt 'b'", "make it in prepare()")
+    assert str(error.value) == (
+        "topology.py:3: bolt 'b' can't be pickled because of 'rows' in function <lambda>: Spark's sessions and DataFrames "
+        "stay in the driver; rows of a DataFrame are emitted by DataFrameSpout(lambda spark: ..., fields), which makes it there (A2, A3)"
+    )
