@@ -19,4 +19,4 @@ class KeepBolt(Bolt):
 
     def process(self, tup):
         task, number, at = tup.values
-        note(self.conf, "came", self.task_id, task=task, number=number, took=time.time() - at)
+        note(self.conf, "came", self.task_id, task=task, number=number, at=at, took=time.time() - at)
