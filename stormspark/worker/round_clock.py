@@ -41,9 +41,10 @@ class RoundClock:
             self.turn_seconds = min(
                 self.turn_seconds, settings.batch_target_ms / 1000 / (plan.last_superstep + 1)
             )
-        #: Whether spouts may be called in gaps. They may not in three cases: if tuples belong to a batch (rows of sources,
-        #: transactions), if batches begin at fixed intervals, or if bolts shed, because then no time is reserved for spouts.
-        self._may_fill = not (
+        #: Whether spouts may be called in gaps, and their tuples executed. They may not in three cases: if tuples belong to a
+        #: batch (rows of sources, transactions), if batches begin at fixed intervals, or if bolts shed, because then no time is
+        #: reserved for spouts.
+        self.may_fill = not (
             sheds
             or plan.exactly_once
             or settings.trigger_interval_ms
@@ -63,6 +64,11 @@ class RoundClock:
         self.left_to_ask = 0.0
         self._round_began: float | None = None
         self._superstep_ended: float | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a round has begun. Before the first one, nothing may happen in a worker."""
+        return self._round_began is not None
 
     @property
     def share_of_superstep(self) -> float:
@@ -99,7 +105,7 @@ class RoundClock:
         self.worked = 0.0
         self.emitted_late = False
         self.left_to_ask = self.quantum.seconds
-        fills = self._may_fill and unlimited
+        fills = self.may_fill and unlimited
         self.left_to_fill = min(self._gaps, self.quantum.seconds * _MOST_FILLED) if fills else 0.0
         self._gaps = 0.0
         self.running.begin_batch(now)

@@ -72,7 +72,8 @@ class SpareTime:
 
     def fill_gap(self) -> bool:
         """Call spouts for a moment, and run bolts, between two supersteps, if the worker has more work than time. If it has not,
-        pass on tuples that wait for async bolts or children, so that these have work also if the gap is longer than their calls.
+        pass on tuples that wait for async bolts or children, so that these have work also if the gap is longer than their calls,
+        and what spouts on threads have emitted (`_carry_on`).
 
         The tuples leave with the next superstep, as if the last one had been longer. Returns false if there is nothing to do, or
         no time for it. Superstep 0 has left a part of the quantum for the gaps. This part is at most the time that the gaps of
@@ -84,7 +85,8 @@ class SpareTime:
             return False
         if clock.left_to_fill <= 0 or not clock.quantum_used_up:
             # If batches are transactions, calls begin in supersteps only.
-            return not self._exactly_once and self._keep_outside_busy(now + _FILL_SECONDS)
+            until = now + _FILL_SECONDS
+            return not self._exactly_once and (self._keep_outside_busy(until) or self._carry_on(until))
         for spout in self._wiring.spouts:
             spout.allowance.go_on(now)
         until = now + min(_FILL_SECONDS, clock.left_to_fill)
@@ -106,6 +108,23 @@ class SpareTime:
             self._turns.execute(bolt, until)
         self._call.enter(None)
         return waited or bool(ready)  # else the worker would spin until the next superstep
+
+    def _carry_on(self, until: float) -> bool:
+        """Carry what spouts on threads of their own have emitted as far as it gets in this worker, and wait for more. Return
+        false if there is no such spout, or if only supersteps may do this.
+
+        A spout that sleeps emits mostly between two batches. Its tuple would wait until Spark begins the next batch: for a second
+        or more while the JVM is cold. The spout gets no turn here, so it emits no more than it may in a round.
+        """
+        executors, clock = self._executors, self._round_clock
+        if not (executors.spouts and clock.may_fill and clock.has_begun) or executors.is_told_to_stop:
+            return False
+        if not executors.has_notes() and not self._outside.wait(until):
+            executors.wait(until)
+        if executors.has_notes() or any(bolt.ready for bolt in self._wiring.bolts if bolt.fatal is None):
+            self._turns.run_pass(until)
+            self._stories.end_superstep()
+        return True
 
     def stirs(self) -> bool:
         """Return whether there is something to do now, between two batches, for a worker that was idle in the last round.

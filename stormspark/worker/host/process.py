@@ -311,15 +311,14 @@ class WorkerProcess:
         it finds some.
         """
         assert self._worker is not None
-        if not self._looks:
-            while self._bell.empty() and not self._coming and self._worker.spare_time.fill_gap():
-                pass
         while self._looks:
             with contextlib.suppress(queue.Empty):
                 return self._bell.get(timeout=_LOOK_SECS)
             if self._worker.spare_time.stirs():
                 self._looks = False
                 self._lifeline.send(Stirs())
+        while self._bell.empty() and not self._coming and self._worker.spare_time.fill_gap():
+            pass
         return self._bell.get()
 
     def _run(self, errand: Errand) -> None:
