@@ -7,6 +7,8 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, TextIO
 
+from stormspark.worker.host.task_threads import RunningCode, as_code, running_code
+
 __all__ = ["CopiedStream", "Lines", "LogStream", "end_of_output"]
 
 #: A printed line that is longer than this is taken in pieces.
@@ -53,17 +55,18 @@ class _Line:
 class Lines:
     """Makes lines of printed text, and passes each whole line that is not empty to ``take``.
 
-    Each thread has a line of its own, because a `print` may take several writes. A line that is too long comes in pieces.
+    The code of each task has a line of its own on each thread, because a `print` may take several writes. A thread may work for
+    another task next, and the name of a thread that has ended goes to a new one. A line that is too long comes in pieces.
     """
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
-        self._unfinished: dict[int, _Line] = {}
+        self._unfinished: dict[tuple[int, RunningCode | None], _Line] = {}
 
     def write(self, text: str) -> None:
         """Take the lines that ``text`` completes."""
-        thread = get_ident()
-        line = self._unfinished.pop(thread, None) or _Line()
+        writer = get_ident(), running_code()
+        line = self._unfinished.pop(writer, None) or _Line()
         *ended, rest = text.split("\n")
         whole = []
         for part in ended:
@@ -73,17 +76,18 @@ class Lines:
         line.add(rest)
         whole += line.cut()
         if line.size:
-            self._unfinished[thread] = line
+            self._unfinished[writer] = line
         for one in whole:
             if one:
                 self._take(one)
 
     def finish(self) -> None:
-        """Take the lines that have not ended, because no more text will come."""
+        """Take the lines that have not ended, because no more text will come. Each belongs to the task that has printed it."""
         while self._unfinished:
-            _, line = self._unfinished.popitem()
+            (_, code), line = self._unfinished.popitem()
             if text := line.take():
-                self._take(text)
+                with as_code(code):
+                    self._take(text)
 
     @property
     def size(self) -> int:

@@ -17,6 +17,7 @@ import contextlib
 import logging
 import re
 import sys
+import zlib
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
@@ -27,11 +28,17 @@ from stormspark.private_files import PrivateLogFile, make_private
 from stormspark.worker.host.printing import CopiedStream, LogStream, end_of_output
 from stormspark.worker.host.task_threads import TaskThreads, running_code
 
-__all__ = ["PRINTS", "TaskLogs"]
+__all__ = ["PRINTS", "TaskLogs", "file_name"]
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 #: The names of the streams that tasks print to, which are the names of loggers in the files. Each has the level of its lines.
 PRINTS = {"stdout": logging.INFO, "stderr": logging.WARNING}
+
+
+#: Names of files have at most 255 bytes, also with the number of an old file.
+_LONGEST_NAME = 200
+#: The names of workers' files, without their suffix.
+_OF_A_WORKER = re.compile(r"worker-\d+")
 
 
 class TaskLogs(logging.Handler):
@@ -194,14 +201,32 @@ class TaskLogs(logging.Handler):
     def _file(self, name: str) -> PrivateLogFile:
         handler = self._files.get(name)
         if handler is None:
-            stem = re.sub(r"[^\w.-]", "_", name.replace("[", "-").rstrip("]"))
-            path = self.directory / f"{stem}.log"
+            path = self.directory / (f"{name}.log" if name == self._worker else file_name(name))
             handler = PrivateLogFile(
-                path, maxBytes=self._max_bytes, backupCount=self._backup_count, encoding="utf-8", delay=True
+                path,
+                maxBytes=self._max_bytes,
+                backupCount=self._backup_count,
+                encoding="utf-8",
+                delay=True,
+                errors="backslashreplace",  # a name of a file may have half a character
             )
             handler.setFormatter(logging.Formatter(_FORMAT))
             self._files[name] = handler
         return handler
+
+
+def file_name(task: str) -> str:
+    """Return the name of a task's file, which no other task and no worker has.
+
+    >>> file_name("count[0]"), file_name("a b[0]"), file_name("a_b[0]"), file_name("worker[0]")
+    ('count-0.log', 'a_b-0-88f1b73b.log', 'a_b-0.log', 'worker-0-58557cff.log')
+    """
+    plain = task.replace("[", "-").rstrip("]")
+    stem = re.sub(r"[^\w.-]", "_", plain)
+    if stem == plain and len(stem.encode()) <= _LONGEST_NAME and not _OF_A_WORKER.fullmatch(stem):
+        return f"{stem}.log"
+    short = stem.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    return f"{short}-{zlib.crc32(task.encode(errors='replace')):08x}.log"
 
 
 def _loggers() -> list[logging.Logger]:

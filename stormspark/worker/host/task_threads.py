@@ -14,15 +14,15 @@ Nothing here runs once per tuple, except for one assignment when another task's 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from threading import get_ident
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["RunningCode", "TaskThreads", "carry", "inherit", "running_code"]
-
+__all__ = ["RunningCode", "TaskThreads", "as_code", "carry", "inherit", "running_code"]
 
 _T = TypeVar("_T")
 
@@ -41,6 +41,8 @@ _workers: dict[int, tuple[TaskThreads, ...]] = {}
 _executors: dict[int, TaskThreads] = {}
 #: The code that has started a thread of user code.
 _started: WeakKeyDictionary[threading.Thread, RunningCode] = WeakKeyDictionary()
+#: For each thread that does something for other code, this code (`as_code`).
+_stands_for: dict[int, RunningCode | None] = {}
 #: The task of a coroutine.
 _coroutine: ContextVar[RunningCode | None] = ContextVar("stormspark_task", default=None)
 
@@ -98,6 +100,8 @@ def running_code(thread: int | None = None) -> RunningCode | None:
     """Return the code of a topology that a thread runs, by default the calling one. None for a thread of nobody's."""
     here = get_ident()
     thread = thread or here
+    if thread in _stands_for:
+        return _stands_for[thread]
     if owners := _workers.get(thread):
         busy = next((one for one in owners if one.current is not None), owners[-1])
         return RunningCode(busy, busy.current)
@@ -106,6 +110,17 @@ def running_code(thread: int | None = None) -> RunningCode | None:
     if thread != here:
         return None
     return _coroutine.get() or _started.get(threading.current_thread())
+
+
+@contextmanager
+def as_code(code: RunningCode | None) -> Iterator[None]:
+    """Let the calling thread count as a thread that runs ``code`` while the block lasts."""
+    thread = get_ident()
+    _stands_for[thread] = code
+    try:
+        yield
+    finally:
+        del _stands_for[thread]
 
 
 def carry(call: Callable[..., _T]) -> Callable[..., _T]:

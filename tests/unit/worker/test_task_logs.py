@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from stormspark.worker.host.printing import LogStream
+from stormspark.worker.host.task_logs import TaskLogs, file_name
 
 SCRIPT = """
 import logging, sys, threading
@@ -118,3 +120,56 @@ def test_threads_that_print_lose_no_line() -> None:
     for thread in threads:
         thread.join()
     assert sorted(lines) == sorted(f"{n}-{i}" for n in range(4) for i in range(2000))
+
+
+@pytest.mark.slow
+def test_a_line_that_has_not_ended_belongs_to_the_task_that_printed_it(tmp_path: Path) -> None:
+    """X53e: at the end, and if another task prints on the same thread. Before, it went on in the other task's line."""
+    script = """
+import sys, threading
+from pathlib import Path
+from stormspark.worker.host.printing import end_of_output
+from stormspark.worker.host.task_logs import TaskLogs
+from stormspark.worker.host.task_threads import inherit
+
+logs = TaskLogs(Path(sys.argv[1]), 0, "INFO", max_bytes=2000, backup_count=2).install()
+for task in ("count[0]", "split[0]"):
+    logs.enter(task)
+    thread = threading.Thread(target=lambda: sys.stdout.write(f"half a thread's line of {task}"))
+    inherit(thread)
+    thread.start(); thread.join()  # the next thread gets the same identity
+    sys.stdout.write(f"half a line of {task}")
+logs.enter(None)
+end_of_output(sys.stdout, sys.stderr)
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    for task in ("count", "split"):
+        text = (tmp_path / f"{task}-0.log").read_text()
+        assert text.count(f"half a thread's line of {task}[0]\n") == 1
+        assert text.count(f"half a line of {task}[0]\n") == 1
+    assert not (tmp_path / "worker-0.log").exists()
+
+
+def test_no_two_tasks_and_no_worker_share_a_file() -> None:
+    """X53e: two programs that rotate the same file lose lines."""
+    tasks = [
+        "a b[0]",
+        "a_b[0]",
+        "a/b[0]",
+        "a\nb[0]",
+        "worker[0]",
+        "worker-0[0]",
+        "é" * 300 + "[1]",
+        "é" * 301 + "[1]",
+    ]
+    names = [file_name(task) for task in tasks]
+    assert len({*names, "worker-0.log"}) == len(tasks) + 1
+    assert all(len(f"{name}.10".encode()) < 255 for name in names)
+
+
+def test_half_a_character_is_logged(tmp_path: Path) -> None:
+    """W8: Python has such characters in names of files that are not UTF-8."""
+    logs = TaskLogs(tmp_path, 0, "INFO", max_bytes=2000, backup_count=2)
+    logs.handle(logging.makeLogRecord({"name": "mine", "levelno": logging.INFO, "msg": "caf\udce9"}))
+    logs.leave()
+    assert "caf\\udce9" in (tmp_path / "worker-0.log").read_text()
