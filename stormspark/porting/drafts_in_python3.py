@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import io
 import logging
+import re
 import tokenize
 import warnings
 from functools import cache
@@ -16,6 +17,9 @@ from typing import Any, Final
 __all__ = ["can_draft", "decoded", "diff_of", "in_python3", "lines_before"]
 
 _FIXERS: Final = "fissix.fixes"
+_NEW_KEYWORDS: Final = re.compile(r"\b(?:async|await)\b")
+#: Longer files are compared by lines that are not frequent in them. Otherwise a file of data takes minutes.
+_MOST_LINES: Final = 2000
 #: Fixers that change what is right in Python 3 too: parentheses around a set literal, white space after commas, and so on.
 _NOT: Final = {"buffer", "idioms", "set_literal", "ws_comma"}
 
@@ -46,7 +50,7 @@ def in_python3(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            draft = str(tool.refactor_string(text, name))
+            draft = _without_new_keywords(str(tool.refactor_string(text, name)))
             return _with_spaces(draft) if _mixes_tabs(draft) else draft
     except Exception:  # fissix raises errors of many types for a file that is no Python
         return None
@@ -77,6 +81,35 @@ def _tool(in_package: bool, has_print_function: bool) -> Any:
     fixers = [one for one in every if one.rpartition("fix_")[2] not in left_out]
     options = {"print_function": True} if has_print_function else {}
     return refactor.RefactoringTool(fixers, options)
+
+
+def _without_new_keywords(text: str) -> str:
+    """Add an underscore to the names ``async`` and ``await``, which Python 2 allows and Python 3 does not. fissix leaves them."""
+    from fissix.pgen2 import tokenize as tokens
+
+    if not _NEW_KEYWORDS.search(text) or _is_python3(text):
+        return text
+    lines = text.splitlines(keepends=True)
+    found = [
+        start
+        for kind, name, start, _, _ in tokens.generate_tokens(io.StringIO(text).readline)
+        if kind in (tokens.NAME, tokens.ASYNC, tokens.AWAIT) and name in ("async", "await")
+    ]
+    for row, column in reversed(found):
+        line = lines[row - 1]
+        end = column + len("async")
+        lines[row - 1] = f"{line[:end]}_{line[end:]}"
+    return "".join(lines)
+
+
+def _is_python3(text: str) -> bool:
+    try:
+        compile(text, "draft", "exec", dont_inherit=True)
+    except TabError:
+        return True
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def _mixes_tabs(text: str) -> bool:
@@ -129,11 +162,15 @@ def lines_before(before: str, after: str) -> list[int]:
     >>> lines_before("import a\nprint 1\n", "import a\nimport b\nprint(1)\n")
     [1, 2, 2]
     """
-    numbers: list[int] = []
-    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    old, new = before.splitlines(), after.splitlines()
+    same = next((at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), None)
+    if same is None:
+        same = min(len(old), len(new))
+    numbers = list(range(1, same + 1))
+    matcher = difflib.SequenceMatcher(None, old[same:], new[same:], autojunk=len(new) > _MOST_LINES)
     for _, i, i_end, j, j_end in matcher.get_opcodes():
         last = max(i, i_end - 1)
-        numbers += [min(i + step, last) + 1 for step in range(j_end - j)]
+        numbers += [min(i + step, last) + 1 + same for step in range(j_end - j)]
     return numbers
 
 
