@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,10 +31,11 @@ from stormspark.porting.keys import about_settings
 from stormspark.porting.python_components import report_behaviour
 from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject
 
-__all__ = ["read_clojure_files"]
+__all__ = ["read_clojure_files", "report_those_that_run"]
 
 #: A file without one of these words has no topology.
 _OF_STORM: Final = re.compile(r"streamparse\.specs|storm\.clojure|(?:shell|python)-(?:bolt|spout)-spec")
+_FRONT_END: Final = "streamparse-clojure"
 _UNREAD: Final = ("can't be made out", "only Clojure can make")
 
 
@@ -111,7 +112,7 @@ def _topologies(
         name, line, why = file.last or ("the file", 1, "it defines nothing")
         findings.report("unread", f"no topology was found: {name}: {why}", Place(shown, line))
     for topology in file.topologies:
-        found = _found(project, path, topology, several=len(file.topologies) > 1)
+        found = _found(project, path, topology)
         if options.read:
             of = f" of environment {options.environment!r}" if options.environment else ""
             found.report(
@@ -123,9 +124,9 @@ def _topologies(
         yield topology, found
 
 
-def _found(project: PythonProject, path: Path, topology: ClojureTopology, *, several: bool) -> TopologyFound:
+def _found(project: PythonProject, path: Path, topology: ClojureTopology) -> TopologyFound:
     shown = project.shown(path)
-    found = TopologyFound(topology.name, "streamparse-clojure", Place(shown, topology.line))
+    found = TopologyFound(topology.name, _FRONT_END, Place(shown, topology.line))
     for line, problem in topology.all_problems:
         unread = any(part in problem for part in _UNREAD)
         found.report(
@@ -142,16 +143,67 @@ def _found(project: PythonProject, path: Path, topology: ClojureTopology, *, sev
     ]:
         found.report("note", remark, Place(shown, line))
     for id, spec in topology.specs.items():
-        found.components.append(_component(id, spec, shown))
+        component = _component(id, spec, shown)
+        if not _of_script(spec.command, path):  # the class of such a script runs in the worker
+            component.command = spec.command
+        found.components.append(component)
         found.settings += [
             Setting(key, value, Place(shown, spec.line), id) for key, value in (spec.conf or {}).items()
         ]
         _report_class(project, path, found, id, spec)
     found.statements += list(about_settings(found.settings))
-    if not any(one.kind in ("change", "unread") for one in found.statements):
-        of_file = f"{shown}:{topology.name}" if several else shown
-        found.report("runs", f"it runs as it is: stormspark run {of_file}", found.place)
+    _report_graph(found)
     return found
+
+
+def report_those_that_run(findings: Findings) -> None:
+    """Report which topologies in Clojure run as they are: those of which nothing else says that they do not."""
+    of_files = Counter(one.place.file for one in findings.topologies if one.front_end == _FRONT_END)
+    for found in findings.topologies:
+        if found.front_end != _FRONT_END or any(one.kind in ("change", "unread") for one in found.statements):
+            continue
+        file = found.place.file
+        of_file = f"{file}:{found.name}" if of_files[file] > 1 else file
+        found.report("runs", f"it runs as it is: stormspark run {of_file}", found.place)
+
+
+def _report_graph(found: TopologyFound) -> None:
+    """Report ids and subscriptions with which a topology can't be built."""
+    streams = {one.id: one.streams for one in found.components}
+    if not any(one.kind == "spout" for one in found.components):
+        found.report("change", "it has no spout (A36)", found.place, "give it one")
+    for component in found.components:
+        if component.id is not None and component.id.startswith("__"):
+            todo = "choose another one"
+            found.report(
+                "change",
+                f"{component.label}: ids that begin with __ are reserved (A13)",
+                component.place,
+                todo,
+            )
+        for one in component.inputs:
+            if one.source is None or one.stream is None:
+                continue
+            problem = _problem(one, streams)
+            if problem is not None:
+                found.report("change", f"{component.label} {problem}", one.place, "correct the file")
+
+
+def _problem(one: InputFound, streams: Mapping[str | None, tuple[StreamFound, ...] | None]) -> str | None:
+    if one.source not in streams:
+        return f"subscribes to {one.source!r}, which is no component of this topology (A35)"
+    if one.custom:
+        return f"takes stream {one.stream!r} of {one.source!r} by {one.custom}, a grouping in Java, which can't run (A34)"
+    declared = streams[one.source]
+    if declared is None:
+        return None
+    stream = next((known for known in declared if known.id == one.stream), None)
+    if stream is None:
+        return f"subscribes to stream {one.stream!r} of {one.source!r}, which does not declare it (A35)"
+    missing = [name for name in one.fields or () if stream.fields is not None and name not in stream.fields]
+    if one.grouping == "fields" and missing:
+        return f"groups by {', '.join(map(repr, missing))}, which is no field of stream {one.stream!r} of {one.source!r} (A36)"
+    return None
 
 
 def _component(id: str, spec: ClojureSpec, shown: str) -> ComponentFound:
@@ -207,14 +259,17 @@ def _report_class(
                 todo = "correct the name"
             found.report("change", f"{label}: {text}", place, todo)
             return
+        other = "Bolt" if spec.kind == "spout" else "Spout"
+        if any(base.rpartition(".")[2].endswith(other) for base in cls.bases()):
+            todo = f"move it among the {other.lower()}s"
+            found.report(
+                "change",
+                f"{label}: {dotted} is a {other.lower()}, and stands among the {spec.kind}s",
+                place,
+                todo,
+            )
         report_behaviour(found, project, label, cls)
         _report_batches(found, label, cls)
-    elif spec.command:
-        found.report(
-            "runs",
-            f"{label}: its child process runs, over Storm's multilang protocol: {shlex.join(spec.command)}",
-            place,
-        )
     elif spec.java is not None and spec.java.class_name not in known_class_names():
         found.report(
             "change",

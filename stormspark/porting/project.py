@@ -18,7 +18,7 @@ from typing import Final
 
 from stormspark.compat.detection import kind_of
 from stormspark.errors import TopologyNotFoundError
-from stormspark.porting.clojure import read_clojure_files
+from stormspark.porting.clojure import read_clojure_files, report_those_that_run
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
 from stormspark.porting.flux import is_flux, read_flux
 from stormspark.porting.heronpy import read_heronpy
@@ -83,6 +83,7 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
         skeletons += _written(read)
         findings.topologies += [one.found for one in read]
     report_children(project, children, findings)
+    report_those_that_run(findings)
     if not findings.topologies:
         if not any(findings.files.values()):
             msg = (

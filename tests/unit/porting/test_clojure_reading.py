@@ -147,6 +147,61 @@ def test_a_topology_without_problems_runs_as_it_is(project: Callable[[str], Path
     assert texts(topology, "change") == texts(topology, "unread") == ""
 
 
+@pytest.mark.parametrize(
+    ("spout", "bolt", "said"),
+    [
+        (
+            '"in"',
+            '{"nowhere" :shuffle} "clj_parts.Count"',
+            "bolt 'count' subscribes to 'nowhere', which is no component",
+        ),
+        (
+            '"in"',
+            '{"in" ["wrod"]} "clj_parts.Count"',
+            "bolt 'count' groups by 'wrod', which is no field of stream 'default'",
+        ),
+        (
+            '"in"',
+            '{["in" "odd"] :all} "clj_parts.Count"',
+            "bolt 'count' subscribes to stream 'odd' of 'in', which does not",
+        ),
+        (
+            '"in"',
+            '{"in" (com.acme.Mine. 1)} "clj_parts.Count"',
+            "by com.acme.Mine, a grouping in Java, which can't run",
+        ),
+        (
+            '"in"',
+            '{"in" :all} "clj_parts.Words"',
+            "bolt 'count': clj_parts.Words is a spout, and stands among the bolts",
+        ),
+        ('"__in"', '{"__in" :all} "clj_parts.Count"', "spout '__in': ids that begin with __ are reserved"),
+        (
+            '"in"',
+            '{"in" :all} ["node" "none.js"]',
+            "the script of its child, none.js, was not found in the project",
+        ),
+    ],
+)
+def test_what_can_t_be_built_does_not_run_as_it_is(
+    project: Callable[[str], Path], spout: str, bolt: str, said: str
+) -> None:
+    """W6: before, the report said of each that it runs as it is."""
+    spec = "shell-bolt-spec" if "node" in bolt else "python-bolt-spec options"
+    _, topology, _ = read(
+        project(
+            f"""\
+            (ns words (:use [streamparse.specs]))
+            (defn words [options]
+              [{{{spout} (python-spout-spec options "clj_parts.Words" ["word"])}}
+               {{"count" ({spec} {bolt} ["word"])}}])
+            """
+        )
+    )
+    assert said in texts(topology, "change")
+    assert "it runs as it is" not in texts(topology, "runs")
+
+
 def test_what_is_no_topology(project: Callable[[str], Path]) -> None:
     """A file that is not closed, and one without a topology, are reported with their lines."""
     folder = project("(ns words (:use [streamparse.specs]))\n(defn words [options]\n  [{\n")
