@@ -46,20 +46,39 @@ class _TooMuchError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of the file: its name, its parameters, the forms of its body, and the names that it sees."""
+    """A function of the file: its name, the parameters and the body of each arity, and the names that it sees."""
 
     name: str
-    parameters: VectorForm
-    body: tuple[Form, ...]
+    arities: tuple[tuple[VectorForm, tuple[Form, ...]], ...]
     scope: Scope
     line: int
     evaluation: Evaluation
 
+    def takes(self, count: int) -> bool:
+        """Return whether the function can be called with so many arguments."""
+        return any(_takes(parameters, count) for parameters, _ in self.arities)
+
     def __call__(self, *args: Any) -> Any:
-        """Bind the parameters, and evaluate the body."""
+        """Bind the parameters of the arity that takes so many arguments, and evaluate its body."""
+        fitting = [one for one in self.arities if _takes(one[0], len(args))]
+        if not fitting:
+            msg = f"{self.name} can't be called with {len(args)} arguments"
+            raise TypeError(msg)
+        parameters, body = min(fitting, key=lambda one: _rest(one[0]) is not None)
         scope = dict(self.scope)
-        self.evaluation.bind(self.parameters, args, scope)
-        return self.evaluation.last_of(self.body, scope)
+        self.evaluation.bind(parameters, args, scope)
+        return self.evaluation.last_of(body, scope)
+
+
+def _rest(parameters: VectorForm) -> int | None:
+    """Return how many parameters stand before ``&``; None if there is no ``&``."""
+    names = [one.name if isinstance(one, Symbol) else "" for one in parameters.items]
+    return names.index("&") if "&" in names else None
+
+
+def _takes(parameters: VectorForm, count: int) -> bool:
+    rest = _rest(parameters)
+    return count == len(parameters.items) if rest is None else count >= rest
 
 
 @dataclass
@@ -259,16 +278,18 @@ def _def(ev: Evaluation, form: ListForm, rest: list[Form], scope: Scope) -> Any:
 
 
 def _function(ev: Evaluation, name: str, rest: list[Form], scope: Scope, line: int) -> Function:
-    """Make a function. Of several arities, the last one counts, which usually has the most parameters."""
+    """Make a function, with one arity or several ones."""
     while rest and not isinstance(rest[0], VectorForm | ListForm):
         rest = rest[1:]  # a docstring, a map of attributes
-    if isinstance(rest[0], ListForm):
-        rest = list(rest[-1].items)
-    parameters, *body = rest
-    if not isinstance(parameters, VectorForm):
+    arities = (
+        [tuple(rest)]
+        if isinstance(rest[0], VectorForm)
+        else [one.items for one in rest if isinstance(one, ListForm)]
+    )
+    if not all(arity and isinstance(arity[0], VectorForm) for arity in arities):
         msg = "it has no list of parameters"
         raise TypeError(msg)
-    return Function(name, parameters, tuple(body), dict(scope), line, ev)
+    return Function(name, tuple((arity[0], arity[1:]) for arity in arities), dict(scope), line, ev)
 
 
 def _defn(ev: Evaluation, form: ListForm, rest: list[Form], scope: Scope) -> Any:
@@ -435,10 +456,23 @@ def _set(ev: Evaluation, form: ListForm, rest: list[Form], scope: Scope) -> Any:
 
 
 def _quote(ev: Evaluation, form: ListForm, rest: list[Form], scope: Scope) -> Any:
-    one = rest[0]
-    if isinstance(one, Symbol | ListForm | MapForm):
+    if _has_names(rest[0]):
         return Unknown(form.line, _short(form), "it is quoted")
-    return ev.value(one, scope)
+    return ev.value(rest[0], scope)
+
+
+def _has_names(form: Form) -> bool:
+    """Return whether quoting a form makes a difference: whether it has a symbol, or a list that is not empty."""
+    match form:
+        case Symbol():
+            return True
+        case ListForm():
+            return bool(form.items)
+        case VectorForm() | SetForm():
+            return any(map(_has_names, form.items))
+        case MapForm():
+            return any(_has_names(one) for pair in form.pairs for one in pair)
+    return False
 
 
 def _nothing(ev: Evaluation, form: ListForm, rest: list[Form], scope: Scope) -> Any:

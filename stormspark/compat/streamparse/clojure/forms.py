@@ -72,6 +72,8 @@ Form: TypeAlias = Any
 
 #: Quotes of word processors, and what is left of them in a file with another encoding.
 _CURLY = re.compile("[\u2018\u2019\u201c\u201d\ufffd]")
+#: A character, a comment, a string, or a regular expression, whose text is the group.
+_LITERAL = re.compile(r'\\.|;[^\n]*|#"((?:\\.|[^"\\])*)"|"(?:\\.|[^"\\])*"', re.DOTALL)
 _OPENING = re.compile(r"^[(\[{]", re.MULTILINE)
 
 
@@ -91,7 +93,7 @@ def read_forms(text: str) -> Iterator[Form]:
     begun = 1
     _prepare_reader()
     try:
-        for form in reader.read(io.StringIO(text)):
+        for form in reader.read(io.StringIO(_readable(text)), default_data_reader_fn=_tagged):
             made = _form(form, begun)
             begun = _line(form, begun)
             yield made
@@ -109,6 +111,35 @@ def read_forms(text: str) -> Iterator[Form]:
         raise ClojureError(error.line or begun, f"{error.message}{hint}") from error
     except (runtime.RuntimeException, AssertionError, ValueError, RecursionError) as error:
         raise ClojureError(begun, f"basilisp can't read this form, or the one after it: {error}") from error
+
+
+def _readable(text: str) -> str:
+    r"""Write regular expressions of Java that Python does not understand as calls, on the same lines. Their value is unknown.
+
+    >>> print(_readable(r'''(f "#" #"[a-z]" #"\p{Alpha}+")  ; #"\p"'''))
+    (f "#" #"[a-z]" (re-pattern "\\p{Alpha}+"))  ; #"\p"
+    """
+
+    def call(found: re.Match[str]) -> str:
+        pattern = found[1]
+        if pattern is None:
+            return found[0]
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError):
+            quoted = pattern.replace("\\", "\\\\").replace('\\\\"', '\\"')
+            return f'(re-pattern "{quoted}")'
+        return found[0]
+
+    return _LITERAL.sub(call, text)
+
+
+def _tagged(tag: Any, form: Any) -> Any:
+    """Return what stands for a form behind a tag of a library, such as ``#foo/bar``: a call whose value is unknown."""
+    from basilisp.lang import list as lists
+    from basilisp.lang import symbol
+
+    return lists.list([symbol.symbol("tagged-literal"), str(tag), form])
 
 
 def _prepare_reader() -> None:

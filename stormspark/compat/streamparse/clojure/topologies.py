@@ -97,12 +97,12 @@ def _value(evaluation: Evaluation, name: str, form: ListForm, options: dict[str,
     value = evaluation.names.get(name)
     if not isinstance(value, Function):
         return value
-    parameters = len(value.parameters.items)
-    if parameters > 1:
-        return Unknown(
-            form.line, name, f"the function {name} takes {parameters} arguments, and not the options alone"
-        )
-    args = (options,) if parameters else ()
+    if value.takes(1):
+        args = (options,)
+    elif value.takes(0):
+        args = ()
+    else:
+        return Unknown(form.line, name, f"the function {name} can't be called with the options alone")
     return evaluation.limited(form, lambda: value(*args))
 
 
