@@ -18,6 +18,8 @@ _DRIVERS = {
     "oracle": "oracle+oracledb",
 }
 
+_ONE_HOST = re.compile(r"//(?:[^/@]*@)?(?:\[[^\]]*\]|[^/:,@]*)(?::\d+)?(?:/[^/]*)?")
+
 
 def sqlalchemy_url(url: str, user: str | None = None, password: str | None = None) -> str:
     """Return the URL for SQLAlchemy. A URL that is not JDBC's is returned as it is, but for the user and the password.
@@ -49,14 +51,24 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
         options = {name.lower(): value for name, _, value in (pair.partition("=") for pair in pairs)}
         rest = f"{rest}/{options.get('databasename') or options.get('database', '')}"
     elif kind == "oracle":
-        where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)[/:](\w+)", rest)
+        where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)([/:])([\w.$#-]+)", rest)
         if where is None:
             msg = f"the URL {url!r} must be like jdbc:oracle:thin:@//host:1521/service (K11)"
             raise InvalidTopologyError(msg)
-        rest = f"//{where[1]}/?{urlencode({'service_name': where[2]})}"
+        # As in JDBC, a name after a slash is a service, and one after a colon is the SID of an instance.
+        service = where[2] == "/"
+        rest = (
+            f"//{where[1]}/?{urlencode({'service_name': where[3]})}"
+            if service
+            else f"//{where[1]}/{quote(where[3])}"
+        )
     else:
         rest, _, query = rest.partition("?")
         options = dict(parse_qsl(query))
+        if not _ONE_HOST.fullmatch(rest):
+            # The options, which the message leaves out, may have the password.
+            msg = f"the URL must be like jdbc:{kind}://host:port/database, with one host (K11), got {f'jdbc:{kind}:{rest}'!r}"
+            raise InvalidTopologyError(msg)
     return _with_user(
         f"{_DRIVERS[kind]}:{rest}", user or options.get("user"), password or options.get("password")
     )

@@ -114,3 +114,36 @@ def test_mistakes_are_told() -> None:
         sqlalchemy_url("jdbc:h2:mem:x")
     with pytest.raises(UnsupportedEnvironmentError, match=r"the driver of oracle\+oracledb"):
         given(JdbcInsertBolt("jdbc:oracle:thin:@db:1521:XE", mapper).with_table_name("t"))
+
+
+@pytest.mark.parametrize(
+    ("jdbc", "url"),
+    [
+        ("jdbc:oracle:thin:@db:1521:XE", "oracle+oracledb://db:1521/XE"),
+        (
+            "jdbc:oracle:thin:@//db:1521/sales.acme.com",
+            "oracle+oracledb://db:1521/?service_name=sales.acme.com",
+        ),
+        ("jdbc:oracle:thin:@db/sales", "oracle+oracledb://db/?service_name=sales"),
+        ("jdbc:postgresql://[::1]:5432/storm", "postgresql+psycopg://[::1]:5432/storm"),
+        ("jdbc:mysql://me:x@db/storm?useSSL=false", "mysql+pymysql://me:x@db/storm"),
+    ],
+)
+def test_urls_of_jdbc_keep_their_meaning(jdbc: str, url: str) -> None:
+    """K11: a SID is no service, and a service usually has a domain."""
+    assert sqlalchemy_url(jdbc) == url
+
+
+@pytest.mark.parametrize(
+    "jdbc",
+    [
+        "jdbc:postgresql:storm?password=x",
+        "jdbc:mysql://a:1,b:2/storm?password=x",
+        "jdbc:mysql:replication://a/b",
+    ],
+)
+def test_urls_without_exactly_one_host_are_refused(jdbc: str) -> None:
+    """K11: before, SQLAlchemy refused them when the topology ran, without the URL."""
+    with pytest.raises(InvalidTopologyError, match="with one host") as caught:
+        sqlalchemy_url(jdbc)
+    assert "password" not in str(caught.value)
