@@ -13,7 +13,9 @@ from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import Metric
 from stormspark.multilang.conversation import Surroundings
 from stormspark.multilang.interpreters import (
+    as_run,
     missing_program,
+    not_a_program,
     old_library,
     python_2,
     runnable,
@@ -117,11 +119,12 @@ class ShellComponent(Component, LivesOutside):
         note = ""
         problem = missing_program(command, environment)
         if problem is None and script is not None and file is not None and file.is_file():
-            problem = python_2(command, script, file)
-            environment = with_library(script, file, environment, folder)
-            if (old := old_library(command, script, file)) is not None:
+            whole, run = as_run(command, script, file)
+            problem = not_a_program(script, file, environment) or python_2(whole, run, file)
+            environment = with_library(run, file, environment, folder)
+            if (old := old_library(whole, run, file)) is not None:
                 note = f"{old}. stormspark's own storm.py takes its place"
-                command = with_own_library(command, script)
+                command = with_own_library(whole, run)
         if problem is not None:
             msg = (
                 f"{label}: its child can't be started: {shlex.join(self._command)} in {folder}: {problem}\n"
@@ -143,9 +146,11 @@ class ShellComponent(Component, LivesOutside):
         except MultilangError as error:
             return str(error)
         if script is not None and file is not None and file.is_file():
-            problem = python_2(command, script, file)
+            problem = python_2(*as_run(command, script, file), file)
             if problem is not None:
                 self._refuse(f"{shlex.join(self._command)}: {problem}")
+            if (problem := not_a_program(script, file, environment)) is not None:
+                return f"{self._declared_at}: {shlex.join(self._command)}: {problem}"
         missing = missing_program(command, environment)
         return missing and f"{self._declared_at}: {shlex.join(self._command)}: {missing}"
 

@@ -18,8 +18,10 @@ from pathlib import Path
 from stormspark.multilang.scripts import Script
 
 __all__ = [
+    "as_run",
     "libraries",
     "missing_program",
+    "not_a_program",
     "old_library",
     "python_2",
     "runnable",
@@ -28,6 +30,9 @@ __all__ = [
 ]
 
 _CHECK_SECS = 20
+_LONGEST_FIRST_LINE = 256
+#: Files with these suffixes are scripts, and no compiled programs.
+_SUFFIXES = frozenset({".py", ".js", ".rb", ".sh", ".pl", ".php", ".lua", ".R"})
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _PYTHON_2 = re.compile(r"python2[\d.]*")
 #: What to do if a program is missing, by the beginning of its name.
@@ -92,6 +97,59 @@ def missing_program(command: Sequence[str], environment: Mapping[str, str]) -> s
         return None
     advice = next((what for start, what in _ADVICE.items() if program.startswith(start)), None)
     return f"there is no program {program!r} on this host: {advice or 'install it, or correct the command'}"
+
+
+def not_a_program(script: Script, file: Path, environment: Mapping[str, str]) -> str | None:
+    """Return why the host can't run ``file`` as a program, and what to do; None if it can, or if an interpreter is to run it."""
+    if script.interpreter:
+        return None
+    if not os.access(file, os.X_OK):
+        return f"{file} is not executable: chmod +x it, or write its interpreter before it in the command"
+    first = _first_line(file)
+    if not first.startswith(b"#!"):
+        if file.suffix not in _SUFFIXES or not first:
+            return None  # a compiled program
+        return f"{file} does not begin with #! and its interpreter: write the interpreter before it in the command"
+    shown = first.strip().decode(errors="replace")
+    interpreter = _in_first_line(first)
+    if interpreter is None or shutil.which(interpreter, path=environment.get("PATH")) is None:
+        return f"{file} begins with {shown!r}, and this host does not have that program"
+    if first.endswith(b"\r\n"):
+        return f"{file} has line ends of Windows, which the first line may not have: convert it (dos2unix)"
+    return None
+
+
+def as_run(command: Sequence[str], script: Script, file: Path) -> tuple[list[str], Script]:
+    """Return the command and the script with the interpreter that the first line of ``file`` names, if the script is the program.
+
+    So ``./split.py`` is looked at like ``python3 split.py``.
+    """
+    interpreter = None if script.interpreter else _in_first_line(_first_line(file))
+    if interpreter is None:
+        return list(command), script
+    return [interpreter, *command], Script(interpreter.rpartition("/")[2], script.name)
+
+
+def _first_line(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.readline(_LONGEST_FIRST_LINE)
+    except OSError:  # a program need not be readable
+        return b""
+
+
+def _in_first_line(first: bytes) -> str | None:
+    r"""Return the interpreter that a first line names.
+
+    >>> _in_first_line(b"#!/usr/bin/env -S python3 -u\n"), _in_first_line(b"#! /bin/sh -e\n"), _in_first_line(b"import storm")
+    ('python3', '/bin/sh', None)
+    """
+    if not first.startswith(b"#!"):
+        return None
+    words = first[2:].decode(errors="replace").split()
+    if words and words[0].rpartition("/")[2] == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return words[0] if words else None
 
 
 def python_2(command: Sequence[str], script: Script, file: Path) -> str | None:

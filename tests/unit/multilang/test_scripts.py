@@ -179,3 +179,39 @@ def test_storm_s_library_comes_along_where_the_project_has_none(tmp_path: Path) 
     (tmp_path / "storm.rb").touch()
     shutil.copy(script, folder := tmp_path / "bolts.rb")
     assert with_library(Script("ruby", "bolts.rb"), folder, {}, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "told"),
+    [
+        ("#!/usr/bin/env python3\n", 0o600, "is not executable: chmod"),
+        ("import storm\n", 0o700, "does not begin with #! and its interpreter"),
+        (
+            "#!/usr/bin/no-such-ruby\n",
+            0o700,
+            "'#!/usr/bin/no-such-ruby', and this host does not have that program",
+        ),
+        ("#!/usr/bin/env no-such-ruby -w\n", 0o700, "this host does not have that program"),
+        ("#!/usr/bin/env python3\r\n", 0o700, "line ends of Windows"),
+        ("#!/usr/bin/env python3\nprint 'x'\n", 0o700, r"split\.py:2: this is Python 2"),
+    ],
+)
+def test_a_script_that_is_no_program_is_told_with_what_to_do(
+    text: str, mode: int, told: str, tmp_path: Path
+) -> None:
+    """I12: before, the error was the operating system's: no such file, for a script that is there."""
+    script = tmp_path / "split.py"
+    script.write_bytes(text.encode())
+    script.chmod(mode)
+    with pytest.raises(MultilangError, match=told):
+        ShellBolt(["./split.py"], ["word"], cwd=tmp_path).surroundings({}, "here")
+
+
+def test_a_script_that_is_the_program_gets_storm_s_library(tmp_path: Path) -> None:
+    """K20: also if its first line names the interpreter, and not the command."""
+    script = tmp_path / "split.py"
+    script.write_text("#!/usr/bin/env python3\nimport storm\n")
+    script.chmod(0o700)
+    found = ShellBolt(["./split.py"], ["word"], cwd=tmp_path).surroundings({}, "here")
+    assert found.command == ["./split.py"]
+    assert str(libraries()) in found.environment["PYTHONPATH"].split(os.pathsep)
