@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -95,7 +95,8 @@ class RedisConfig:
     host: str = "127.0.0.1"
     port: int = 6379
     timeout_secs: float = 2.0
-    password: str | None = None
+    #: Never shown, as in errors.
+    password: str | None = field(default=None, repr=False)
     database: int = 0
     nodes: tuple[tuple[str, int], ...] = ()
 

@@ -128,3 +128,8 @@ streams:
     assert sorted(flux.load(tmp_path / "topology.yaml").components) == ["store", "words"]
     with pytest.raises(InvalidTopologyError, match="HASH need an additional key"):
         RedisDataTypeDescription(RedisDataType.HASH)
+
+
+def test_the_password_is_never_shown() -> None:
+    """K12: errors and logs show configurations."""
+    assert "secret" not in repr(RedisConfig("cache", password="secret"))
