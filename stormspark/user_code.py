@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -32,6 +33,7 @@ __all__ = [
     "add_line",
     "call",
     "import_file",
+    "other_module",
     "place_of_module",
     "put_first",
     "raised",
@@ -162,6 +164,29 @@ def _taken_by(package: Path) -> str:
         return "nothing that Python can import"
     locations = [Path(location).resolve() for location in spec.submodule_search_locations or ()]
     return "" if package in locations else f"taken by {spec.origin or locations[0]}"
+
+
+def other_module(name: str) -> str | None:
+    """Return what is wrong if a module has been imported from another file than the one that an import would find today.
+
+    So it is if a process has loaded another project before, which has a module of the same name. None if nothing is wrong.
+    """
+    top = name.partition(".")[0]
+    loaded = getattr(sys.modules.get(top), "__file__", None)
+    if loaded is None or top == "__main__":
+        return None
+    spec = importlib.machinery.PathFinder.find_spec(top)
+    if (
+        spec is None
+        or not spec.has_location
+        or spec.origin is None
+        or Path(spec.origin).resolve() == Path(loaded).resolve()
+    ):
+        return None
+    return (
+        f"the module {top!r} of this project is {spec.origin}, but this process has already imported {loaded}: load each "
+        f"project in a process of its own, or rename one of the modules"
+    )
 
 
 def search_here() -> None:

@@ -20,7 +20,7 @@ from stormspark.compat.streamparse.requirements import OLDER_PYTHON, how_to_inst
 from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
-from stormspark.user_code import import_file, put_first
+from stormspark.user_code import import_file, other_module, put_first
 
 __all__ = ["load", "project_folder", "topology_file"]
 
@@ -72,6 +72,10 @@ def load(
     module = _imported(file, project, requirements)
     _import_flux_classes()
     cls, called = _chosen(module, file, name)
+    for spec in cls.specs:
+        if (taken := other_module(getattr(spec.component_cls, "__module__", ""))) is not None:
+            msg = f"{spec.declared_at}: {spec.called}: {taken}"
+            raise TopologyNotFoundError(msg)
     chosen = config.environment(environment)
     chosen.warn()
     options = chosen.options(cls.config)

@@ -28,7 +28,7 @@ from stormspark.compat.streamparse.storm import ShellBolt, ShellSpout
 from stormspark.compat.streamparse.streams import GlobalStreamId, Stream
 from stormspark.compat.streamparse.topology import Topology, TopologyType
 from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
-from stormspark.user_code import add_line, raised
+from stormspark.user_code import add_line, other_module, raised
 from stormspark.user_line import declared_at
 
 __all__ = ["ClassLoader", "chosen_topology", "topology_class"]
@@ -86,6 +86,9 @@ class ClassLoader:
         """Return the class ``module.Class``. Raises `TopologyNotFoundError`, which names ``place``."""
         module_name, _, name = dotted.rpartition(".")
         module = self._module(module_name, place)
+        if (taken := other_module(module_name)) is not None:
+            msg = f"{place}: {taken}"
+            raise TopologyNotFoundError(msg)
         found = getattr(module, name, None)
         if isinstance(found, type) and issubclass(found, Spout | Bolt):
             return found
