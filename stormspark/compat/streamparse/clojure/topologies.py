@@ -97,11 +97,8 @@ def _value(evaluation: Evaluation, name: str, form: ListForm, options: dict[str,
     value = evaluation.names.get(name)
     if not isinstance(value, Function):
         return value
-    if value.takes(1):
-        args = (options,)
-    elif value.takes(0):
-        args = ()
-    else:
+    args = (options,) if value.takes(1) else ()
+    if not value.takes(len(args)):
         return Unknown(form.line, name, f"the function {name} can't be called with the options alone")
     return evaluation.limited(form, lambda: value(*args))
 
