@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 CORES = 1
 
 _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait strategy (B12)
+_LAST_SLEEP = 0.02  # the longest pause while a stop waits for calls
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
@@ -308,6 +309,7 @@ class LocalTopology:
     def _close(self) -> None:
         """End the topology gracefully. First complete open trees, and tell the sources how far their tasks have come."""
         begun = time.monotonic()
+        ended, pause = -1, _IDLE_SLEEP
         while (reports := self.workers.complete()) and self._graceful:
             now = time.monotonic()
             self._tally.add_batch(reports, now - begun)
@@ -315,6 +317,10 @@ class LocalTopology:
             self.error = fatal_error(reports)
             if self.is_simulated or self.error is not None:
                 break
+            ended_before = ended
+            ended = sum(counters.ended() for report in reports for counters in report.counters.values())
+            pause = min(2 * pause, _LAST_SLEEP) if ended == ended_before else _IDLE_SLEEP
+            time.sleep(pause)  # a round does not wait for a call of a spout
         self._sources.observe((worker.source_progress(0) for worker in self.workers.workers), _no_limit)
         self._is_closing = True
         self._tally.add_last_commit(self.workers.hear_of_last_commit())

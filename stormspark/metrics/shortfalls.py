@@ -52,8 +52,10 @@ def _dead_letters(statistics: TopologyStatistics) -> Iterator[Shortfall]:
 
 def _failures(statistics: TopologyStatistics) -> Iterator[Shortfall]:
     for name, component in statistics.components.items():
-        if component.failed and not component.acked:
-            what = "messages" if component.kind == "spout" else "tuples"
+        of_spout = component.kind == "spout"
+        # A bolt need not ack, so of a bolt all tuples must have failed.
+        if component.failed and not component.acked and (of_spout or component.failed >= component.executed):
+            what = "messages" if of_spout else "tuples"
             yield Shortfall(
                 Kind.ALL_FAILED, f"{name}: {component.failed:,} {what} failed, and none was acked"
             )
