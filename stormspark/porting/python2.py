@@ -100,8 +100,12 @@ def report_python2(project: PythonProject, files: Iterable[PythonFile], findings
             if not spellings:
                 continue
             place = Place(file.shown, spellings[0][0])
+            has_statement = any(map(_prints_to_file, ast.walk(file.tree)))
             found = in_python3(
-                source, str(file.path), in_package=project.is_in_package(file.path), has_print_function=True
+                source,
+                str(file.path),
+                in_package=project.is_in_package(file.path),
+                has_print_function=not has_statement,
             )
             draft = found if found is not None else decoded(source) or ""
             listed = ", ".join(f"{what} (line {line})" for line, what in spellings[:8])
@@ -161,6 +165,16 @@ def _old_spellings(project: PythonProject, file: PythonFile) -> Iterator[tuple[i
         yield from _in_code(project, file, file.tree, given)
 
 
+def _prints_to_file(node: ast.AST) -> bool:
+    """Return whether ``node`` is Python 2's ``print >>sys.stderr``, which Python 3 parses as a shift, and raises a TypeError."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.RShift)
+        and isinstance(node.left, ast.Name)
+        and node.left.id == "print"
+    )
+
+
 def _in_code(
     project: PythonProject, file: PythonFile, node: ast.AST, given: set[str]
 ) -> Iterator[tuple[int, str]]:
@@ -169,7 +183,9 @@ def _in_code(
             isinstance(child, ast.If | ast.IfExp) and "PY" in ast.unparse(child.test)
         ):
             continue
-        if (
+        if isinstance(child, ast.BinOp) and _prints_to_file(child):
+            yield child.lineno, "print >>"
+        elif (
             isinstance(child, ast.Name)
             and child.id in _GONE_NAMES - given
             and not hasattr(builtins, child.id)
