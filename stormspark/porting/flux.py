@@ -7,6 +7,7 @@ import difflib
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from stormspark.errors import StormsparkError
 from stormspark.flux import CLASSES_FILE
@@ -14,7 +15,15 @@ from stormspark.flux.class_names import known_class_names, name_of_today
 from stormspark.flux.definition import ObjectDefinition, Stream, TopologyDefinition, Vertex
 from stormspark.flux.definition import Setting as FluxSetting
 from stormspark.flux.includes import read_file
-from stormspark.porting.findings import ComponentFound, Findings, InputFound, Place, Setting, TopologyFound
+from stormspark.porting.findings import (
+    ComponentFound,
+    Findings,
+    InputFound,
+    Place,
+    Setting,
+    TopologyFound,
+    Unresolved,
+)
 from stormspark.porting.keys import about_settings
 from stormspark.porting.python_source import PythonProject, call_name
 
@@ -134,7 +143,9 @@ class _Reader:
         )
 
     def _settings(self, config: Mapping[str, FluxSetting], component: str) -> list[Setting]:
-        return [Setting(key, one.value, self._place(one.where), component) for key, one in config.items()]
+        return [
+            Setting(key, _known(one.value), self._place(one.where), component) for key, one in config.items()
+        ]
 
     def _report_class(self, found: TopologyFound, label: str, made: ObjectDefinition) -> None:
         name, place = made.class_name, self._place(made.class_where)
@@ -218,3 +229,8 @@ def _line_in(message: str, path: Path) -> int:
 
 def _relative(message: str, path: Path, shown: str) -> str:
     return message.replace(str(path), shown)
+
+
+def _known(value: Any) -> Any:
+    """Return the value of a setting. What ``--filter`` replaces is not known while the file is only read."""
+    return Unresolved(value) if isinstance(value, str) and "${" in value else value

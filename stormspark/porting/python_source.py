@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from stormspark.compat.heronpy import constants
 from stormspark.porting.drafts_in_python3 import decoded, in_python3, lines_before
 from stormspark.porting.findings import Place, Unresolved
 
@@ -394,9 +395,9 @@ class PythonProject:
 
     def _constant(self, dotted: str, file: PythonFile, depth: int) -> Any:
         module, _, name = dotted.rpartition(".")
-        # The names of heronpy's constants are like Heron's keys: TOPOLOGY_DEBUG is the key topology.debug.
+        # Most names of heronpy's constants are like Heron's keys: TOPOLOGY_DEBUG is the key topology.debug.
         if module.endswith(("constants", "api_constants")) and name.startswith("TOPOLOGY_"):
-            return name.lower().replace("_", ".")
+            return getattr(constants, name, name.lower().replace("_", "."))
         if module.endswith("TopologyReliabilityMode"):
             return name
         if module.endswith(("SlidingWindowBolt", "TumblingWindowBolt")) and name in _WINDOW_KEYS:

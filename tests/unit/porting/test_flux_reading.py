@@ -83,6 +83,15 @@ def test_classes_are_known_or_not(tmp_path):
     assert near.todo.startswith("did you mean org.apache.storm.testing.TestWordCounter?")
 
 
+def test_a_setting_that_filter_gives_is_no_wrong_value(tmp_path):
+    """Only a run with ``--filter`` knows the value."""
+    source = TOPOLOGY.replace("my.dir: ${some.dir}", "topology.max.spout.pending: ${pending}")
+    [topology] = read_files(tmp_path, {"words.yaml": source, **BESIDE}).topologies
+    assert not reported(topology, "change", "topology.max.spout.pending")
+    [substituted] = reported(topology, "note", "pending: ..pending")
+    assert substituted.todo == "run with --filter"
+
+
 def test_a_file_that_is_wrong_is_named_and_others_are_read(tmp_path):
     findings = read_files(
         tmp_path,

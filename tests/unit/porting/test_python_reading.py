@@ -2,6 +2,7 @@
 
 import json
 
+from stormspark.porting.drafts_in_python3 import can_draft
 from stormspark.porting.findings import Unresolved
 from tests.unit.porting.reading import graph_read, line_of, read_files, reported
 
@@ -306,6 +307,33 @@ if __name__ == "__main__":
     assert reported(topology, "unread", "is added in a loop")
     assert reported(topology, "note", "no reliability mode is set")
     assert not reported(topology, "change", "must be bool"), "values are strings in heronpy"
+
+
+def test_constants_of_heronpy_have_their_values(tmp_path):
+    """TOPOLOGY_CONTAINER_CPU_REQUESTED is the key topology.container.cpu."""
+    source = """
+import heronpy.api.api_constants as constants
+from heronpy.api.topology import TopologyBuilder
+from components import Words
+if __name__ == "__main__":
+    builder = TopologyBuilder(name="words")
+    builder.add_spout("words", Words, par=2)
+    builder.set_config({constants.TOPOLOGY_CONTAINER_CPU_REQUESTED: 2, constants.TOPOLOGY_DEBUG: True})
+    builder.build_and_submit()
+"""
+    [topology] = read_files(tmp_path, {"words.py": source, "components.py": HERON_COMPONENTS}).topologies
+    assert {one.key for one in topology.settings} == {"topology.container.cpu", "topology.debug"}
+    assert not reported(topology, "change", "topology.container")
+
+
+def test_a_print_into_a_file_is_python_2_although_python_3_can_parse_it(tmp_path):
+    """``print >>sys.stderr, 1`` raises a TypeError in Python 3; scripts of multilang write their messages so."""
+    script = "import sys\nimport storm\nprint >>sys.stderr, 'started', 1\n"
+    findings = read_files(tmp_path, {"resources/split.py": script})
+    [old] = reported(findings, "change", "only works in Python 2: print >> .line 3.")
+    assert str(old.place) == "resources/split.py:3"
+    if can_draft():
+        assert "+print('started', 1, file=sys.stderr)" in findings.python3["resources/split.py"]
 
 
 def test_components_in_all_kinds_of_blocks_are_read(tmp_path):
