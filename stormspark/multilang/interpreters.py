@@ -35,9 +35,10 @@ _LONGEST_FIRST_LINE = 256
 _SUFFIXES = frozenset({".py", ".js", ".rb", ".sh", ".pl", ".php", ".lua", ".R"})
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _PYTHON_2 = re.compile(r"python2[\d.]*")
+_DRAFTS = "`stormspark port PROJECT --out DIR` drafts it"
 #: What to do if a program is missing, by the beginning of its name.
 _ADVICE = {
-    "python2": "Python 2 has ended: port the script (2to3 drafts it), and write python3 in the command",
+    "python2": f"Python 2 has ended: port the script ({_DRAFTS}), and write python3 in the command",
     "python": "install it, or write python3 in the command",
     "node": "install Node.js (apt-get install nodejs, or brew install node) on every host of the topology",
     "ruby": "install Ruby (apt-get install ruby, or brew install ruby) on every host of the topology",
@@ -166,7 +167,9 @@ def python_2(command: Sequence[str], script: Script, file: Path) -> str | None:
             continue  # another one takes its place
         problem = _problem(one)
         if problem is not None and not _compiles(command[: command.index(script.name)], one):
-            return f"{problem}. {script.interpreter!r} on this host is Python 3, so port the script: 2to3 drafts it"
+            return (
+                f"{problem}. {script.interpreter!r} on this host is Python 3, so port the script: {_DRAFTS}"
+            )
     return None
 
 

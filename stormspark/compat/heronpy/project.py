@@ -129,7 +129,10 @@ def _run_guarded(module: ModuleType, path: Path) -> list[Topology]:
             raise
         except SystemExit as error:
             if not submitted or error.code not in (None, 0):
-                msg = f"{path} ended with exit code {error.code!r} and the arguments {sys.argv[1:]}\n{raised(error, path.parent)}"
+                msg = (
+                    f"{path} ended with exit code {error.code!r} and the arguments {sys.argv[1:]}; "
+                    f"--arg A gives it one more\n{raised(error, path.parent)}"
+                )
                 raise TopologyNotFoundError(msg) from error
         except Exception as error:
             msg = f"{path} raised {raised(error, path.parent)}"

@@ -9,7 +9,8 @@ __all__ = ["OLDER_PYTHON", "how_to_install", "is_older_python"]
 
 #: What to do about code for which `is_older_python` is true.
 OLDER_PYTHON = (
-    "this is written for an older Python, and stormspark runs Python 3: rewrite it, for example by 2to3"
+    "this is written for an older Python, and stormspark runs Python 3: "
+    "`stormspark port PROJECT --out DIR` drafts it in Python 3"
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

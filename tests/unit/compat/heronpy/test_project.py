@@ -129,7 +129,7 @@ def test_what_is_imported_from_above(write, tmp_path):
     [
         (
             "if __name__ == '__main__':\n    sys.exit(3)",
-            "ended with exit code 3 and the arguments .*some_heron",
+            "ended with exit code 3 and the arguments .*; --arg A gives it one more",
         ),
         (
             "if __name__ == '__main__':\n    1 / 0",

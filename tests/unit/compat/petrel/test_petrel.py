@@ -120,6 +120,13 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str,
         load_topology(project(tmp_path, CREATE.replace(old, new)))
 
 
+def test_python_2_is_named_with_what_drafts_it_in_python_3(tmp_path: Path) -> None:
+    """Most Petrel projects are Python 2."""
+    with pytest.raises(TopologyNotFoundError, match=r"split\.py:11: SyntaxError") as raised:
+        load_topology(project(tmp_path, body="print 'a word'"))
+    assert any("stormspark port" in note for note in raised.value.__notes__)
+
+
 def test_classes_as_some_forks_take_them(tmp_path: Path) -> None:
     """A class in the place of an object, without a script and without a ``run()``."""
     create = CREATE.replace("split.Split()", "split.Split").replace("ships.Ships()", "ships.Ships")
