@@ -504,7 +504,7 @@ def config(words: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the report, a skeleton for each Java topology, and drafts in Python 3, into this folder.",
+    help="Write the report, a skeleton for each topology in Java or Clojure, and drafts in Python 3, into this folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
@@ -517,8 +517,9 @@ def config(words: tuple[str, ...], all_of_them: bool, as_json: bool) -> None:
 def port(path: Path, out: Path | None, as_json: bool, importing: bool) -> None:
     """Report which parts of a legacy project run here, which need a change, and which could not be made out.
 
-    PATH is a file or a folder with topologies for streamparse, heronpy, Petrel, Flux or Java, also of several kinds. The command
-    reads the project and runs none of it, unless --import is given. Each statement of the report says how it was checked.
+    PATH is a file or a folder with topologies for streamparse (also in Clojure), heronpy, Petrel, Flux or Java, also of several
+    kinds. The command reads the project and runs none of it, unless --import is given. Each statement of the report says how it
+    was checked.
     """
     from stormspark.cli.port import port_project
 
