@@ -32,7 +32,10 @@ def found(spout: TaskCounters, bolt: TaskCounters | None = None) -> list[Shortfa
         ),
         (TaskCounters(emitted=5, transferred=5), TaskCounters(executed=5)),  # no message ids, and no acks
         (TaskCounters(emitted=5, transferred=5, pending=4), TaskCounters(executed=1)),
-        (TaskCounters(emitted=5, transferred=5), TaskCounters(executed=5, failed=1)),  # a bolt that acks nothing
+        (
+            TaskCounters(emitted=5, transferred=5),
+            TaskCounters(executed=5, failed=1),
+        ),  # a bolt that acks nothing
         (TaskCounters(emitted=5), None),  # a topology may consist of spouts
     ],
 )

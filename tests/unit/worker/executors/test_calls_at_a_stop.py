@@ -201,7 +201,9 @@ def test_a_stop_does_not_wait_for_emits_of_a_bolts_own_thread() -> None:
 
         def emit_and_run_round(orders: Any) -> Any:
             nonlocal rounds
-            rounds += len(told.all) == 2  # the spout has heard of all, but its last call may still be about to return
+            rounds += (
+                len(told.all) == 2
+            )  # the spout has heard of all, but its last call may still be about to return
             assert rounds < 200, "the stop goes on for as long as the thread emits"
             thread.submit(OwnThread.begun[0].emit, (1,)).result()
             return run_round(orders)
