@@ -392,7 +392,8 @@ class _Skeleton:
         """
         instance = one.instance
         java_class = instance.java_class if instance else None
-        key: object = java_class or (instance.type if instance else one.found.id)
+        # The same unknown class may stand for a spout and for a bolt, such as that of Class.forName(...).
+        key = one.found.kind, java_class or (instance.type if instance else one.found.id)
         for made in self.made.get(key, []):
             if self._declares(made.component) == self._declares(one):
                 return made.name
