@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,8 +18,45 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.porting.findings import Findings, Statement
 from stormspark.porting.project import plan_each, read_project
 from stormspark.porting.report import SUMMARY, as_json, as_markdown, summary_rows
+from stormspark.ui import ProgressLine
 
-__all__ = ["port_project"]
+__all__ = ["Steps", "port_project"]
+
+#: A project that is read within this time is read without a word. After that, a terminal shows each step this often.
+_SILENT_SECS, _REDRAWN_SECS = 1.0, 0.1
+
+
+@dataclass(frozen=True)
+class _Step:
+    seconds: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.0f} s  {self.text}"
+
+
+class Steps:
+    """Shows what is read now, on a progress line. Large projects take minutes, most of all those in Python 2.
+
+    >>> now = iter([0, 0.5, 2, 2.01, 8])
+    >>> with ProgressLine(Console(file=sys.stdout)) as line:
+    ...     steps = Steps(line, lambda: next(now))
+    ...     for file in "abcd":
+    ...         steps(f"reading {file}.py")
+    2 s  reading b.py
+    8 s  reading d.py
+    """
+
+    def __init__(self, line: ProgressLine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._line, self._clock = line, clock
+        self._began = self._shown_at = clock()
+
+    def __call__(self, text: str) -> None:
+        """Note the step that begins now."""
+        now = self._clock()
+        if now - self._began >= _SILENT_SECS and now - self._shown_at >= _REDRAWN_SECS:
+            self._shown_at = now
+            self._line.show(_Step(now - self._began, text))
 
 
 def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing: bool) -> None:
@@ -23,9 +64,11 @@ def port_project(path: Path, out: Path | None, *, as_json_text: bool, importing:
 
     If ``importing``, also load and plan the topologies. If ``out`` is given, write the report and the skeletons into this folder.
     """
-    findings, skeletons = read_project(path)
-    if importing:
-        plan_each(findings, path)
+    with ProgressLine(Console(file=sys.stderr, highlight=False)) as line:
+        steps = Steps(line)
+        findings, skeletons = read_project(path, steps)
+        if importing:
+            plan_each(findings, path, steps)
     written: list[Path] = []
     if out is not None:
         try:

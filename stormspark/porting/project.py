@@ -12,9 +12,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from stormspark.compat.detection import kind_of
 from stormspark.errors import TopologyNotFoundError
@@ -33,7 +33,7 @@ from stormspark.porting.python_components import LIBRARIES
 from stormspark.porting.python_source import ORIGINALS, PythonFile, PythonProject
 from stormspark.porting.streamparse import read_config, read_streamparse
 
-__all__ = ["Skeleton", "plan_each", "read_project"]
+__all__ = ["Progress", "Skeleton", "plan_each", "read_project"]
 
 _SKIPPED: Final = {
     "node_modules",
@@ -56,8 +56,11 @@ _PARTS_OF_STORM: Final = """topology topology.base tuple task spout bolt testing
 #: The name of a skeleton's Python file, and the content of the file.
 Skeleton = tuple[str, str]
 
+#: Called with what is read or planned now, before each file and each topology.
+Progress: TypeAlias = Callable[[str], None]
 
-def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
+
+def read_project(path: Path, progress: Progress = lambda text: None) -> tuple[Findings, list[Skeleton]]:
     """Read a folder or a file. Returns the findings, and a skeleton for each topology in Java or Clojure that can have one.
 
     Raises `TopologyNotFoundError` if the path does not exist, or has no file of a legacy topology. Raises
@@ -75,11 +78,11 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
         by_kind.setdefault(file.suffix, []).append(file)
     skeletons: list[Skeleton] = []
     project = PythonProject(root)
-    children = _read_python(project, by_kind.get(".py", []), findings)
+    children = _read_python(project, by_kind.get(".py", []), findings, progress)
     _read_yaml(project, [*by_kind.get(".yaml", []), *by_kind.get(".yml", [])], findings)
     skeletons += read_clojure_files(project, by_kind.get(".clj", []), findings)
     if java := by_kind.get(".java", []):
-        read = list(_read_java(project, path, java, findings))
+        read = list(_read_java(project, path, java, findings, progress))
         skeletons += _written(read)
         findings.topologies += [one.found for one in read]
     report_children(project, children, findings)
@@ -105,13 +108,15 @@ def read_project(path: Path) -> tuple[Findings, list[Skeleton]]:
     return findings, skeletons
 
 
-def plan_each(findings: Findings, path: Path) -> None:
+def plan_each(findings: Findings, path: Path, progress: Progress = lambda text: None) -> None:
     """Load and plan each topology that is not in Java. This runs the project's code in other processes."""
     path = path.resolve()
     root = path if path.is_dir() else _root_of(path)
-    for topology in findings.topologies:
-        if topology.front_end.startswith("java"):
-            continue
+    planned = [one for one in findings.topologies if not one.front_end.startswith("java")]
+    for number, topology in enumerate(planned, 1):
+        progress(
+            f"loading and planning topology {number:,} of {len(planned):,}: {topology.name}, {topology.place}"
+        )
         file = root / topology.place.file
         named = (
             topology.front_end in ("streamparse", "heronpy")
@@ -210,9 +215,7 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
         names[:] = sorted(
             name
             for name in names
-            if name not in _SKIPPED
-            and not name.startswith(".")
-            and not Path(folder, name, "pyvenv.cfg").exists()
+            if name not in _SKIPPED and not name.startswith(".") and not _is_virtualenv(Path(folder, name))
         )
         for name in sorted(files):
             path = Path(folder, name)
@@ -233,6 +236,12 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
                 )
                 continue
             yield path
+
+
+def _is_virtualenv(folder: Path) -> bool:
+    """Return whether a folder is a virtual environment. Those of Python 2 have no pyvenv.cfg."""
+    marks = ("pyvenv.cfg", "bin/activate", "Scripts/activate", "Scripts/activate.bat")
+    return any((folder / mark).exists() for mark in marks)
 
 
 def _root_of(file: Path) -> Path:
@@ -262,7 +271,9 @@ def _root_of(file: Path) -> Path:
 # -- readers -----------------------------------------------------------------------------------------------------
 
 
-def _read_python(project: PythonProject, paths: list[Path], findings: Findings) -> list[PythonFile]:
+def _read_python(
+    project: PythonProject, paths: list[Path], findings: Findings, progress: Progress
+) -> list[PythonFile]:
     """Read the topologies in Python. Returns the scripts that are children of Storm's multilang protocol."""
 
     def tree_of(path: Path) -> ast.Module | None:
@@ -270,11 +281,11 @@ def _read_python(project: PythonProject, paths: list[Path], findings: Findings) 
         return file.tree if file is not None else None
 
     kinds: dict[str, list[Path]] = {}
-    files = [
-        file
-        for path in paths
-        if not _is_copy_of_library(path, project.root) and (file := project.file(path)) is not None
-    ]
+    files = []
+    for number, path in enumerate(paths, 1):
+        progress(f"reading Python file {number:,} of {len(paths):,}: {project.shown(path)}")
+        if not _is_copy_of_library(path, project.root) and (file := project.file(path)) is not None:
+            files.append(file)
     for file in files:
         if (kind := kind_of(file.path, file.tree, tree_of)) is not None:
             kinds.setdefault(kind, []).append(file.path)
@@ -290,16 +301,25 @@ def _read_python(project: PythonProject, paths: list[Path], findings: Findings) 
     children = read_children(project, files, findings)
     if children:
         findings.files["multilang"] = len(children)
-    mattering = [path for found in kinds.values() for path in found] + [file.path for file in children]
+    mattering = [path for found in kinds.values() for path in found if not _deploys(project, path)]
+    mattering += [file.path for file in children]
     if (project.errors or project.old) and not mattering:
         findings.files["python"] = len(project.errors) + len(project.old)
     if mattering or project.old:
-        report_python2(project, files, findings)
+        report_python2(project, files, findings, progress)
         _report_missing_modules(project, mattering, findings)
     if "streamparse" in kinds:
         for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):
             read_config(config, project.shown(config), findings)
     return children
+
+
+def _deploys(project: PythonProject, path: Path) -> bool:
+    """Return whether a file has what ``sparse submit`` calls, such as fabfile.py. No topology needs what it imports."""
+    file = project.file(path)
+    return file is not None and any(
+        one.module.startswith(("streamparse.ext.fabric", "streamparse.ext.invoke")) for one in file.modules
+    )
 
 
 def _is_copy_of_library(path: Path, root: Path) -> bool:
@@ -381,14 +401,15 @@ def _read_yaml(project: PythonProject, paths: list[Path], findings: Findings) ->
 
 
 def _read_java(
-    project: PythonProject, path: Path, paths: list[Path], findings: Findings
+    project: PythonProject, path: Path, paths: list[Path], findings: Findings, progress: Progress
 ) -> Iterator[ReadTopology]:
     parser = java_parser()
     alone = path if path.is_file() else None
     if alone is not None:
         paths = [one for one in _files(project.root, Findings("")) if one.suffix == ".java"]
     files: list[JavaFile] = []
-    for one in paths:
+    for number, one in enumerate(paths, 1):
+        progress(f"reading Java file {number:,} of {len(paths):,}: {project.shown(one)}")
         try:
             files.append(parse_file(parser, one, project.shown(one)))
         except OSError as error:

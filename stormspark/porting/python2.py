@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from stormspark.porting.drafts_in_python3 import can_draft, decoded, diff_of, in_python3
@@ -87,9 +87,15 @@ _GONE_ATTRIBUTES: Final = {
 }
 
 
-def report_python2(project: PythonProject, files: Iterable[PythonFile], findings: Findings) -> None:
+def report_python2(
+    project: PythonProject,
+    files: Sequence[PythonFile],
+    findings: Findings,
+    progress: Callable[[str], None] = lambda text: None,
+) -> None:
     """Report each file that is not Python 3, with its lines, and keep a diff of its draft in ``findings.python3``."""
-    for file in files:
+    for number, file in enumerate(files, 1):
+        progress(f"looking for Python 2 in file {number:,} of {len(files):,}: {file.shown}")
         source = file.path.read_bytes()
         if file.path in project.old:
             place, error = project.old[file.path]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from stormspark.ui.progress import Progress
+__all__ = ["ProgressLine", "Shown"]
 
-__all__ = ["ProgressLine"]
+
+class Shown(Protocol):
+    """What the line shows, as its string: a `stormspark.ui.Progress`, or another command's step."""
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been under way."""
 
 
 class ProgressLine:
@@ -21,6 +27,7 @@ class ProgressLine:
     On a terminal, what this process prints meanwhile appears above the line. If not ``takes_prints``, the caller sees to that.
 
     >>> import sys
+    >>> from stormspark.ui import Progress
     >>> with ProgressLine(Console(file=sys.stdout, width=100)) as line:
     ...     line.show(Progress("words", 1.0, 1, 980.0, 400.0, 100.0, 100, 0, 7, 0))
     ...     line.say("stopping")
@@ -63,8 +70,8 @@ class ProgressLine:
         """Whether the line redraws itself, on a terminal."""
         return self._live is not None
 
-    def show(self, progress: Progress) -> None:
-        """Show where the topology is now."""
+    def show(self, progress: Shown) -> None:
+        """Show how far it is now."""
         if self._live:
             with self._drawing:
                 self._live.update(Text(str(progress), no_wrap=True, overflow="ellipsis"), refresh=True)
