@@ -33,12 +33,46 @@ __all__ = [
     "add_line",
     "call",
     "import_file",
+    "older_python",
     "other_module",
     "place_of_module",
     "put_first",
     "raised",
     "search_here",
 ]
+
+
+#: Modules of Python 2, with their names in Python 3.
+_PYTHON_2 = {
+    "BaseHTTPServer": "http.server",
+    "ConfigParser": "configparser",
+    "Cookie": "http.cookies",
+    "HTMLParser": "html.parser",
+    "Queue": "queue",
+    "SocketServer": "socketserver",
+    "StringIO": "io",
+    "__builtin__": "builtins",
+    "anydbm": "dbm",
+    "cPickle": "pickle",
+    "cStringIO": "io",
+    "commands": "subprocess",
+    "cookielib": "http.cookiejar",
+    "httplib": "http.client",
+    "thread": "_thread",
+    "urllib2": "urllib.request",
+    "urlparse": "urllib.parse",
+    "xmlrpclib": "xmlrpc.client",
+}
+#: Code that is an error in today's Python 3, and was none in Python 2. ``async`` is a keyword since Python 3.7.
+_STATEMENTS = re.compile(
+    r"""^\s*(?:print\s+[^\s(=]|print\s*$|exec\s+["'\w]|raise\s+[\w.]+\s*,|except\s+[\w.()\s,]+,\s*\w+\s*:)|<>|`|\b0\d+L?\b|\b\d+L\b
+    |\bur["']|\b(?:async|await)\s*=""",
+    re.VERBOSE,
+)
+_DRAFTED = (
+    "this is written for an older Python, and stormspark runs Python 3: "
+    "`stormspark port PROJECT --out DIR` drafts it in Python 3"
+)
 
 
 class ModulePlace(NamedTuple):
@@ -80,19 +114,57 @@ def import_file(file: Path, project: Path | None = None, *, is_on_path: bool = F
         module = importlib.import_module(place.name)
     except SyntaxError as error:
         msg = f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
-        raise TopologyNotFoundError(msg) from error
+        raise _with_note(TopologyNotFoundError(msg), error) from error
     except StormsparkError as error:
         add_line(error, project)
         raise
     except (Exception, SystemExit) as error:
         msg = f"importing {file} raised {raised(error, project)}{taken}"
-        raise TopologyNotFoundError(msg) from error
+        raise _with_note(TopologyNotFoundError(msg), error) from error
     found = getattr(module, "__file__", None)
     if found is None or Path(found).resolve() != path:
         taken_by = found or "a module of Python itself"
         msg = f"{file} can't be imported: the name {place.name!r} is taken by {taken_by}; rename the file"
         raise TopologyNotFoundError(msg)
     return module
+
+
+def _with_note(problem: TopologyNotFoundError, cause: BaseException) -> TopologyNotFoundError:
+    if (hint := older_python(cause)) is not None:
+        problem.add_note(f"  {hint}")
+    return problem
+
+
+def older_python(error: BaseException) -> str | None:
+    """Return what to do if code failed probably because it was written for Python 2, or for an early Python 3; else None.
+
+    >>> older_python(SyntaxError("invalid syntax", ("words.py", 3, 1, "except Empty, e:")))
+    'this is written for an older Python, and stormspark runs Python 3: `stormspark port PROJECT --out DIR` drafts it in Python 3'
+    >>> older_python(ModuleNotFoundError("No module named 'Queue'", name="Queue"))
+    'Queue is a module of Python 2, and stormspark runs Python 3, which calls it queue'
+    """
+    if isinstance(error, SyntaxError):
+        message = error.msg or ""
+        is_old = isinstance(error, TabError) or any(
+            word in message for word in ("print", "exec", "multiple exception")
+        )
+        return _DRAFTED if is_old or _STATEMENTS.search(error.text or "") else None
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    if error.name in _PYTHON_2:
+        return f"{error.name} is a module of Python 2, and stormspark runs Python 3, which calls it {_PYTHON_2[error.name]}"
+    top = error.name.partition(".")[0]
+    frames = [
+        one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen ")
+    ]
+    folder = Path(frames[-1].filename).parent if frames else Path()
+    beside = (folder / f"{top}.py").is_file() or (folder / top / "__init__.py").is_file()
+    if frames and beside and (folder / "__init__.py").is_file():
+        return (
+            f"{top} is beside this file, where only Python 2 looks for it without being told: "
+            f"write `from .{error.name} import ...`, or `from . import {top}`"
+        )
+    return None
 
 
 def place_of_module(path: Path) -> ModulePlace:

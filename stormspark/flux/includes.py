@@ -68,7 +68,9 @@ def _found(include: Include, file: Path) -> Path:
     if include.resource:
         name = include.file.lstrip("/")
         tried = [folder / name for folder in (here, *here.parents, Path.cwd())]
-        places = f"in {here}, in the folders above it or in {Path.cwd()}"
+        above = f"in {here} or in the folders above it"
+        places = above if Path.cwd() in (here, *here.parents) else f"{above}, or in {Path.cwd()}"
+        places += ". Storm finds it in the topology's jar or in a library's: copy it from there"
     else:
         tried = [here / include.file, Path(include.file)]
         places = "at " + " or ".join(dict.fromkeys(str(path.absolute()) for path in tried))

@@ -24,6 +24,7 @@ __all__ = ["Found", "NotFound", "Script", "find", "script_of"]
 #: The folders of a project that may become the jar's ``resources``, in the order of the search; the last is the folder itself.
 LAYOUT = (
     "resources",
+    "resources/resources",
     "multilang/resources",
     "multilang",
     "src/main/resources/resources",

@@ -13,7 +13,6 @@ import yaml
 from stormspark.api import Topology
 from stormspark.compat.petrel.builder import TopologyBuilder
 from stormspark.compat.petrel.tasks import ON_PATH
-from stormspark.compat.streamparse.requirements import OLDER_PYTHON, is_older_python
 from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
 from stormspark.user_code import add_line, import_file, put_first, raised
 
@@ -38,12 +37,7 @@ def load(file: Path | str, name: str | None = None) -> Topology:
     file = Path(file)
     put_first(file.resolve().parent)
     put_first(ON_PATH)
-    try:
-        module = import_file(file)
-    except TopologyNotFoundError as error:
-        if isinstance(error.__cause__, SyntaxError) and is_older_python(error.__cause__):
-            error.add_note(f"  {OLDER_PYTHON}")
-        raise
+    module = import_file(file)
     function = getattr(module, name or DEFAULT_FUNCTION, None)
     if not callable(function):
         others = [

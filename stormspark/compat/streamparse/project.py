@@ -16,11 +16,11 @@ from stormspark.compat.streamparse.clojure.topologies import read_clojure
 from stormspark.compat.streamparse.clojure.values import ClojureError
 from stormspark.compat.streamparse.lowering import lower, runs_a_command
 from stormspark.compat.streamparse.project_config import Environment, ProjectConfig, find_config
-from stormspark.compat.streamparse.requirements import OLDER_PYTHON, how_to_install, is_older_python
+from stormspark.compat.streamparse.requirements import how_to_install
 from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
-from stormspark.user_code import import_file, other_module, put_first
+from stormspark.user_code import import_file, older_python, other_module, put_first
 
 __all__ = ["load", "project_folder", "topology_file"]
 
@@ -182,10 +182,8 @@ def _imported(file: Path, project: Path, requirements: Path) -> ModuleType:
         return import_file(file, project)
     except TopologyNotFoundError as error:
         cause = error.__cause__
-        if isinstance(cause, ModuleNotFoundError) and cause.name:
+        if isinstance(cause, ModuleNotFoundError) and cause.name and older_python(cause) is None:
             error.add_note(f"  {how_to_install(cause.name, requirements, file.stem)}")
-        elif isinstance(cause, SyntaxError) and is_older_python(cause):
-            error.add_note(f"  {OLDER_PYTHON}")
         raise
 
 

@@ -21,14 +21,13 @@ from stormspark.compat.streamparse.clojure.values import JavaValue, Unknown
 from stormspark.compat.streamparse.groupings import ChosenGrouping, Grouping
 from stormspark.compat.streamparse.native import native
 from stormspark.compat.streamparse.other_languages import NATIVE, java_object
-from stormspark.compat.streamparse.requirements import OLDER_PYTHON, is_older_python
 from stormspark.compat.streamparse.specs import ComponentSpec, ShellBoltSpec, ShellSpoutSpec
 from stormspark.compat.streamparse.spout import Spout
 from stormspark.compat.streamparse.storm import ShellBolt, ShellSpout
 from stormspark.compat.streamparse.streams import GlobalStreamId, Stream
 from stormspark.compat.streamparse.topology import Topology, TopologyType
 from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
-from stormspark.user_code import add_line, other_module, raised
+from stormspark.user_code import add_line, older_python, other_module, raised
 from stormspark.user_line import declared_at
 
 __all__ = ["ClassLoader", "chosen_topology", "topology_class"]
@@ -107,8 +106,8 @@ class ClassLoader:
         except SyntaxError as error:
             msg = f"{place}: {error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
             problem = TopologyNotFoundError(msg)
-            if is_older_python(error):
-                problem.add_note(f"  {OLDER_PYTHON}")
+            if (hint := older_python(error)) is not None:
+                problem.add_note(f"  {hint}")
             raise problem from error
         except StormsparkError as error:
             add_line(error, self.folder)
@@ -121,7 +120,7 @@ class ClassLoader:
             msg = f"{place}: importing {name} raised {raised(error, self.folder)}"
             problem = TopologyNotFoundError(msg)
             if missing is not None:
-                problem.add_note(f"  {self.how_to_install(missing)}")
+                problem.add_note(f"  {older_python(error) or self.how_to_install(missing)}")
             raise problem from error
 
 
