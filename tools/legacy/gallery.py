@@ -14,7 +14,14 @@ from tools.legacy.trials import Trial
 __all__ = ["print_table", "summary"]
 
 _WIDEST = 200
-_COLOURS = {"yes": "green", "no": "red", "quiet": "yellow"}
+_COLOURS = {"yes": "green", "no": "red", "quiet": "yellow", "port": "yellow"}
+_LEGEND = """\
+loads          stormspark explain plans it; runs: stormspark run runs it for some seconds
+yes, no        no: the last column says why; a run with yes may have errors of components, too
+quiet          it runs, and no component emitted a tuple
+port           it is written in Java: stormspark port has written its skeleton in Python, and the methods are to be written
+-              not tried, because an earlier step failed, or because there is nothing to run
+tuples         what each component emitted / executed, in the last run"""
 
 
 def print_table(trials: Iterable[Trial]) -> None:
@@ -28,8 +35,8 @@ def print_table(trials: Iterable[Trial]) -> None:
         "topology",
         "kind",
         "loads",
-        "local",
-        "Spark",
+        "runs local",
+        "runs on Spark",
         "tuples (emitted / executed)",
         "errors",
     ):
@@ -55,6 +62,7 @@ def print_table(trials: Iterable[Trial]) -> None:
         )
     console.print(table)
     console.print(summary(counts))
+    console.print(_LEGEND, highlight=False)
 
 
 def summary(counts: Counter[str]) -> str:

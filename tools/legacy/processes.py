@@ -8,17 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Done", "last_line", "stormspark"]
+__all__ = ["Done", "message", "stormspark"]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Variables of the caller that strangers' code gets. It gets no others, because they may hold secrets.
 _PASSED_ON = ("PATH", "JAVA_HOME", "LANG", "LC_ALL", "TZ", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 #: How long a process that is asked to end may take.
 _END_SECS = 20
-_ERROR = re.compile(r"^(Error: |.* stopped: )", re.MULTILINE)
+_ERROR = re.compile(r"^\s*(Error: |.* stopped: )")
+#: A further line of a message: where, or what to do.
+_NOTE = re.compile(r"  \S")
 
 
 class Done(NamedTuple):
@@ -73,14 +76,17 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
         pass
 
 
-def last_line(errors: str) -> str:
-    r"""Return the line of a command's error output that says most: its message, or else the last line.
+def message(errors: str) -> str:
+    r"""Return what a command's error output says: its message with the lines that belong to it, or else the last line.
 
-    >>> last_line("a warning\nError: no such file\n  at x.py:3")
-    'no such file'
+    >>> message("a warning\nError: no module named six\n  at x.py:3: import six\n  install it\nmore")
+    'no module named six; at x.py:3: import six; install it'
     """
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    for line in lines:
+    lines = [line.rstrip() for line in errors.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
         if _ERROR.match(line):
-            return _ERROR.sub("", line)
-    return lines[-1] if lines else ""
+            said = [_ERROR.sub("", line)]
+            if line.startswith("Error: "):  # a topology that stopped is followed by its traceback
+                said += takewhile(_NOTE.match, lines[number + 1 :])
+            return "; ".join(one.strip() for one in said)
+    return lines[-1].strip() if lines else ""

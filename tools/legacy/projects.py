@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.legacy.processes import last_line, stormspark
+from tools.legacy.processes import message, stormspark
 
 __all__ = ["Candidate", "NotReadError", "candidates", "checkouts", "copied"]
 
@@ -22,6 +22,7 @@ _KINDS = {
     "streamparse-clojure": "streamparse, Clojure",
     "heronpy": "heronpy",
     "heronpy-streamlet": "heronpy",
+    "petrel": "Petrel",
     "flux": "Flux",
 }
 _OVER_MULTILANG = re.compile(r"multilang protocol|FluxShell")
@@ -67,7 +68,7 @@ def candidates(project: Path, home: Path) -> Iterator[Candidate]:
     try:
         found = json.loads(done.output)
     except ValueError:
-        msg = f"stormspark port: {last_line(done.errors) or f'ended with {done.code}'}"
+        msg = f"stormspark port: {message(done.errors) or f'ended with {done.code}'}"
         raise NotReadError(msg) from None
     files = [one["place"]["file"] for one in found["topologies"]]
     for one in found["topologies"]:
@@ -92,7 +93,8 @@ def _candidate(project: Path, one: dict[str, Any], *, alone: bool) -> Candidate:
     file = project / place["file"]
     if kind.startswith("Flux"):
         return Candidate(one["name"], shown, kind, [str(file), *_properties(file)])
-    named = not alone and (one["name"].isidentifier() or file.suffix == ".clj")
+    default = front_end == "petrel" and one["name"] == file.parent.name  # its function create
+    named = not alone and not default and (one["name"].isidentifier() or file.suffix == ".clj")
     return Candidate(one["name"], shown, kind, [f"{file}:{one['name']}" if named else str(file)])
 
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tools.legacy.processes import Done, last_line, stormspark
+from tools.legacy.processes import Done, message, stormspark
 from tools.legacy.projects import Candidate
 
 __all__ = ["Limits", "Trial", "tried"]
 
-#: ``quiet``: it ran, and no component emitted anything.
-Outcome = Literal["yes", "no", "quiet", "-"]
+#: ``quiet``: it ran, and no component emitted anything. ``port``: its components are Java, of which there are only skeletons.
+Outcome = Literal["yes", "no", "quiet", "port", "-"]
+#: What the methods of a skeleton raise.
+_TO_PORT = "NotImplementedError: port "
 #: How much longer a topology runs on Spark, where it waits for workers and for the first batch.
 _SPARK_STARTS_SECS = 15
-#: How many characters of a line of `Trial.errors` are kept.
-_LONGEST = 600
+#: How many characters of the beginning and of the end of a line of `Trial.errors` are kept.
+_FIRST, _LAST = 400, 300
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ def tried(project: Path, candidate: Candidate, home: Path, limits: Limits, *, sp
     for engine in ["local", *(["spark"] if spark else [])] if trial.loads == "yes" else []:
         outcome = _run(trial, candidate, home, limits, engine, folder)
         setattr(trial, engine, outcome)
-        if outcome == "no":
+        if outcome in ("no", "port"):
             break
     # The project is a copy in a temporary folder, whose name says nothing.
     root = str(project.resolve())
-    trial.errors = [error.replace(f"{root}/", "").replace(root, ".")[:_LONGEST] for error in trial.errors]
+    trial.errors = [_shortened(error.replace(f"{root}/", "").replace(root, ".")) for error in trial.errors]
     return trial
 
 
@@ -81,7 +83,7 @@ def _run(
     done = stormspark(["run", *candidate.arguments, *options], home, limits.most_secs, folder)
     if done.code != 0:
         trial.errors.append(_why(done, limits))
-        return "no"
+        return "port" if _TO_PORT in trial.errors[-1] else "no"
     try:
         components: dict[str, dict[str, Any]] = json.loads(figures.read_text())["components"]
     except (OSError, ValueError, KeyError):
@@ -98,7 +100,12 @@ def _run(
     return "yes" if any(one["emitted"] for one in trial.tuples.values()) else "quiet"
 
 
+def _shortened(line: str) -> str:
+    """Leave out the middle of a long line, because the reason is often at its end."""
+    return line if len(line) <= _FIRST + _LAST else f"{line[:_FIRST]} [...] {line[-_LAST:]}"
+
+
 def _why(done: Done, limits: Limits) -> str:
     if done.code is None:
-        return f"it did not end within {limits.most_secs:g} s: {last_line(done.errors)}"
-    return last_line(done.errors) or f"it ended with {done.code}, without a message"
+        return f"it did not end within {limits.most_secs:g} s: {message(done.errors)}"
+    return message(done.errors) or f"it ended with {done.code}, without a message"
