@@ -95,7 +95,8 @@ def _run(
     for name, one in components.items():
         if one.get("errors"):
             last = (str(one.get("last_error") or "").strip().splitlines() or [""])[-1]  # under its traceback
-            line = f"{engine}: {name}: {one['errors']} errors, the last: {last}"
+            count = "1 error" if one["errors"] == 1 else f"{one['errors']:,} errors, the last"
+            line = f"{engine}: {name}: {count}: {last}"
             trial.errors.append(line)
     return "yes" if any(one["emitted"] for one in trial.tuples.values()) else "quiet"
 
