@@ -14,7 +14,7 @@ import warnings
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["can_draft", "decoded", "diff_of", "in_python3", "lines_before"]
+__all__ = ["can_draft", "decoded", "diff_of", "in_python3", "lines_before", "without_keywords"]
 
 _FIXERS: Final = "fissix.fixes"
 _NEW_KEYWORDS: Final = re.compile(r"\b(?:async|await)\b")
@@ -50,7 +50,7 @@ def in_python3(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            draft = _without_new_keywords(str(tool.refactor_string(text, name)))
+            draft = without_keywords(str(tool.refactor_string(text, name)))
             return _with_spaces(draft) if _mixes_tabs(draft) else draft
     except Exception:  # fissix raises errors of many types for a file that is no Python
         return None
@@ -83,8 +83,12 @@ def _tool(in_package: bool, has_print_function: bool) -> Any:
     return refactor.RefactoringTool(fixers, options)
 
 
-def _without_new_keywords(text: str) -> str:
-    """Add an underscore to the names ``async`` and ``await``, which Python 2 allows and Python 3 does not. fissix leaves them."""
+def without_keywords(text: str) -> str:
+    r"""Add an underscore to the names ``async`` and ``await``, which Python 2 allows and Python 3 does not. fissix leaves them.
+
+    >>> print(without_keywords("f(async=True)  # async=True") if can_draft() else "f(async_=True)  # async=True")
+    f(async_=True)  # async=True
+    """
     from fissix.pgen2 import tokenize as tokens
 
     if not _NEW_KEYWORDS.search(text) or _is_python3(text):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -64,6 +65,8 @@ _GONE_NAMES: Final = {
     ),
     *("file", "apply", "buffer", "coerce"),
 }
+#: Names that a draft has because those before became keywords.
+_RENAMED: Final = re.compile(r"\b(async|await)_(?!\w)")
 _GONE_METHODS: Final = {
     "iteritems",
     "itervalues",
@@ -120,6 +123,11 @@ def report_python2(
         diff = diff_of(file.shown, source, draft)
         if file.path in project.old and any(line.startswith("+from .") for line in diff.splitlines()):
             what += ", and it imports modules beside it as if they were on the module path"
+        if any(line.startswith("+") and _RENAMED.search(line) for line in diff.splitlines()):
+            what += (
+                ", and async and await are keywords since Python 3.7: the draft adds an underscore to names, "
+                "but libraries have other new names (tweepy's async is is_async)"
+            )
         changed = sum(line.startswith("-") for line in diff.splitlines()[2:])
         if diff:
             findings.python3[file.shown] = diff

@@ -103,6 +103,19 @@ def test_a_missing_module_is_reported_at_its_line(tmp_path: Path) -> None:
     assert said(read_project(tmp_path)[0], "no_such_client").todo == "pip install -r requirements.txt"
 
 
+def test_what_only_the_deployment_imports_is_not_asked_for(tmp_path: Path) -> None:
+    """fabfile.py is for ``sparse submit``, and no topology imports it."""
+    fabfile = "from fabric.api import env\nfrom streamparse.ext.fabric import *\n"
+    findings = streamparse(tmp_path, WORDS, PARTS, {"fabfile.py": fabfile})
+    assert not [one for one in findings.statements if "fabric" in one.text]
+
+
+def test_a_virtual_environment_of_python_2_is_not_read(tmp_path: Path) -> None:
+    """It has no pyvenv.cfg, and projects have put theirs into the repository."""
+    more = {"env/bin/activate": "", "env/lib/python2.7/site.py": "import streamparse\nprint 1\n"}
+    assert not [one for one in streamparse(tmp_path, WORDS, PARTS, more).statements if "site.py" in one.text]
+
+
 # -- children ----------------------------------------------------------------------------------------------------
 
 SHELL = (
@@ -267,6 +280,16 @@ def test_drafts_keep_the_bytes_of_a_file(tmp_path: Path, encoding: str, ends: by
     subprocess.run(["patch", "--binary", "-p1", "-d", tmp_path, "-i", diff], capture_output=True, check=True)
     after = text.replace("print u'Wörter'", "print('Wörter')").encode(encoding).replace(b"\n", ends)
     assert (tmp_path / "src" / "old.py").read_bytes() == after
+
+
+@needs_fissix
+def test_names_that_are_keywords_now_get_another_name_in_the_draft(tmp_path: Path) -> None:
+    """As the argument async of tweepy's streams, in many projects of its time."""
+    old = "def listen(stream):\n    stream.filter(track=['a'], async=True)\n"
+    findings = streamparse(tmp_path, WORDS, PARTS + "import old\n", {"src/old.py": old})
+    assert "+    stream.filter(track=['a'], async_=True)" in findings.python3["src/old.py"].splitlines()
+    found = said(findings, "async and await are keywords since Python 3.7")
+    assert (found.kind, str(found.place)) == ("change", "src/old.py:2")
 
 
 def test_an_implicit_relative_import_is_reported(tmp_path: Path) -> None:

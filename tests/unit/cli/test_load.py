@@ -150,6 +150,36 @@ def test_a_module_that_is_missing_is_named(write):
     assert "ModuleNotFoundError: No module named 'not_installed'" in refused(write("import not_installed"))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        (
+            "old_queue",
+            "import Queue",
+            "Queue is a module of Python 2, and stormspark runs Python 3, which calls it queue",
+        ),
+        (
+            "old_beside",
+            "from shared_here import NAME",
+            "shared_here is beside this file, where only Python 2 looks",
+        ),
+        (
+            "old_print",
+            "print 'a'",
+            "this is written for an older Python, and stormspark runs Python 3: `stormspark port",
+        ),
+        ("old_async", "f(async=True)", "this is written for an older Python"),
+    ],
+)
+def test_what_only_python_2_does_is_told(write, tmp_path, name, text, hint):
+    (tmp_path / name).mkdir()
+    for module, code in {"__init__": "", "shared_here": "NAME = 1", "words": text}.items():
+        (tmp_path / name / f"{module}.py").write_text(code)
+    with pytest.raises(TopologyNotFoundError) as raised:
+        load_topology(write(f"import {name}.words"))
+    assert any(hint in note for note in raised.value.__notes__)
+
+
 def test_what_the_function_raises_is_reported_with_the_users_line(write):
     file = write("""
         import json

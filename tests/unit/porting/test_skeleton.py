@@ -51,6 +51,10 @@ CASES = {
         builder.setBolt("split", new Split(), 3).shuffleGrouping("lines").fieldsGrouping("lines", "errors", new Fields("reason"));
         builder.setBolt("print", new Print()).directGrouping("lines", "asked").allGrouping("split");
     """,
+    "SkeletonOfNames": """
+        builder.setSpout("named", (IRichSpout) Class.forName(args[0]).getConstructor(String.class).newInstance("a"));
+        builder.setBolt("too", (IRichBolt) Class.forName(args[1]).getConstructor(String.class).newInstance("b"));
+    """,
     "SkeletonOfStock": """
         builder.setSpout("words", new TestWordSpout(), 2);
         builder.setBolt("count", new org.apache.storm.testing.TestWordCounter(), 3).fieldsGrouping("words", new Fields("word"));

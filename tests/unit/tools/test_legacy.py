@@ -31,14 +31,31 @@ class Shout(storm.BasicBolt):
         storm.emit([tup.values[0].upper()])
 Shout().run()
 """
+PETREL = {
+    "create.py": "import parts\ndef create(builder):\n    builder.setSpout('numbers', parts.Numbers(), 1)\n",
+    "parts.py": """
+from petrel import storm
+from petrel.emitter import Spout
+class Numbers(Spout):
+    def __init__(self):
+        super(Numbers, self).__init__(script=__file__)
+    def declareOutputFields(self):
+        return ["number"]
+    def nextTuple(self):
+        storm.emit([1])
+def run():
+    Numbers().run()
+""",
+}
 SPOUT = "from streamparse import Spout\nimport no_such_module\nclass Words(Spout):\n    outputs = ['word']\n"
 TOPOLOGY = "from streamparse import Topology\nfrom spouts import Words\nclass Words2(Topology):\n    words = Words.spec()\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three checkouts; the names say what becomes of them."""
+    """Checkouts; the names of the first three say what becomes of them."""
     for name, text in {
+        **{f"sends/numbers/{name}": text for name, text in PETREL.items()},
         "fails/topology.yaml": FLUX.format(name="fails", script="lost.py"),
         "refused/config.json": "{}",
         "refused/topologies/words.py": TOPOLOGY,
@@ -75,6 +92,8 @@ def test_each_topology_has_its_outcome(folder: Path) -> None:
     assert "no_such_module" in refused["errors"][0]
     assert (runs["loads"], runs["local"], runs["errors"]) == ("yes", "yes", [])
     assert runs["tuples"]["shout"]["executed"] > 0
+    assert trials["sends", "Petrel"]["tuples"]["numbers"]["emitted"] > 0
+    assert "; no file in virtualenvs requires it" in refused["errors"][0]
     assert ("runs", "streamparse, Clojure") in trials
     assert sorted(one.name for one in (folder / "runs").iterdir()) == [
         ".git",
