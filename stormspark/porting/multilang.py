@@ -17,7 +17,7 @@ from stormspark import multilang
 from stormspark.porting.findings import ComponentFound, Findings, Place, TopologyFound
 from stormspark.porting.python_source import PythonFile, PythonProject
 
-__all__ = ["CHILDRENS_MODULE", "is_child", "read_children", "report_children"]
+__all__ = ["CHILDRENS_MODULE", "is_child", "is_library", "read_children", "report_children"]
 
 #: Storm's library for children in Python. It is no package that can be installed.
 CHILDRENS_MODULE: Final = "storm"
@@ -35,6 +35,11 @@ def is_child(project: PythonProject, file: PythonFile) -> bool:
         return False
     beside = file.path.parent / f"{CHILDRENS_MODULE}.py"
     return not beside.is_file() or _is_storms(beside)
+
+
+def is_library(path: Path) -> bool:
+    """Return whether a file is Storm's library for children. One for Python 2 needs no change: stormspark's takes its place."""
+    return path.name == f"{CHILDRENS_MODULE}.py" and path.is_file() and _is_storms(path)
 
 
 def _is_storms(path: Path) -> bool:
@@ -126,7 +131,8 @@ def _report_command(
                 component.place,
             )
         return
-    found = sorted(_found(project.root, script))
+    beside = (project.root / topology.place.file).parent
+    found = sorted(_found(project.root, script), key=lambda path: (_distance(path.parent, beside), path))
     if not found:
         topology.report(
             "change",
@@ -139,9 +145,10 @@ def _report_command(
     where = project.shown(found[0])
     file = project.file(found[0]) if found[0].suffix == ".py" else None
     library = _library(project, file) if file is not None and is_child(project, file) else None
+    own = library if not _BROUGHT.is_file() else None  # one for Python 2 is replaced where the child starts
     old = [
         one
-        for one in (found[0], library)
+        for one in (found[0], own)
         if one is not None and (project.shown(one) in findings.python3 or one in project.errors)
     ]
     if (
@@ -196,6 +203,12 @@ def _found(root: Path, script: str) -> Iterator[Path]:
     for path in _named(root, parts[-1]):
         if list(path.parts[-len(parts) :]) == parts:
             yield path
+
+
+def _distance(one: Path, other: Path) -> int:
+    """Return how many steps up and down lead from one folder to another."""
+    shared = len(Path(os.path.commonpath([one, other])).parts)
+    return len(one.parts) + len(other.parts) - 2 * shared
 
 
 def _named(root: Path, name: str) -> Iterator[Path]:

@@ -26,7 +26,7 @@ from stormspark.porting.java.python_text import python_name
 from stormspark.porting.java.reading import ReadTopology, read_topologies, unreadable
 from stormspark.porting.java.skeleton import skeleton
 from stormspark.porting.java.source import JavaFile, JavaSources, java_parser, parse_file
-from stormspark.porting.multilang import CHILDRENS_MODULE, read_children, report_children
+from stormspark.porting.multilang import CHILDRENS_MODULE, is_library, read_children, report_children
 from stormspark.porting.petrel import read_petrel
 from stormspark.porting.python2 import GONE_MODULES, report_python2
 from stormspark.porting.python_components import LIBRARIES
@@ -306,7 +306,16 @@ def _read_python(
     if (project.errors or project.old) and not mattering:
         findings.files["python"] = len(project.errors) + len(project.old)
     if mattering or project.old:
-        report_python2(project, files, findings, progress)
+        libraries = [file for file in files if is_library(file.path)]
+        report_python2(project, [file for file in files if file not in libraries], findings, progress)
+        for file in libraries:
+            if file.path in project.old:
+                place, _ = project.old[file.path]
+                findings.report(
+                    "note",
+                    f"{file.shown} is Storm's library for Python 2: stormspark's takes its place",
+                    place,
+                )
         _report_missing_modules(project, mattering, findings)
     if "streamparse" in kinds:
         for config in sorted({one for path in kinds["streamparse"] for one in _configs(path, project.root)}):

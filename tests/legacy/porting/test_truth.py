@@ -145,6 +145,21 @@ def test_a_child_whose_script_is_there_runs(tmp_path: Path) -> None:
     assert not [one for one in every if "install" in one.todo]
 
 
+def test_a_child_beside_storms_library_for_python_2_runs(tmp_path: Path) -> None:
+    """stormspark's library takes its place. Of two scripts of this name, the one nearer to the topology counts."""
+    library = "def emit():\n    print 'x'\ndef ack(): pass\nclass Bolt: pass\nclass BasicBolt: pass\n"
+    child = "import storm\nclass Split(storm.BasicBolt): pass\nSplit().run()\n"
+    more = {
+        "src/bolts/split.py": child,
+        "src/bolts/storm.py": library,
+        "other/bolts/split.py": "import storm\nprint 'old'\n",
+    }
+    findings = streamparse(tmp_path, SHELL, PARTS, more)
+    ((topology,), found) = findings.topologies, said(findings, "src/bolts/storm.py is Storm's library")
+    assert (found.kind, str(found.place)) == ("note", "src/bolts/storm.py:2")
+    assert any(one.kind == "runs" and "src/bolts/split.py" in one.text for one in topology.statements)
+
+
 def test_storm_is_no_package_to_install(tmp_path: Path) -> None:
     found = said(streamparse(tmp_path, SHELL, PARTS, {"resources/bolts/split.py": CHILD}), "imports storm")
     assert str(found.place) == "resources/bolts/split.py:1"
