@@ -152,7 +152,7 @@ def test_a_child_beside_storms_library_for_python_2_runs(tmp_path: Path) -> None
     more = {
         "src/bolts/split.py": child,
         "src/bolts/storm.py": library,
-        "other/bolts/split.py": "import storm\nprint 'old'\n",
+        "other/multilang/bolts/split.py": "import storm\nprint 'old'\n",
     }
     findings = streamparse(tmp_path, SHELL, PARTS, more)
     ((topology,), found) = findings.topologies, said(findings, "src/bolts/storm.py is Storm's library")
