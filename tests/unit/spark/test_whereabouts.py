@@ -21,7 +21,7 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Whereabouts:
 
 
 def test_what_is_left_is_found_by_name(left: Whereabouts) -> None:
-    with pytest.raises(TopologyNotAliveError, match="started no topology 'words' on this host: give"):
+    with pytest.raises(TopologyNotAliveError, match="started no topology 'words' on this host: name"):
         Whereabouts.read("words")
     left.write()
     left.write()
