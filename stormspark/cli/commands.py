@@ -12,7 +12,7 @@ import click
 
 from stormspark import __version__
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.run import ENGINES, Run, cores_offered, run_topology
+from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
@@ -20,6 +20,7 @@ from stormspark.metrics import Kind
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
 from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
+from stormspark.ui import InterruptedStartError, Interrupts
 from stormspark.user_code import search_here
 
 __all__ = ["main"]
@@ -257,30 +258,38 @@ def run(
     heronpy, NAME is the class or the name of the topology.
 
     Ctrl-C stops the topology at the end of its batch, with close and cleanup. A second Ctrl-C ends it at once, and names the
-    calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C.
+    calls that this cuts off. SIGTERM, as sent by kill, docker stop or Kubernetes, does the same as Ctrl-C. Before the
+    topology runs, the first one ends the start.
 
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 3 it ended, but gave up rows,
-    or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM.
+    or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM,
+    or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
     """
     if engine != "spark" and (checkpoint or master or trigger != "continuous"):
         msg = "--checkpoint, --master and --trigger need --engine spark"
         raise click.UsageError(msg)
-    planned = _Planning(target, workers, conf, front_end)
-    plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
-    wanted = Run(
-        plan,
-        planned.with_cores,
-        engine,
-        seconds=seconds,
-        until_idle=until_idle,
-        json_to=json_to,
-        checkpoint=checkpoint,
-        master=master,
-        trigger=trigger,
-        quiet=quiet,
-        allow=frozenset(map(Kind, allowed)),
-    )
-    click.get_current_context().exit(run_topology(wanted))
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.while_starting():
+                planned = _Planning(target, workers, conf, front_end)
+                plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
+                wanted = Run(
+                    plan,
+                    planned.with_cores,
+                    engine,
+                    seconds=seconds,
+                    until_idle=until_idle,
+                    json_to=json_to,
+                    checkpoint=checkpoint,
+                    master=master,
+                    trigger=trigger,
+                    quiet=quiet,
+                    allow=frozenset(map(Kind, allowed)),
+                )
+            code = run_topology(wanted, interrupts)
+        except InterruptedStartError as error:
+            code = end_interrupted_start(error)
+    click.get_current_context().exit(code)
 
 
 @main.command()

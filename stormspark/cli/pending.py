@@ -24,7 +24,19 @@ def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: 
     """
     from stormspark.spark.pending import read_pending
 
-    total, counts, oldest = read_pending(topology, checkpoint, most)
+    found = read_pending(topology, checkpoint, most)
+    if found is None:
+        reason = (
+            f"{topology}: no open trees are recorded in {checkpoint or 'its checkpoint'}. Either no row of a source has outlived "
+            f"its batch yet, or the topology has no source spouts, has no durable acker, or is exactly-once. Trees of other "
+            f"spouts are not recorded"
+        )
+        if as_json:
+            sys.stdout.write(json.dumps({"topology": topology, "open": None, "reason": reason}) + "\n")
+        else:
+            wide_enough(Console(highlight=False), 160).print(Text(reason))
+        return 0
+    total, counts, oldest = found
     if as_json:
         rows = [{**row, "opened": row["opened"].isoformat()} for row in oldest]
         by_task = [dict(zip(("component", "task", "open"), count, strict=True)) for count in counts]

@@ -22,14 +22,24 @@ from stormspark.errors import ComponentError
 from stormspark.metrics import Kind, Shortfall, TopologyStatistics, shortfalls
 from stormspark.plan import PhysicalPlan
 from stormspark.plan.workers import follows_cores
-from stormspark.ui import Ending, Interrupts, LogLines, ProgressLine, TaskOutput, print_summary, watch
+from stormspark.ui import (
+    Ending,
+    InterruptedStartError,
+    Interrupts,
+    LogLines,
+    ProgressLine,
+    TaskOutput,
+    print_summary,
+    watch,
+)
 from stormspark.working_folder import working_in
 
-__all__ = ["ENGINES", "Run", "cores_offered", "run_topology"]
+__all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology"]
 
 #: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_FELL_SHORT`: it ended without an error,
 #: but rows were given up, everything failed, or nothing was done. `_KILLED`: a second Ctrl-C killed it (130, as in shells).
-_OK, _FAILED, _FELL_SHORT, _KILLED = 0, 1, 3, 130
+#: `_BY_SIGNAL`: shells add this to the number of the signal that ended a program.
+_OK, _FAILED, _FELL_SHORT, _KILLED, _BY_SIGNAL = 0, 1, 3, 130, 128
 
 #: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
@@ -92,9 +102,10 @@ def cores_offered(engine: str, master: str | None, conf: Mapping[str, Any]) -> i
     return cores_of_master(master, conf)
 
 
-def run_topology(run: Run) -> int:
+def run_topology(run: Run, interrupts: Interrupts) -> int:
     """Run a topology to its end. Returns the exit code: 0 if it ended well, 1 if it failed, 3 if it has a shortfall. If a second
-    Ctrl-C has killed it, end this process with the exit code 130.
+    Ctrl-C has killed it, end this process with the exit code 130. Raises `InterruptedStartError` if there is an interrupt before
+    it runs. The ``interrupts`` are counted since the start of this program, and until the topology has ended.
 
     Progress goes to standard error. The summary goes to standard output, or to standard error if the JSON goes to standard
     output.
@@ -108,14 +119,15 @@ def run_topology(run: Run) -> int:
     output = TaskOutput(line, stdout, stderr, quiet=run.quiet)
     with working_in(working), _only_json_on_stdout(run), LogLines(line.say):
         try:
-            running = ENGINES[run.engine](replace(run, show=output.show))
+            with interrupts.while_starting():
+                running = ENGINES[run.engine](replace(run, show=output.show))
         except ComponentError as error:
             # The local engine calls open and prepare before it returns the topology.
             notes.print(Text(_stopped(error, run.plan.topology)), style="red", soft_wrap=True)
             return _FAILED
-        # Ctrl-C stops the topology only from this point on. Earlier there is no topology, and Ctrl-C ends this program at once.
-        with Interrupts() as interrupts, line:
+        with line:
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
+        interrupts.restore()
     statistics = running.statistics()
     print_summary(statistics, wide_enough(table))
     if running.log_folder is not None:
@@ -135,6 +147,16 @@ def run_topology(run: Run) -> int:
         kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
         notes.print(Text(f"exit code {_FELL_SHORT}; {kinds} makes it {_OK}"), soft_wrap=True)
     return _FELL_SHORT if found else _OK
+
+
+def end_interrupted_start(error: InterruptedStartError) -> int:
+    """End what an interrupted start has left, say so, and return the exit code: 130 after Ctrl-C, 143 after SIGTERM."""
+    if "stormspark.spark.jvm" in sys.modules:
+        from stormspark.spark.jvm import end_jvms
+
+        end_jvms()
+    sys.stderr.write(f"interrupted by {error} before the topology ran\n")
+    return _BY_SIGNAL + error.number
 
 
 def _told(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[Shortfall]:

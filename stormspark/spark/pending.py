@@ -19,20 +19,20 @@ __all__ = ["read_pending"]
 
 def read_pending(
     topology: str, checkpoint: str | None, most: int
-) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]]:
+) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]] | None:
     """Return the number of open trees, a tuple (component, task, number of open trees) per task, and the ``most`` oldest trees.
 
     Only trees of sources' rows count, and only if they were open when their batch ended. The checkpoint has no other trees.
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
-    local one. Raises `CheckpointError` if the checkpoint can't be read.
+    local one. Returns None if the topology has recorded nothing. Raises `CheckpointError` if the checkpoint can't be read.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
     session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})
     folder = CheckpointFolder(session, location)
     try:
         if not folder.has_acker_state():
-            return 0, [], []
+            return None
         records = open_records(session, folder.acker_query).drop("row", "value").cache()
         try:
             by_task = records.groupBy("component", "task").count().orderBy("component", "task").collect()

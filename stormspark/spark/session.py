@@ -6,14 +6,18 @@ one host.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +26,6 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
@@ -30,6 +33,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.private_files import make_log_folder
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.java_errors import in_words
+from stormspark.spark.jvm import start_jvm
 
 __all__ = ["check_session", "local_session", "require_java", "require_master"]
 
@@ -111,12 +115,14 @@ def local_session(
     log = _log_file(conf)
     said_before = log.path.stat().st_size if log.path.exists() else 0
     try:
-        if SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        # Once a session has ended, its JVM serves the next session of this process.
+        if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
             _start_jvm(settings, log)
         builder = SparkSession.builder
         for key, value in settings.items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        with _handler_kept():
+            return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
@@ -179,16 +185,35 @@ def require_master(master: str) -> None:
 
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     """Start Spark's JVM. Its output goes to a file, because some output comes before logging is set up."""
-    spark_conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     output = log.open()
     try:
-        gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            spark_conf, {"stdout": output, "stderr": output}
-        )
+        gateway = start_jvm(settings, output)
     finally:
         os.close(output)
     log.watch(lambda: gateway.proc.poll() is None)
-    SparkContext._ensure_initialized(gateway=gateway, conf=spark_conf)
+    SparkContext._ensure_initialized(
+        gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    )
+
+
+@atexit.register
+def _remove_socket() -> None:
+    """Remove the socket of PySpark's accumulators, which stays in the temporary folder unless the session is stopped."""
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    path = getattr(server, "server_address", None)
+    if isinstance(path, str):
+        with suppress(OSError):
+            os.unlink(path)
+
+
+@contextmanager
+def _handler_kept() -> Iterator[None]:
+    """Keep the handler of SIGINT, if this program has one of its own. PySpark's own handler makes the running jobs fail."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    own = callable(before) and before is not signal.default_int_handler
+    if own and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _said_at_its_end(log: Path, since: int) -> str:

@@ -5,10 +5,11 @@ from stormspark.ui.log_lines import LogLines
 from stormspark.ui.output import TaskOutput
 from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.summary import print_summary, summary_table
-from stormspark.ui.watch import Ending, Interrupts, watch
+from stormspark.ui.watch import Ending, InterruptedStartError, Interrupts, watch
 
 __all__ = [
     "Ending",
+    "InterruptedStartError",
     "Interrupts",
     "LogLines",
     "Progress",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
@@ -21,7 +22,7 @@ from stormspark.ui.progress import Progress, Speedometer
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 
-__all__ = ["Ending", "Idleness", "Interrupts", "watch"]
+__all__ = ["Ending", "Idleness", "InterruptedStartError", "Interrupts", "watch"]
 
 
 class Ending(Enum):
@@ -44,10 +45,25 @@ class Display(Protocol):
         """Print a line that stays."""
 
 
+class InterruptedStartError(KeyboardInterrupt):
+    """Raised by `Interrupts` where SIGINT or SIGTERM arrives while a topology starts. ``number`` is the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+#: Signals that follow each other within so many seconds count as one. For ``timeout`` sends a signal to the program and then to
+#: its process group, and a shell and its supervisor may both pass on Ctrl-C.
+ONE_SECS = 0.25
+
+
 class Interrupts:
     """Counts SIGINT and SIGTERM while its ``with`` block lasts. Meanwhile these signals have no other effect.
 
-    Only the main thread gets signals. In any other thread, `Interrupts` counts nothing and leaves the handlers as they are.
+    Within `while_starting`, a signal also raises `InterruptedStartError`. The signals count even if this process was started with
+    SIGINT ignored, as shells do for a program in the background. Only the main thread gets signals. In any other thread,
+    `Interrupts` counts nothing and leaves the handlers as they are. ``clock`` returns seconds.
 
     >>> with Interrupts() as interrupts:
     ...     signal.raise_signal(signal.SIGINT)
@@ -55,10 +71,14 @@ class Interrupts:
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.count = 0
         #: What the user does for a second signal like the last one.
         self.again = "press Ctrl-C again"
+        self._clock = clock
+        self._last: float | None = None
+        self._number = int(signal.SIGINT)
+        self._starting = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -70,12 +90,44 @@ class Interrupts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self.restore()
+
+    def restore(self) -> None:
+        """Let the signals do again what they did before. The end of the ``with`` block then changes nothing."""
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    @contextmanager
+    def while_starting(self) -> Iterator[None]:
+        """Make signals raise `InterruptedStartError` as long as this ``with`` block lasts.
+
+        Whatever error ends the block after a signal, this method raises `InterruptedStartError` in its place, because code that
+        is interrupted may raise anything.
+        """
+        self._starting = True
+        try:
+            if self.count:
+                raise InterruptedStartError(self._number)
+            yield
+        except InterruptedStartError:
+            raise
+        except BaseException as error:
+            if self.count:
+                raise InterruptedStartError(self._number) from error
+            raise
+        finally:
+            self._starting = False
 
     def _received(self, number: int, frame: FrameType | None) -> None:
+        now = self._clock()
+        if self._last is not None and now - self._last < ONE_SECS:
+            return
+        self._last = now
         self.count += 1
+        self._number = number
         self.again = "send SIGTERM again" if number == signal.SIGTERM else "press Ctrl-C again"
+        if self._starting:
+            raise InterruptedStartError(number)
 
 
 class Idleness:

@@ -4,10 +4,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from stormspark.ui.watch import ONE_SECS
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +54,9 @@ TOPOLOGY = """
 def run(tmp_path: Path) -> Iterator[object]:
     started: list[subprocess.Popen[str]] = []
 
-    def run(waits: bool, execute: str) -> subprocess.Popen[str]:
-        file = tmp_path / "blocking_topology.py"
-        file.write_text(textwrap.dedent(TOPOLOGY).format(waits=waits, execute=execute))
-        command = [sys.executable, "-m", "stormspark.cli", "run", str(file), "--engine", "local"]
+    def run(target: str) -> subprocess.Popen[str]:
+        command = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+        command += [sys.executable, "-m", "stormspark.cli", "run", target, "--engine", "local"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         started.append(process)
         return process
@@ -76,19 +79,36 @@ def until(process: subprocess.Popen[str], *texts: str) -> None:
 
 @pytest.mark.parametrize("waits", [True, False], ids=["on its thread", "on the worker's thread"])
 @pytest.mark.parametrize("where", ["execute", "cleanup"])
-def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run, waits, where):
-    process = run(waits, "block()" if where == "execute" else "print('executes', flush=True)")
-    # It counts interrupts once it shows its progress.
+def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run, tmp_path, waits, where):
+    execute = "block()" if where == "execute" else "print('executes', flush=True)"
+    file = tmp_path / "blocking_topology.py"
+    file.write_text(textwrap.dedent(TOPOLOGY).format(waits=waits, execute=execute))
+    process = run(str(file))
     until(process, "tuples/s", "it waits" if where == "execute" else "executes")
     process.send_signal(signal.SIGINT)
+    first = time.monotonic()
     until(
         process,
         "stopping; what is under way gets 10 s, and then close and cleanup get 10 s",
     )
     if where == "cleanup":
         until(process, "it waits")
+    wait_for(lambda: time.monotonic() - first > ONE_SECS)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert f"this cuts off {where} of blocks[0] (" in output
     assert "blocks on local: " in output, "the figures are printed"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_before_the_topology_runs_ends_the_program(run, tmp_path, number, code):
+    """The program also hears a SIGINT that was ignored when it started, as in the background of a script."""
+    file = tmp_path / "slow_to_load.py"
+    file.write_text("import threading\nprint('it loads', flush=True)\nthreading.Event().wait()\n")
+    process = run(str(file))
+    until(process, "it loads")
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert output == f"interrupted by {signal.Signals(number).name} before the topology ran\n"

@@ -1,10 +1,11 @@
+import itertools
 import signal
 import threading
 from dataclasses import replace
 
 import pytest
 
-from stormspark.ui import Ending, Interrupts, Progress, watch
+from stormspark.ui import Ending, InterruptedStartError, Interrupts, Progress, watch
 from stormspark.ui.watch import Idleness
 from stormspark.user_line import CodePlace
 from stormspark.worker.busy import Busy
@@ -27,7 +28,7 @@ class Notes:
 
 def watched(topology, **options):
     notes = Notes()
-    with Interrupts() as interrupts:
+    with Interrupts(clock=itertools.count().__next__) as interrupts:
         return watch(topology, notes, interrupts, **options), notes
 
 
@@ -178,6 +179,54 @@ def test_handlers_are_as_before_afterwards():
     with Interrupts():
         assert signal.getsignal(signal.SIGINT) != before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_signal_that_comes_to_the_process_and_to_its_group_counts_once():
+    """``timeout`` sends both."""
+    now = [5.0]
+    with Interrupts(clock=lambda: now[0]) as interrupts:
+        signal.raise_signal(signal.SIGTERM)
+        now[0] += 0.1
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.count == 1
+        now[0] += 0.5
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.count == 2
+
+
+def test_an_interrupt_ends_a_start():
+    with Interrupts() as interrupts:
+        with pytest.raises(InterruptedStartError) as raised, interrupts.while_starting():
+            signal.raise_signal(signal.SIGTERM)
+        assert raised.value.number == signal.SIGTERM
+        with pytest.raises(InterruptedStartError), interrupts.while_starting():
+            pytest.fail("it was interrupted before this began")
+
+
+def test_an_interrupted_start_may_raise_anything():
+    def half_of_an_answer():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            raise ValueError("half of an answer") from None
+
+    def start(interrupts):
+        with interrupts.while_starting():
+            half_of_an_answer()
+
+    with Interrupts() as interrupts, pytest.raises(InterruptedStartError):
+        start(interrupts)
+
+
+def test_signals_count_where_sigint_was_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGINT)
+            assert interrupts.count == 1
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_interrupts_do_nothing_in_another_thread():

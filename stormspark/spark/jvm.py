@@ -1,0 +1,141 @@
+"""Starts the JVM of Spark's driver, and ends it if its start is interrupted.
+
+PySpark starts the JVM, too. Two things are different here:
+
+- The JVM gets a session of its own. If somebody signals the process group of this program, as Ctrl-C in a shell, ``timeout`` and
+  other supervisors do, the JVM does not get the signal. So the topology can still work off what is under way.
+- An interrupted start leaves nothing behind. If PySpark is interrupted while it waits for the JVM, it removes the folder in which
+  the JVM reports its port. The JVM's main thread then dies, and another thread keeps the JVM alive for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+__all__ = ["end_jvms", "start_jvm"]
+
+_LOOK_SECS = 0.05
+#: A JVM that is told to end may take so long to remove its temporary folders.
+_END_SECS = 10.0
+
+_started: list[_Launch] = []
+
+
+def start_jvm(settings: Mapping[str, str], output: int) -> Any:
+    """Start a JVM with these settings of Spark, and return Py4J's gateway to it. The descriptor ``output`` gets its output.
+
+    Raises `PySparkRuntimeError` if the JVM ends before it reports its port.
+    """
+    folder = tempfile.mkdtemp(prefix="stormspark-jvm-")
+    launch = _Launch(settings, output, Path(folder) / "port")
+    _started.append(launch)
+    try:
+        launch.start()
+        launch.join()
+        port, secret = launch.wait_for_port()
+        gateway = _connected(port, secret)
+    except BaseException:
+        launch.end()
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    gateway.proc = launch.process
+    return gateway
+
+
+def end_jvms() -> None:
+    """End the JVMs that this process has started, with all processes in their sessions."""
+    for launch in _started:
+        launch.end()
+
+
+class _Launch(threading.Thread):
+    """Starts the JVM's process in a thread of its own.
+
+    A signal interrupts the main thread only. So no interrupt can come between the start of the process and the moment at which
+    this object knows the process.
+    """
+
+    def __init__(self, settings: Mapping[str, str], output: int, port_file: Path) -> None:
+        super().__init__(name="starts-the-jvm", daemon=True)
+        self.process: subprocess.Popen[bytes] | None = None
+        self._settings, self._output, self._port_file = settings, output, port_file
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Start the process. It ends by itself when its standard input ends, so it does not outlive this process."""
+        command = [os.path.join(_find_spark_home(), "bin", "spark-submit")]
+        for key, value in self._settings.items():
+            command += ["--conf", f"{key}={value}"]
+        command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+        environment = os.environ | {
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._port_file),
+        }
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=self._output,
+                stderr=self._output,
+                env=environment,
+                start_new_session=True,
+            )
+        except BaseException as error:
+            self._error = error
+
+    def wait_for_port(self) -> tuple[int, str]:
+        """Wait until the JVM has reported its port and the secret that it expects."""
+        if self._error is not None:
+            raise self._error
+        assert self.process is not None
+        while not self._port_file.is_file():
+            # The JVM's report may come between the question above and its end.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_LOOK_SECS)
+                if not self._port_file.is_file():
+                    raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+        with self._port_file.open("rb") as file:
+            return int(read_int(file)), str(UTF8Deserializer().loads(file))  # type: ignore[no-untyped-call]
+
+    def end(self) -> None:
+        """End the JVM and wait for its end: first in order, so that it removes its folders, and after a while at once."""
+        if self.ident is not None:
+            self.join()
+        process = self.process
+        if process is None:
+            return
+        for number, seconds in ((signal.SIGTERM, _END_SECS), (signal.SIGKILL, None)):
+            if process.poll() is not None:
+                break
+            # The group has more processes: the shell that starts Spark, and the executors of a local cluster.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+
+
+def _connected(port: int, secret: str) -> Any:
+    """Let PySpark connect to the JVM, as it does to a JVM that ``spark-submit`` has started."""
+    variables = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ |= variables
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
