@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import logging
 import os
 import pwd
 import stat
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -25,9 +27,11 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.working_folder import from_start
 
 __all__ = [
+    "FolderClaim",
     "PrivateLogFile",
     "check_private",
     "check_trusted",
+    "claim_logs",
     "default_log_folder",
     "is_private",
     "make_log_folder",
@@ -35,6 +39,8 @@ __all__ = [
     "open_private",
     "user_name",
 ]
+
+_log = logging.getLogger(__name__)
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -187,6 +193,49 @@ class PrivateLogFile(RotatingFileHandler):
         elif sys.__stderr__ is not None:
             with contextlib.suppress(Exception):  # as logging does; formatting a user's object may raise
                 print(f"{error}; not written: {record.getMessage()!r:.1000}", file=sys.__stderr__)
+
+
+class FolderClaim:
+    """Notes that this process writes into a folder, until `close`, or until the process ends.
+
+    ``other`` is the pid of another process that has noted the same on this host; 0 if it is unknown, and None if there is none.
+    Raises the errors of `open_private`.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.other: int | None = None
+        descriptor = open_private(Path(folder, ".in-use"), os.O_RDWR | os.O_CREAT)
+        self._close = weakref.finalize(self, os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):  # otherwise the file system has no locks
+                text = os.pread(descriptor, 20, 0).decode(errors="replace")
+                self.other = int(text) if text.isdecimal() else 0
+            self.close()
+        else:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+    def close(self) -> None:
+        """Note that this process no longer writes into the folder."""
+        self._close()
+
+
+def claim_logs(folder: str | Path, topology: str) -> FolderClaim:
+    """Claim the folder for the logs of a topology. Log a warning if another process, or another topology, writes there."""
+    claim = FolderClaim(folder)
+    if claim.other is not None:
+        _log.warning(
+            "%s writes its logs to %s, to which %s writes, too: lines get mixed, and some may be lost when a file is full; give "
+            "each topology a folder of its own (-c stormspark.log.dir=DIR)",
+            topology,
+            folder,
+            "another topology of this process"
+            if claim.other == os.getpid()
+            else f"process {claim.other or 'unknown'}",
+        )
+    return claim
 
 
 def user_name(uid: int | None = None) -> str:

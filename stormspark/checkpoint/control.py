@@ -4,12 +4,17 @@
 atomically, and only then uses the new generation. If the driver dies in between, the generation is never used, which does no
 harm. If a driver used a generation before it has written the file, the next driver could get the same generation. Then workers
 could not distinguish the two drivers.
+
+The file also names the driver that uses the checkpoint. If two drivers use it, the one that wrote the file last has it. The other
+one finds that out when it reads the file again, and ends (`stormspark.spark.fence`). This needs no locks, which object stores do
+not have.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,9 +22,25 @@ from typing import Protocol
 from stormspark.errors import CheckpointError
 from stormspark.plan.physical import PhysicalPlan
 
-__all__ = ["Control", "ControlFile", "LocalControlFile", "next_generation"]
+__all__ = ["Control", "ControlFile", "Driver", "LocalControlFile", "next_generation", "read_control"]
 
 _FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The driver that uses a checkpoint: a process on a host, and when it started, in the kernel's clock ticks.
+
+    ``id`` is random, so that it also distinguishes two topologies of one process.
+    """
+
+    id: str
+    host: str
+    pid: int
+    started: int
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
 
 
 @dataclass(frozen=True)
@@ -35,6 +56,8 @@ class Control:
     components: tuple[str, ...]
     sources: tuple[tuple[str, str], ...] | None = None
     format: int = _FORMAT
+    #: None in the files of earlier versions.
+    driver: Driver | None = None
 
 
 class ControlFile(Protocol):
@@ -45,6 +68,12 @@ class ControlFile(Protocol):
 
     def write(self, data: bytes) -> None:
         """Replace the file, so that a reader sees either the whole old file or the whole new one."""
+
+    def read_beat(self, driver: str) -> bytes | None:
+        """Return what the driver with this id wrote last to show that it lives; None if it has ended in order."""
+
+    def write_beat(self, driver: str, data: bytes | None) -> None:
+        """Show that the driver with this id lives. None says that it has ended."""
 
     def __str__(self) -> str:
         """Return the name of the checkpoint folder, for messages."""
@@ -67,18 +96,42 @@ class LocalControlFile:
     def write(self, data: bytes) -> None:
         """Replace the file. It is on disk when this returns."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
+        # Two drivers may write at the same time, so each has a new file of its own.
+        new = self._path.with_suffix(f".{secrets.token_hex(4)}.new")
         with new.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
 
+    def read_beat(self, driver: str) -> bytes | None:
+        """Return what a driver wrote last."""
+        try:
+            return self._beat(driver).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_beat(self, driver: str, data: bytes | None) -> None:
+        """Write the driver's file, or delete it."""
+        if data is None:
+            self._beat(driver).unlink(missing_ok=True)
+        else:
+            self._beat(driver).write_bytes(data)
+
+    def _beat(self, driver: str) -> Path:
+        return self._path.with_name(f"driver-{driver}")
+
     def __str__(self) -> str:
         return str(self._checkpoint)
 
 
-def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
+def read_control(file: ControlFile) -> Control | None:
+    """Return what the control file says; None if there is none. Raises `CheckpointError` and OSError."""
+    data = file.read()
+    return None if data is None else _parsed(data, file)
+
+
+def next_generation(file: ControlFile, plan: PhysicalPlan, driver: Driver | None = None) -> Control:
     """Begin a new generation of ``plan``'s topology in a checkpoint folder: read, check, count up, write.
 
     A topology counts as another one if it has another name than the topology that ran with this folder before, or if the two
@@ -87,15 +140,14 @@ def next_generation(file: ControlFile, plan: PhysicalPlan) -> Control:
     spouts differ, or if the file can't be read or written.
     """
     try:
-        data = file.read()
-        before = None if data is None else _parsed(data, file)
+        before = read_control(file)
         components = tuple(sorted(plan.components))
         if before is not None:
             _check_owner(before, plan.topology, components, file)
             _check_sources(before, plan, file)
         sources = tuple((source.id, source.kind_of_source) for source in plan.sources)
         generation = 0 if before is None else before.generation + 1
-        control = Control(plan.topology, generation, components, sources)
+        control = Control(plan.topology, generation, components, sources, driver=driver)
         file.write(json.dumps(asdict(control), indent=2).encode() + b"\n")
     except OSError as error:
         msg = f"the checkpoint folder {file} can't be used: {error}"
@@ -151,6 +203,7 @@ def _parsed(data: bytes, file: ControlFile) -> Control:
             if fields.get("sources") is None
             else tuple((str(id), str(kind)) for id, kind in fields["sources"]),
             int(fields["format"]),
+            None if fields.get("driver") is None else Driver(**fields["driver"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"stormspark/control.json in the checkpoint folder {file} is damaged: {error!r}"

@@ -18,7 +18,7 @@ from stormspark.local.sources import LocalSources
 from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
-from stormspark.private_files import make_log_folder
+from stormspark.private_files import claim_logs, make_log_folder
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
@@ -94,6 +94,7 @@ class LocalTopology:
         show: Callable[[str | None, logging.LogRecord], None] | None = None,
     ) -> None:
         self._logs = _logs_of(plan, use_default=show is not None)
+        self._claim = None if self._logs is None else claim_logs(self._logs.directory, plan.topology)
         self._sources = LocalSources(plan)
         self.plan = plan
         self.error: BaseException | None = None
@@ -339,6 +340,8 @@ class LocalTopology:
             self._sources.close()
             if self._logs is not None:
                 self._logs.leave()
+            if self._claim is not None:
+                self._claim.close()
             self._ended.set()
 
     def _batch(self) -> bool:

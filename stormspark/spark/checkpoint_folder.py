@@ -1,6 +1,7 @@
 """A topology's checkpoint folder, in any place that Spark can write to.
 
 <checkpoint>/stormspark/control.json    the control file, see `stormspark.checkpoint.control`
+<checkpoint>/stormspark/driver-<id>     shows that a driver lives, see `stormspark.spark.fence`
 <checkpoint>/stormspark/acker/journal   the durable acker's journal
 <checkpoint>/stormspark/acker/records   Spark's checkpoint of the acker query, whose state has the open records
 <checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
@@ -156,6 +157,20 @@ class _HadoopControlFile:
     def write(self, data: bytes) -> None:
         """Replace the file."""
         self._folder.write(self._NAME, data, replace=True)
+
+    def read_beat(self, driver: str) -> bytes | None:
+        """Return what a driver wrote last."""
+        try:
+            return self._folder.read(f"driver-{driver}")
+        except FileNotFoundError:
+            return None
+
+    def write_beat(self, driver: str, data: bytes | None) -> None:
+        """Write the driver's file, or delete it."""
+        if data is None:
+            self._folder.delete(f"driver-{driver}")
+        else:
+            self._folder.write(f"driver-{driver}", data, replace=True)
 
     def __str__(self) -> str:
         return self._location

@@ -35,6 +35,7 @@ from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
+from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt, orders_property
 from stormspark.spark.gate import Gate
 from stormspark.spark.pacing import Pacing
@@ -88,6 +89,8 @@ class QueryRun:
     commits: BatchCommits | None = None
     #: The rows that failed in earlier attempts at the running batch.
     failed_rows: FailedRows = field(default_factory=lambda: FailedRows(0))
+    #: The fence around the checkpoint, which is checked before Spark commits a batch.
+    fence: Fence | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -147,6 +150,7 @@ class QueryRun:
             return
         else:
             reports = self._transact(self.commits)
+        self._check_fence()
         if self.acker is not None:
             try:
                 self.acker.write(reports, self.attempt.attempt)
@@ -171,6 +175,19 @@ class QueryRun:
         self._end_batch(
             idle=all(report.idle for report in reports), at_rest=all(report.at_rest for report in reports)
         )
+
+    def _check_fence(self) -> None:
+        """Go to the gate if another driver has taken over the checkpoint, because Spark would commit the batch after this."""
+        if self.fence is None:
+            return
+        try:
+            self.fence.check()
+        except FencedError as error:
+            self.error = error
+            self._to_the_gate()
+        except (CheckpointError, OSError) as error:
+            self.failure, self.failed_outside = f"the control file can't be read: {_text(error)}", True
+            self._to_the_gate()
 
     def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
         """Record where the batch's time went. If nothing happens, wait a little before the next batch."""

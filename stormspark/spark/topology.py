@@ -32,7 +32,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from stormspark.api import Topology
 from stormspark.checkpoint.batch_commits import BatchCommits
-from stormspark.checkpoint.control import next_generation
 from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
@@ -53,12 +52,13 @@ from stormspark.metrics import TopologyStatistics
 from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.workers import follows_cores
-from stormspark.private_files import check_trusted, make_log_folder
+from stormspark.private_files import FolderClaim, check_trusted, claim_logs, make_log_folder
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
+from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.network import Network
@@ -170,6 +170,7 @@ class SparkTopology:
         self._error: BaseException | None = None
         self._run: QueryRun | None = None
         self._nimbus: Nimbus
+        self._claim: FolderClaim | None = None
         self._acker: DurableAcker | None = None
         self._shared: SharedFolder | None = None
         self._hand_over: StateHandOver | None = None
@@ -188,11 +189,13 @@ class SparkTopology:
         """Take the checkpoint, listen for workers, and start the supervisor."""
         plan, settings = self._plan, self._settings
         self._log_folder = str(make_log_folder(settings.log_dir, plan.topology))
+        self._claim = claim_logs(self._log_folder, plan.topology)
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
         self._network = Network.of(spark, settings)
-        self._generation = next_generation(self._folder.control_file(), plan).generation
+        self._fence = Fence(self._folder.control_file(), plan)
+        self._generation = self._fence.generation
         self._commits = self._batch_commits()
         self._acker = self._durable_acker()
         self._shared = self._shared_folder()
@@ -246,6 +249,10 @@ class SparkTopology:
             self._nimbus.close()
         if self._shared is not None:
             self._shared.close()
+        if hasattr(self, "_fence"):
+            self._fence.leave()
+        if self._claim is not None:
+            self._claim.close()
         self._tidy_up()
 
     # -- RunningTopology -------------------------------------------------------------------------------------
@@ -426,6 +433,9 @@ class SparkTopology:
             self._placement.end()
             if self._shared is not None:
                 self._shared.close()
+            self._fence.leave()
+            assert self._claim is not None
+            self._claim.close()
             self._tidy_up()
             self._tally.stop()
             self._ended.set()
@@ -453,8 +463,10 @@ class SparkTopology:
                 self._available_now,
                 self._commits,
                 self._failed_rows,
+                self._fence,
             )
             try:
+                self._fence.check()
                 self._recover()
             except FencedError as error:
                 self._error = error
@@ -674,6 +686,7 @@ class SparkTopology:
                 self._stirred.set()
             self._wake.clear()
             self._nimbus.look_for_silence()
+            self._fence.beat()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
                 # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
                 # wait, and tasks that have not begun.

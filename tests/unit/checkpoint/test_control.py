@@ -31,6 +31,7 @@ def test_generations_count_up(tmp_path):
         "components": ["bolt", "spout"],
         "sources": [],
         "format": 1,
+        "driver": None,
     }
 
 

@@ -1,0 +1,115 @@
+"""The fence around a checkpoint: only one driver uses it, on any file system.
+
+    driver 1   writes its id into the control file                   checks the file before each commit: ends
+    driver 2                          writes its id into the control file       goes on
+
+A driver that starts writes its own id into the control file (`stormspark.checkpoint.control`). From then on, each check of an
+earlier driver fails. A driver checks when an attempt begins, and when a batch has run, before Spark commits it. If another driver
+takes over between a check and the commit, Spark itself lets only one of the two commit this batch.
+
+If ``stormspark.checkpoint.in.use`` is "refused", a driver does not take over from a driver that lives. A driver on the same host
+lives if its process does. Elsewhere it lives if its beats come: each driver with this setting counts in a file of its own. Clocks
+are not compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import astuple
+
+from stormspark.checkpoint.control import ControlFile, Driver, next_generation, read_control
+from stormspark.errors import CheckpointError, FencedError
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.host.lifeline import is_alive, this_process
+from stormspark.worker.host.messages import ProcessId
+
+__all__ = ["BEAT_SECS", "Fence"]
+
+_log = logging.getLogger(__name__)
+
+#: A driver that may not be taken over from shows this often that it lives.
+BEAT_SECS = 5.0
+#: A driver on another host is dead if no beat comes for so many seconds.
+_DEAD_SECS = 3 * BEAT_SECS
+_LOOK_SECS = 0.5
+
+
+class Fence:
+    """The place of one driver in the order of the drivers of a checkpoint. To make it is to take the checkpoint.
+
+    Raises `CheckpointError` if another driver lives and may not be taken over from, and in the cases of `next_generation`.
+    ``wait`` waits for some seconds; it returns true if nobody needs the answer any more.
+    """
+
+    def __init__(
+        self, file: ControlFile, plan: PhysicalPlan, wait: Callable[[float], object] = time.sleep
+    ) -> None:
+        me = this_process()
+        self._file = file
+        self._beats = plan.settings.checkpoint_in_use == "refused"
+        self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
+        self._count, self._next_beat = 0, 0.0
+        try:
+            before = read_control(file)
+            former = None if before is None else before.driver
+            if self._beats and former is not None and self._lives(former, wait):
+                raise CheckpointError(self._in_use(former))
+            #: How many drivers this checkpoint has seen before this one.
+            self.generation = next_generation(file, plan, self._me).generation
+            self.beat()
+            if former is not None:
+                file.write_beat(former.id, None)
+        except OSError as error:
+            msg = f"the checkpoint folder {file} can't be used: {error}"
+            raise CheckpointError(msg) from error
+
+    def check(self) -> None:
+        """Raise `FencedError` if another driver has taken over. Raises OSError if the control file can't be read."""
+        control = read_control(self._file)
+        if control is not None and control.driver != self._me:
+            by = "a driver of an earlier version" if control.driver is None else str(control.driver)
+            msg = (
+                f"the checkpoint folder {self._file} belongs to another driver now: {by} has taken it over as generation "
+                f"{control.generation}, and this one, {self._me}, was generation {self.generation}. It ends and commits nothing "
+                f"more. Run one driver per checkpoint folder; with stormspark.checkpoint.in.use: refused, a later one is refused "
+                f"as long as the earlier one lives"
+            )
+            raise FencedError(msg)
+
+    def beat(self) -> None:
+        """Show that this driver lives, if it is time to. Call this several times within `BEAT_SECS`."""
+        if not self._beats or time.monotonic() < self._next_beat:
+            return
+        self._next_beat = time.monotonic() + BEAT_SECS
+        self._count += 1
+        with contextlib.suppress(OSError):  # batches fail, too, and say so
+            self._file.write_beat(self._me.id, str(self._count).encode())
+
+    def leave(self) -> None:
+        """Say that this driver has ended."""
+        if self._beats:
+            with contextlib.suppress(Exception):  # Spark may have ended
+                self._file.write_beat(self._me.id, None)
+
+    def _lives(self, former: Driver, wait: Callable[[float], object]) -> bool:
+        first = self._file.read_beat(former.id)
+        if first is None:
+            return False
+        if former.host == self._me.host:
+            return is_alive(ProcessId(*astuple(former)[1:]))
+        _log.info("the checkpoint %s was last used by %s: waiting whether it lives", self._file, former)
+        for _ in range(round(_DEAD_SECS / _LOOK_SECS)):
+            wait(_LOOK_SECS)
+            if self._file.read_beat(former.id) != first:
+                return True
+        return False
+
+    def _in_use(self, former: Driver) -> str:
+        return (
+            f"the checkpoint folder {self._file} is in use by another driver, {former}: stop that one first, or give another "
+            f"folder, or set stormspark.checkpoint.in.use to over, and this one takes over"
+        )

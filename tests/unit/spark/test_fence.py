@@ -1,0 +1,134 @@
+"""Two drivers on one checkpoint: the later one has it, or is refused."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from stormspark.checkpoint.control import LocalControlFile, next_generation
+from stormspark.errors import CheckpointError, FencedError
+from stormspark.spark.fence import Fence
+
+
+def plan(in_use="over"):
+    return SimpleNamespace(
+        topology="wc",
+        components={"spout": None},
+        sources=[],
+        settings=SimpleNamespace(checkpoint_in_use=in_use),
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    return LocalControlFile(tmp_path)
+
+
+def never(seconds):
+    pytest.fail("it waits for a driver that need not be waited for")
+
+
+def elsewhere(tmp_path):
+    """Make the driver that uses the checkpoint one of another host."""
+    control = tmp_path / "stormspark" / "control.json"
+    fields = json.loads(control.read_text())
+    fields["driver"]["host"] = "elsewhere"
+    control.write_text(json.dumps(fields))
+    return fields["driver"]["id"]
+
+
+def test_the_later_driver_has_the_checkpoint(file):
+    first = Fence(file, plan())
+    first.check()
+    second = Fence(file, plan(), never)
+    assert (first.generation, second.generation) == (0, 1)
+    with pytest.raises(
+        FencedError, match=r"belongs to another driver now: process \d+ on .* as generation 1"
+    ):
+        first.check()
+    second.check()
+
+
+def test_of_two_drivers_that_start_at_once_one_is_fenced_off(file, monkeypatch):
+    """Both read the same generation."""
+    fences = []
+
+    def late(file, plan, driver):
+        control = next_generation(file, plan, driver)
+        if not fences:
+            fences.append(None)
+            fences[0] = Fence(file, plan)
+            file.write(json.dumps(before | {"driver": vars(driver)}).encode())
+        return control
+
+    Fence(file, plan())
+    before = json.loads(file.read()) | {"generation": 1}
+    monkeypatch.setattr("stormspark.spark.fence.next_generation", late)
+    last = Fence(file, plan())
+    last.check()
+    with pytest.raises(FencedError):
+        fences[0].check()
+
+
+def test_a_driver_of_an_earlier_version_fences_off_too(file):
+    fence = Fence(file, plan())
+    next_generation(file, plan())
+    with pytest.raises(FencedError, match="a driver of an earlier version"):
+        fence.check()
+
+
+def test_a_folder_that_was_deleted_is_not_another_driver(file, tmp_path):
+    fence = Fence(file, plan())
+    (tmp_path / "stormspark" / "control.json").unlink()
+    fence.check()
+
+
+def test_a_later_driver_may_be_refused(file):
+    first = Fence(file, plan("refused"))
+    with pytest.raises(
+        CheckpointError, match=r"is in use by another driver, process \d+ on .*: stop that one"
+    ):
+        Fence(file, plan("refused"), never)
+    first.check()
+    Fence(file, plan("over"), never)
+    with pytest.raises(FencedError):
+        first.check()
+
+
+def test_nobody_is_refused_after_an_end(file, tmp_path):
+    first = Fence(file, plan("refused"))
+    first.leave()
+    Fence(file, plan("refused"), never)
+    assert len(list((tmp_path / "stormspark").glob("driver-*"))) == 1
+
+
+def test_nobody_is_refused_because_of_a_process_that_was_killed(file, tmp_path):
+    Fence(file, plan("refused"))
+    control = tmp_path / "stormspark" / "control.json"
+    fields = json.loads(control.read_text())
+    fields["driver"]["started"] += 1  # a later process has this pid now
+    control.write_text(json.dumps(fields))
+    Fence(file, plan("refused"), never)
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_driver_on_another_host_lives_if_its_beats_come(file, tmp_path, lives):
+    Fence(file, plan("refused"))
+    driver = elsewhere(tmp_path)
+    waited = []
+
+    def wait(seconds):
+        waited.append(seconds)
+        if lives and sum(waited) > 4:
+            file.write_beat(driver, b"2")
+
+    if lives:
+        with pytest.raises(CheckpointError, match="on elsewhere"):
+            Fence(file, plan("refused"), wait)
+    else:
+        Fence(file, plan("refused"), wait)
+        assert sum(waited) == 15
