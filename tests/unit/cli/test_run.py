@@ -314,7 +314,10 @@ def test_ctrl_c_ends_a_run_well(file, script):
     assert done.stdout.startswith("scripted on script: ")
 
 
-def test_ctrl_c_twice_ends_it_at_once(file, script):
+def test_ctrl_c_twice_ends_it_at_once(file, script, monkeypatch):
+    monkeypatch.setattr(
+        sys.modules["stormspark.ui.watch"], "ONE_SECS", 0.0
+    )  # the script's seconds pass at once
     topology = ScriptedTopology(MOMENTS, stop_takes=60.0)
     topology.events = {at: lambda: signal.raise_signal(signal.SIGINT) for at in (1.0, 2.0)}
     script(topology)
