@@ -72,8 +72,8 @@ def replay_letters(where: str, components: Collection[str], ids: Collection[str]
     found = _find(where)
     if not isinstance(found, _Table):
         msg = (
-            f'{", ".join(map(str, found))} has its dead letters as lines of JSON, which can\'t be replayed: give the rows ("row") '
-            f"to the topology's source again yourself. Letters can be replayed that a topology on Spark has written into its "
+            f"{', '.join(map(str, found))} has its dead letters as lines of JSON, which can't be replayed: give the rows to the "
+            f"topology's source again yourself. Letters can be replayed that a topology on Spark has written into its "
             f"--checkpoint folder, without stormspark.dead.letter.dir"
         )
         raise StormsparkError(msg)
@@ -110,8 +110,8 @@ def replay_letters(where: str, components: Collection[str], ids: Collection[str]
 
 
 def _find(where: str) -> _Table | list[Path]:
-    """Return the table of letters, or the files with lines of JSON, to which ``where`` leads: a checkpoint, a folder or a file with
-    lines, or the name of a topology.
+    """Return the table of letters, or the files with lines of JSON, to which ``where`` leads: a checkpoint, a folder or a file
+    with lines, or the name of a topology.
     """
     if where.startswith("file:"):
         from urllib.parse import unquote, urlsplit

@@ -109,7 +109,9 @@ class LocalTopology:
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self._began = 0.0 if isinstance(clock, SimulatedClock) else time.time()
         letters = None if self._logs is None else LetterLines(self._logs.directory)
-        self._tally.dead_letters_in = plan.settings.dead_letter_dir or (letters and letters.place)
+        self._tally.dead_letters_in = plan.settings.dead_letter_dir or (
+            None if letters is None else letters.place
+        )
         self.workers = InProcessWorkers(
             plan, clock, random, storm_id, self._logs, self._tally.add_taken_back, letters
         )

@@ -261,8 +261,8 @@ class QueryRun:
 
     @contextlib.contextmanager
     def _on_the_table(self) -> Iterator[None]:
-        """Go to the gate if the state table or the dead letters can't be written to. If another driver has the table, the topology
-        ends.
+        """Go to the gate if the state table or the dead letters can't be written to. If another driver has the table, the
+        topology ends.
         """
         try:
             yield

@@ -33,9 +33,9 @@ _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspa
 class RowSpout(Spout):
     """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task, and outlive this spout.
 
-    ``letters`` takes the dead letters. If it is None, they go to the task's own file in the folder ``letter_dir``, or to the task's
-    log. ``gave_up`` is called with the reason of each dead letter that is written. If ``done_by_commit``, a row is done when its batch
-    is committed, even if ``ack`` raises.
+    ``letters`` takes the dead letters. If it is None, they go to the task's own file in the folder ``letter_dir``, or to the
+    task's log. ``gave_up`` is called with the reason of each dead letter that is written. If ``done_by_commit``, a row is done
+    when its batch is committed, even if ``ack`` raises.
 
     ``done`` is called with the id of a row that becomes no tuple, so that the task acks the row. There is one exception: without
     ``done_by_commit``, a row whose ``translate`` raises, or whose emit is refused, is only marked as done in ``rows``.
