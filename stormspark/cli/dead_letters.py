@@ -118,7 +118,11 @@ def _find(where: str) -> _Table | list[Path]:
 
         where = unquote(urlsplit(where).path)
     if re.match(r"\w[\w+.-]+:", where):
-        return _at_url(where.rstrip("/").removesuffix(f"/{FOLDER}"))
+        from stormspark.spark.letters_at_url import (
+            letters_at_url,
+        )  # this takes a second, and a folder needs no Spark
+
+        return _Table(*letters_at_url(where.rstrip("/").removesuffix(f"/{FOLDER}")))
     path = Path(where)
     if path.is_file():
         return [path]
@@ -158,23 +162,6 @@ def _of_topology(name: str) -> _Table | list[Path]:
     if "://" not in checkpoint and not Path(checkpoint).is_dir() and lines.is_file():
         return [lines]  # its checkpoint was a temporary folder
     return _find(checkpoint)
-
-
-def _at_url(url: str) -> _Table:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    from stormspark.spark.checkpoint_folder import CheckpointFolder
-    from stormspark.spark.session import local_session
-
-    session = SparkSession.getActiveSession() or local_session(1, {"spark.sql.session.timeZone": "UTC"})
-    try:
-        folder = CheckpointFolder(session, url)
-        return _Table(folder.dead_letters(), folder.last_committed_batch())
-    except (PySparkException, Py4JError, OSError) as error:
-        msg = f"the checkpoint folder {url} can't be read: {str(error)[:500]}"
-        raise CheckpointError(msg) from error
 
 
 def _last_committed(path: Path) -> int:

@@ -217,9 +217,9 @@ class TopologyStatistics:
             "batch_ms": asdict(self.batch_ms),
             "phases_ms": {name: asdict(phase) for name, phase in self.phases.items()},
             "backlog": self.backlog,
-            "dead_letters_in": self.dead_letters_in if self.total("dead_letters") else None,
             "components": {name: component.as_json() for name, component in self.components.items()},
             "backpressure": None if self.pressure is None else _as_json(self.pressure, self.seconds),
+            "dead_letters_in": self.dead_letters_in if self.total("dead_letters") else None,
         }
 
 
