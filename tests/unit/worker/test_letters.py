@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stormspark import StatefulBolt, TopologyBuilder
+from stormspark import Fields, StatefulBolt, TopologyBuilder
 from stormspark.api import ExponentialBackoff
 from stormspark.checkpoint.dead_letters import local_letters
 from stormspark.local import InProcessWorkers, SimulatedClock
@@ -53,7 +53,7 @@ class Drivers(DurableWorkers):
     def __init__(self, folder: Path, generation: int, kills: list[str], attempts: int = 1) -> None:
         builder = TopologyBuilder()
         builder.set_spout("lines", Lines("n"))
-        builder.set_bolt("seen", Seen(), 2).fields_grouping("lines", ["n"])
+        builder.set_bolt("seen", Seen(), 2).fields_grouping("lines", Fields("n"))
         conf = {"topology.workers": 2, "stormspark.exactly.once.attempts": attempts}
         super().__init__(builder.create_topology("letters"), folder / "state", conf, generation)
         self.kills = kills
