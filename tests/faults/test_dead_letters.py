@@ -75,13 +75,14 @@ def test_replayed_letters_make_the_table_whole_whoever_is_killed(exactly_once: b
     run(-signal.SIGKILL, "driver.letters_written")
     assert letters() == [], "the batch is not committed"
     run(3)
+    # At least once, a row may have a letter of the attempt that was killed, and one of a later batch.
     given_up = Counter(int(one["row"][0]) for one in letters())  # type: ignore[index]
     assert set(given_up) == FAILED and set(table()) == set(NUMBERS) - FAILED
     if exactly_once:
         assert set(given_up.values()) == set(table().values()) == {1}
 
     ordered = stormspark(tmp_path, "dead-letters", "replay", checkpoint)
-    assert ordered.returncode == 0 and "12 rows come again" in ordered.stdout
+    assert ordered.returncode == 0 and f"{given_up.total()} rows come again" in ordered.stdout
     run(-signal.SIGKILL, "driver.before_commit" if exactly_once else "driver.batch_ends", REPAIRED="yes")
     run(0, REPAIRED="yes")
     assert set(table()) == set(NUMBERS)
