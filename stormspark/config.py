@@ -293,7 +293,7 @@ class Settings:
     #: A tuple to another worker fails if its pickled form has more bytes than this. A large tuple travels in a Spark row of its
     #: own. A row can't have 2 GiB, and the JVM needs about three times the size of the tuple.
     tuple_max_bytes: int = _setting("stormspark.tuple.max.bytes", 256 * 1024 * 1024, int, least=1024)
-    #: The folder for dead letters, with one file per task; None: they go to the task's log.
+    #: The folder for dead letters, with one file per task; None: they go to the checkpoint, or to the topology's log folder.
     dead_letter_dir: str | None = _setting("stormspark.dead.letter.dir", None, str)
     #: Whether rows of sources that are open at the end of a batch survive the loss of their worker or of the driver.
     acker_durable: bool = _setting("stormspark.acker.durable", True, bool)

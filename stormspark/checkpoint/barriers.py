@@ -11,7 +11,7 @@ import os
 import signal
 import time
 
-__all__ = ["BARRIERS", "BATCH_BARRIERS", "reached"]
+__all__ = ["BARRIERS", "BATCH_BARRIERS", "LETTERS_BARRIER", "reached"]
 
 #: The barriers of every batch, in the order in which a batch reaches them. Workers reach the last two only if they roll back.
 BARRIERS = (
@@ -30,6 +30,9 @@ BARRIERS = (
 
 #: More barriers, which a batch reaches only if bolts are told of its end.
 BATCH_BARRIERS = ("worker.before_finish", "worker.finished", "driver.before_announcement", "driver.announced")
+
+#: One more barrier, which a batch reaches only if it gives up rows of a source.
+LETTERS_BARRIER = "driver.letters_written"
 
 _FOLDER = os.environ.get("STORMSPARK_BARRIERS")
 

@@ -489,6 +489,65 @@ def replay(
     click.get_current_context().exit(code)
 
 
+@main.group("dead-letters")
+def dead_letters() -> None:
+    """List the rows of sources that were given up, and let them come again."""
+
+
+_letters_of = click.argument("where", metavar="CHECKPOINT")
+_of_components = click.option(
+    "--component",
+    "components",
+    multiple=True,
+    metavar="SPOUT",
+    help="Only the letters of this spout. May be repeated.",
+)
+
+
+@dead_letters.command("list")
+@_letters_of
+@_of_components
+@click.option(
+    "-n",
+    "most",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="List at most this many letters, the last ones; 0 means all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one letter per line.")
+@_refusing
+def list_dead_letters(where: str, components: tuple[str, ...], most: int, as_json: bool) -> None:
+    """List dead letters, the oldest first.
+
+    CHECKPOINT is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
+    It may also be a folder or a file with lines of JSON (stormspark.dead.letter.dir, the local engine). The topology may still
+    run, or have ended.
+    """
+    from stormspark.cli.dead_letters import list_letters
+
+    click.get_current_context().exit(list_letters(where, most, components, as_json=as_json))
+
+
+@dead_letters.command("replay")
+@_letters_of
+@_of_components
+@click.option(
+    "--id", "ids", multiple=True, metavar="ID", help="Only the letter with this id. May be repeated."
+)
+@_refusing
+def replay_dead_letters(where: str, components: tuple[str, ...], ids: tuple[str, ...]) -> None:
+    """Let the rows of dead letters come again when the topology starts the next time.
+
+    CHECKPOINT is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
+    Without --component and --id, all letters are replayed that were not replayed before. Repair the topology first: a row that
+    is given up again becomes another letter.
+    """
+    from stormspark.cli.dead_letters import replay_letters
+
+    click.get_current_context().exit(replay_letters(where, components, ids))
+
+
 @main.command()
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
@@ -142,7 +143,7 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
         return _FAILED
     found = _told(shortfalls(statistics), run, ending)
     for shortfall in found:
-        notes.print(Text(f"{shortfall.text}{_where(shortfall, run)}"), style="red", soft_wrap=True)
+        notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), style="red", soft_wrap=True)
     if found:
         kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
         notes.print(Text(f"exit code {_FELL_SHORT}; {kinds} makes it {_OK}"), soft_wrap=True)
@@ -168,15 +169,13 @@ def _told(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[Shortfal
     return [one for one in found if one.kind not in allowed]
 
 
-def _where(shortfall: Shortfall, run: Run) -> str:
+def _where(shortfall: Shortfall, statistics: TopologyStatistics) -> str:
     if shortfall.kind is not Kind.DEAD_LETTERS:
         return ""
-    folder = run.plan.settings.dead_letter_dir
-    return (
-        f"; they are in {folder}"
-        if folder
-        else "; they are in the log of the task (stormspark.dead.letter.dir)"
-    )
+    place = statistics.dead_letters_in
+    if place is None:
+        return "; they are in the log of the task (stormspark.dead.letter.dir)"
+    return f"; they are in {place} (stormspark dead-letters list {shlex.quote(place)})"
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -62,6 +62,8 @@ class Tally:
         #: See `TopologyStatistics.taken_back`.
         self._taken_back = 0
         self._last_taken_back = ""
+        #: See `TopologyStatistics.dead_letters_in`.
+        self.dead_letters_in: str | None = None
         #: By component: the call that blocked the event loop longest at a time.
         self._blocked_loop: dict[str, Busy] = {}
         #: By task: the calls that had not returned when the topology ended.
@@ -181,6 +183,7 @@ class Tally:
                 before_stop=self._before_stop,
                 taken_back=self._taken_back,
                 last_taken_back=self._last_taken_back,
+                dead_letters_in=self.dead_letters_in,
                 components={
                     name: summarise(
                         plan.kind,

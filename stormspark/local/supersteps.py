@@ -5,17 +5,20 @@ The workers, the frames and the supersteps are those of the Spark engine. A loop
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from stormspark.backpressure import Limits
+from stormspark.checkpoint.dead_letters import Letter
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.letter_lines import LettersOfBatches
 from stormspark.driver.transaction import Transaction
-from stormspark.errors import ComponentError
+from stormspark.errors import CheckpointError, ComponentError
 from stormspark.local.clock import SimulatedClock
 from stormspark.pickling import use_unfinished_imports
 from stormspark.plan.physical import PhysicalPlan
@@ -28,6 +31,8 @@ from stormspark.worker.step import Step, WorkerReport, read_report
 
 __all__ = ["BatchTakenBackError", "InProcessWorkers"]
 
+_log = logging.getLogger(__name__)
+
 
 class BatchTakenBackError(Exception):
     """Raised if the topology stops and its last batch is not committed, because a call has not returned in time, or because the
@@ -38,7 +43,8 @@ class BatchTakenBackError(Exception):
 class InProcessWorkers:
     """All workers of a topology, in this process. Each call of `run_batch` runs one batch.
 
-    If an attempt at a batch is taken back, and the batch runs again, ``taken_back`` is called with the reason.
+    If an attempt at a batch is taken back, and the batch runs again, ``taken_back`` is called with the reason. ``letters`` takes
+    the dead letters; if it is None, they go to logs.
     """
 
     def __init__(
@@ -49,6 +55,7 @@ class InProcessWorkers:
         storm_id: str | None = None,
         logs: TaskLogs | None = None,
         taken_back: Callable[[str], object] | None = None,
+        letters: LettersOfBatches | None = None,
     ) -> None:
         use_unfinished_imports()
         self.plan = plan
@@ -66,10 +73,15 @@ class InProcessWorkers:
                 # On a simulated clock everything happens in one thread, and in the same order each time.
                 side_by_side=not isinstance(clock, SimulatedClock),
                 shares_thread=plan.workers > 1,
+                reports_letters=letters is not None,
             )
             for index in range(plan.workers)
         ]
         self._taken_back = taken_back
+        #: `_given_up`: the rows of sources that the running attempt at a batch has given up.
+        self._letters = letters
+        self._given_up: list[Letter] = []
+        self._unwritten: list[Letter] = []
         #: Whether no batch runs again any more, because the topology is killed.
         self._is_cut_off = False
         self._batch = 0
@@ -110,6 +122,7 @@ class InProcessWorkers:
         )
         if not self.plan.exactly_once:
             reports: Sequence[WorkerReport] = self.run_round(self._plain_orders)
+            self._write_letters()
         else:
             while not (reports := self._transact()):
                 pass
@@ -126,11 +139,13 @@ class InProcessWorkers:
         if not self._is_incomplete or self.plan.exactly_once:
             return ()
         reports = self.run_round(replace(self._plain_orders, asks_spouts=False))
+        self._write_letters()
         self._batch += 1
         return reports
 
     def _transact(self) -> Sequence[WorkerReport]:
         """Make one attempt at a batch. Return no reports if the batch has to run again."""
+        self._given_up.clear()
         reports = self._driver.attempt(self._batch, self._earlier.of(self._batch))
         transaction = self._driver.transaction
         assert transaction is not None
@@ -172,9 +187,22 @@ class InProcessWorkers:
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
         """Make the batch the last committed one. The workers hear of it with the orders of the next batch."""
+        self._write_letters()
         self._committed, self._failures = batch, 0
         self._earlier = NO_EARLIER_ATTEMPTS
         self._rows.clear()
+
+    def _write_letters(self) -> None:
+        if self._letters is None or not (self._given_up or self._unwritten):
+            return
+        self._unwritten += self._given_up
+        self._given_up.clear()
+        try:
+            self._letters.write(self._batch, self._unwritten, transactions=self.plan.exactly_once)
+        except CheckpointError as error:  # the disk may be full only for a while
+            _log.warning("%s; the next batch tries again", error)
+        else:
+            self._unwritten.clear()
 
     def run_round(self, orders: RoundOrders) -> list[WorkerReport]:
         """Run every superstep once, over all workers. Return the report of each worker."""
@@ -192,6 +220,8 @@ class InProcessWorkers:
             ]
         reports = [read_report(frame.payload) for frames in inbound for frame in frames]
         emitted_late = orders.asks_spouts and any(report.emitted_late for report in reports)
+        for report in reports:
+            self._given_up += report.letters
         self._is_incomplete = emitted_late or any(report.goes_on for report in reports)
         return reports
 

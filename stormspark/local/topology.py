@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
@@ -108,7 +109,13 @@ class LocalTopology:
         self._active = self._wanted_active = active
         storm_id = f"{plan.topology}-{next(_starts)}-{int(time.time())}"
         self._began = 0.0 if isinstance(clock, SimulatedClock) else time.time()
-        self.workers = InProcessWorkers(plan, clock, random, storm_id, self._logs, self._tally.add_taken_back)
+        letters = None if self._logs is None else LetterLines(self._logs.directory)
+        self._tally.dead_letters_in = plan.settings.dead_letter_dir or (
+            None if letters is None else letters.place
+        )
+        self.workers = InProcessWorkers(
+            plan, clock, random, storm_id, self._logs, self._tally.add_taken_back, letters
+        )
         self._garbage: GarbageBetweenBatches | None = None
         #: Whether the tasks get their last calls now, such as ``cleanup``.
         self._is_closing = False

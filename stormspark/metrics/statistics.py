@@ -194,6 +194,8 @@ class TopologyStatistics:
     #: attempts did is counted, too.
     taken_back: int = 0
     last_taken_back: str = ""
+    #: Where the rows of sources are that were given up: a folder or a file; None if they are in the logs of tasks.
+    dead_letters_in: str | None = None
 
     @property
     def tuples_per_s(self) -> float:
@@ -217,6 +219,7 @@ class TopologyStatistics:
             "backlog": self.backlog,
             "components": {name: component.as_json() for name, component in self.components.items()},
             "backpressure": None if self.pressure is None else _as_json(self.pressure, self.seconds),
+            "dead_letters_in": self.dead_letters_in if self.total("dead_letters") else None,
         }
 
 

@@ -7,6 +7,7 @@
 <checkpoint>/stormspark/acker/log       the acker's Delta table of an earlier stormspark, and
 <checkpoint>/stormspark/acker/query     the checkpoint of its query; both are read once (`acker_upgrade`)
 <checkpoint>/stormspark/state           the state table of a topology whose batches are transactions
+<checkpoint>/dead-letters               the rows of sources that were given up, see `stormspark.checkpoint.dead_letters`
 <checkpoint>/spark                      Spark's offsets and commits of the data query, which runs the topology
 """
 
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from stormspark.checkpoint.acker_journal import JournalFiles, LocalJournalFiles
 from stormspark.checkpoint.control import ControlFile, LocalControlFile
+from stormspark.checkpoint.dead_letters import FOLDER, REPLAYS, LetterTable, local_letters
 from stormspark.spark.acker_stream import COMMIT
 from stormspark.spark.hadoop_folder import HadoopFolder, HadoopJournalFiles
 
@@ -63,6 +65,14 @@ class CheckpointFolder:
             if self._local
             else HadoopJournalFiles(self._session, folder, spool)
         )
+
+    def dead_letters(self) -> LetterTable:
+        """Return the table of dead letters. Raises OSError."""
+        if self._local:
+            return local_letters(self._location)
+        place = f"{self._location}/{FOLDER}"
+        replays = HadoopFolder(self._session, f"{place}/{REPLAYS}")
+        return LetterTable(HadoopFolder(self._session, place), replays, place)
 
     @property
     def old_acker_table(self) -> str:

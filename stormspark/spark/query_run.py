@@ -22,11 +22,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stormspark.checkpoint.barriers import reached
+from stormspark.checkpoint.barriers import LETTERS_BARRIER, reached
 from stormspark.checkpoint.batch_commits import BatchCommits
+from stormspark.checkpoint.dead_letters import Letter
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
 from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.letter_lines import LettersOfBatches
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.driver.transaction import Transaction
@@ -91,6 +93,8 @@ class QueryRun:
     failed_rows: FailedRows = field(default_factory=lambda: FailedRows(0))
     #: The fence around the checkpoint, which is checked before Spark commits a batch.
     fence: Fence | None = None
+    #: Takes the dead letters.
+    letters: LettersOfBatches | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -124,6 +128,8 @@ class QueryRun:
         self._driver = BatchDriver(self.plan, self, self.failed_rows)
         #: The number of tuples that bolts hold over the end of the last committed batch.
         self.held = 0
+        #: The rows of sources that the running batch has given up.
+        self._given_up: list[Letter] = []
 
     # -- the query's thread ----------------------------------------------------------------------------------
 
@@ -140,9 +146,12 @@ class QueryRun:
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # at this point, the previous batch is committed, and this one has not begun
         self.batch_number, self._frames = number, frames
+        self._given_up = []
         reached("driver.batch_begins")
         if self.commits is None:
             reports = self._work_off()
+            with self._on_the_table():
+                self._write_letters()
         elif number <= self.commits.last:
             # An earlier attempt or driver committed this batch, but Spark has not recorded that. So there is nothing left to do.
             _log.info("batch %d of %s is already committed", number, self.plan.topology)
@@ -269,7 +278,9 @@ class QueryRun:
 
     @contextlib.contextmanager
     def _on_the_table(self) -> Iterator[None]:
-        """Go to the gate if the state table can't be written to. If another driver has the table, the topology ends."""
+        """Go to the gate if the state table or the dead letters can't be written to. If another driver has the table, the
+        topology ends.
+        """
         try:
             yield
         except FencedError as error:
@@ -342,7 +353,15 @@ class QueryRun:
         """Commit the batch to the state table."""
         assert self.commits is not None
         with self._on_the_table():
+            self._write_letters()
             self.commits.commit(batch, files)
+
+    def _write_letters(self) -> None:
+        """Write the dead letters of the batch that is about to be committed."""
+        if self.letters is not None:
+            self.letters.write(self.batch_number, self._given_up, transactions=self.plan.exactly_once)
+            if self._given_up:
+                reached(LETTERS_BARRIER)
 
     def run_round(self, orders: RoundOrders) -> Sequence[WorkerReport]:
         """Run one round. Go to the gate if it fails."""
@@ -373,6 +392,8 @@ class QueryRun:
             max((report.worked for report in reports), default=0.0),
             max((report.filled for report in reports), default=0.0),
         )
+        for report in reports:
+            self._given_up += report.letters
         self.tally.add_batch(reports, seconds)
         self.throttle.observe(reports, seconds, first=first)
         self._went_on = self._calls_to_wait_for(reports) or (

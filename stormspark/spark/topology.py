@@ -37,6 +37,7 @@ from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
 from stormspark.driver.failed_rows import FailedRows
+from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.engine import AliveTopologies
@@ -61,6 +62,7 @@ from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.java_errors import in_words
+from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.placement import Placement
@@ -199,10 +201,12 @@ class SparkTopology:
         self._commits = self._batch_commits()
         self._acker = self._durable_acker()
         self._shared = self._shared_folder()
+        self._letters, self._replays = self._dead_letters()
         self._failed_rows = FailedRows(settings.poison_attempts)
         self._throttle = Throttle(plan)
         self._limits = TriggerLimits(settings.batch_target_ms / 1000)
         self._tally = Tally(plan, "spark", self._throttle.pressure)
+        self._tally.dead_letters_in = settings.dead_letter_dir or self._letters.place
         self._nimbus = Nimbus(
             cloudpickle.dumps(plan),
             plan.workers,
@@ -464,6 +468,7 @@ class SparkTopology:
                 self._commits,
                 self._failed_rows,
                 self._fence,
+                self._letters,
             )
             try:
                 self._fence.check()
@@ -544,15 +549,38 @@ class SparkTopology:
             self._run.attempt = replace(self._run.attempt, earlier=self._earlier_attempts(self._commits))
         if self._hand_over is not None:
             self._hand_over.read(self._unrecovered)
-            self._unrecovered.clear()
-        if self._acker is None or not self._unrecovered:
-            return
-        first = self._folder.last_committed_batch() + 1
-        for worker, messages in self._acker.recover(self._unrecovered, first).items():
-            rows = sum(len(message.rows) for message in messages)
-            _log.info("%d rows that were open in lost worker %d are emitted again", rows, worker)
-            self._nimbus.adopt(worker, messages)
+        messages: dict[int, list[Adopt]] = {}
+        if self._replays is not None:
+            messages = self._replays.messages(self._unrecovered, self._last_committed())
+        if self._acker is not None and self._unrecovered:
+            first = self._folder.last_committed_batch() + 1
+            for worker, left_open in self._acker.recover(self._unrecovered, first).items():
+                rows = sum(len(message.rows) for message in left_open)
+                _log.info("%d rows that were open in lost worker %d are emitted again", rows, worker)
+                messages[worker] = [*messages.get(worker, ()), *left_open]
+        for worker, adopted in messages.items():
+            self._nimbus.adopt(worker, adopted)
         self._unrecovered.clear()
+
+    def _last_committed(self) -> int:
+        """Return the batch that was committed last; -1 if there is none."""
+        return self._folder.last_committed_batch() if self._commits is None else self._commits.last
+
+    def _dead_letters(self) -> tuple[LettersOfBatches, LetterReplays | None]:
+        """Return what takes the dead letters, and the rows of earlier ones that somebody wants to be emitted again.
+
+        The letters of a topology without a checkpoint go to a file, because a temporary folder goes with its driver.
+        """
+        if not self._kept:
+            return LetterLines(self._log_folder), None
+        try:
+            table = self._folder.dead_letters()
+        except OSError as error:
+            msg = f"the checkpoint folder {self._folder} can't be used: {error}"
+            raise CheckpointError(msg) from error
+        batch = self._last_committed() + 1
+        found = table.assign(batch, [source.id for source in self._plan.sources])
+        return table, LetterReplays(self._plan, batch, found) if found else None
 
     def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
         """Return the facts that earlier attempts left for the next batch, which is the one after the last committed batch."""

@@ -23,13 +23,11 @@ from random import Random
 from threading import get_ident
 
 from stormspark.acker import LedgerStatistics
-from stormspark.acker.records import Record
 from stormspark.api import SourceProgress
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.wire.frames import Frame, FrameKind
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.parts import make_parts
-from stormspark.worker.sources.row_codec import readable
 from stormspark.worker.spout_task import SpoutTask
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import Step
@@ -47,7 +45,8 @@ class Worker:
     its own. ``logs`` is None in a process that belongs to the user. ``storm_id`` names this run of the topology (A14).
     ``state`` says where state is stored. If ``state`` is None, state is only in memory, and ends with the process. If
     ``side_by_side``, executors whose code may wait run on threads of their own (`stormspark.worker.executors`), and ``clock``
-    has to be a real clock. ``shares_thread`` says that the topology's other workers run on the same thread.
+    has to be a real clock. ``shares_thread`` says that the topology's other workers run on the same thread. If
+    ``reports_letters``, dead letters are in the reports, unless the user has named a folder for them; otherwise they go to logs.
     """
 
     def __init__(
@@ -64,6 +63,7 @@ class Worker:
         state: StateAccess | None = None,
         side_by_side: bool = False,
         shares_thread: bool = False,
+        reports_letters: bool = False,
     ) -> None:
         self.plan = plan
         self.index = index
@@ -80,6 +80,7 @@ class Worker:
             state=state,
             side_by_side=side_by_side,
             shares_thread=shares_thread,
+            reports_letters=reports_letters,
         )
         self.under_way = UnderWay(parts.call, parts.executors, parts.services)
         self.call, self.stories, self.ledger = parts.call, parts.stories, parts.ledger
@@ -237,19 +238,13 @@ class Worker:
         """
         self.transaction.roll_back(batch, committed, reason)
 
-    def adopt(self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]]) -> None:
-        """Emit again the rows of a source that an earlier incarnation of this worker left open. The rows come from the durable
-        acker.
-        """
+    def adopt(
+        self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]], *, letters: bool = False
+    ) -> None:
+        """Emit rows of a source again; see `TakesRows.adopt_encoded`."""
         spout = self.tasks[task]
         assert isinstance(spout, SpoutTask), spout.name
-        spout.adopt(
-            (
-                None if record is None else Record(*record),
-                readable(row, record or row, "the durable acker's journal"),
-            )
-            for record, row in rows
-        )
+        spout.adopt_encoded(rows, letters=letters)
 
     # -- a superstep -----------------------------------------------------------------------------------------
 

@@ -51,6 +51,7 @@ from stormspark.worker.replays.recording_inputs import InputRecording
 from stormspark.worker.reporting import Reporter
 from stormspark.worker.round_clock import RoundClock
 from stormspark.worker.services import TaskServices
+from stormspark.worker.sources.letters import LetterLog
 from stormspark.worker.spare_time import SpareTime
 from stormspark.worker.state.batch_state import BatchState, StateAccess
 from stormspark.worker.stories.stories import Stories
@@ -101,6 +102,7 @@ def make_parts(
     state: StateAccess | None,
     side_by_side: bool,
     shares_thread: bool,
+    reports_letters: bool,
 ) -> Parts:
     """Make the parts of worker ``index``; the arguments are those of `stormspark.worker.core.Worker`."""
     settings = plan.settings
@@ -132,6 +134,10 @@ def make_parts(
             bolt.inputs = bolt.follower = recording.tasks[bolt.id]
     for bolt in wiring.bolts:
         bolt.in_transactions = plan.exactly_once
+    if reports_letters:
+        for spout in wiring.spouts:
+            if not spout.component.settings.dead_letter_dir:
+                spout.source.letters = LetterLog(spout.component.id, spout.id)
     stories.connect(ledger, wiring.spouts, wiring.bolts, departures.all_lanes)
     connect(wiring, plan, index, departures, loads, local_choices, stories, random)
 

@@ -14,6 +14,7 @@ from stormspark.acker import Ledger
 from stormspark.acker.records import AckerTime
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
+from stormspark.checkpoint.dead_letters import Letter
 from stormspark.metrics import TaskCounters
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.executors import Executors
@@ -98,9 +99,20 @@ class Reporter:
             acker=self.acker_log.unconfirmed if orders.acker_time is not None else (),
             transaction=transaction,
             blocked_loop=self._services.longest_blocks(),
+            letters=self._letters(step, whole=transaction is None or transaction.prepared),
         )
         self._round.filled = 0.0
         return report
+
+    def _letters(self, step: Step, *, whole: bool) -> tuple[Letter, ...]:
+        """Return the rows that were given up; only a part of many, unless ``whole``."""
+        logs = [spout.source.letters for spout in self._spouts]
+        return tuple(
+            letter
+            for log in logs
+            if log is not None
+            for letter in log.take(step.batch, step.attempt, whole=whole)
+        )
 
     def _goes_on(self, counters: Mapping[int, TaskCounters]) -> bool:
         """See `WorkerReport.goes_on`."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
+from stormspark.checkpoint.dead_letters import Letter
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.errors import ComponentError
 from stormspark.metrics import DataPoint, TaskCounters
@@ -121,6 +122,8 @@ class WorkerReport:
     transaction: TransactionReport | None = None
     #: For each component that has blocked the event loop, the call that did so longest at a time since this process began.
     blocked_loop: tuple[Busy, ...] = ()
+    #: The rows of sources that were given up since the last report, or since the batch before if this is another attempt.
+    letters: tuple[Letter, ...] = ()
 
 
 def read_report(payload: bytes) -> WorkerReport:

@@ -28,7 +28,7 @@ from stormspark.worker.core import Worker
 from stormspark.worker.host.desk import Desk, RefusedError
 from stormspark.worker.host.messages import Request
 from stormspark.worker.round_orders import EarlierAttempts, RoundOrders
-from stormspark.worker.sources.row_spout import DeadLetters
+from stormspark.worker.sources.letters import DeadLetters
 from stormspark.worker.sources.rows import Row
 from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import WorkerReport, fatal_error
@@ -504,7 +504,7 @@ def in_small_pieces(pieces: Pieces, reached: Any) -> Iterator[None]:
         "stormspark.checkpoint.batch_commits.reached": reached,
         "stormspark.worker.state.batch_state.HandedState": HandedTable,
         "stormspark.worker.state.batch_state.changed_rows": changes_in_memory,
-        "stormspark.worker.sources.row_spout.DeadLetters.add": _gives_up,
+        "stormspark.worker.sources.letters.DeadLetters.add": _gives_up,
     }
     logging.disable(logging.CRITICAL)
     try:

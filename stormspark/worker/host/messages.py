@@ -272,6 +272,8 @@ class Adopt(NamedTuple):
 
     task: int
     rows: list[tuple[tuple[int, int, int] | None, bytes]]
+    #: Whether the rows come from dead letters instead.
+    letters: bool = False
 
 
 class Orders(NamedTuple):

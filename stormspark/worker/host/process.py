@@ -173,12 +173,13 @@ class WorkerProcess:
             storm_id=met.welcome.storm_id,
             state=met.state,
             side_by_side=True,
+            reports_letters=True,
         )
         self._worker.open(self._active)
         if met.state is not None and met.state.handed:
             Path(met.state.handed).unlink()
         for adoption in met.adoptions:
-            self._worker.adopt(adoption.task, adoption.rows)
+            self._worker.adopt(adoption.task, adoption.rows, letters=adoption.letters)
         self._desk = Desk(
             launch.generation,
             launch.incarnation,
@@ -283,7 +284,7 @@ class WorkerProcess:
                 if errand is not None:
                     self._run(errand)
             elif isinstance(orders, Adopt):
-                self._worker.adopt(orders.task, orders.rows)
+                self._worker.adopt(orders.task, orders.rows, letters=orders.letters)
             elif orders.close:
                 self._close(self._worker, orders.committed)
             else:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from stormspark.acker.records import AckerTime, Change, Record
 from stormspark.worker.sources.row_codec import encode_or_give_up
-from stormspark.worker.sources.rows import RangeKey, Row, message_id_of
+from stormspark.worker.sources.rows import RangeKey, Row, is_letter, message_id_of
 
 __all__ = ["OpenRows"]
 
@@ -64,8 +64,10 @@ class OpenRows:
         return (row for row in self if not isinstance(row.id, RangeKey))
 
     def message_ids(self) -> Iterator[Hashable]:
-        """Iterate over the message ids of the open rows, as users see them."""
-        return (message_id_of(row.id) for row in self.rows())
+        """Iterate over the message ids of the open rows, as users see them. Rows that were dead letters are left out, because
+        their source is past them.
+        """
+        return (message_id_of(row.id) for row in self.rows() if not is_letter(row.id))
 
     def has_any(self, ids: Mapping[Hashable, object]) -> bool:
         """Return whether an open row has one of these ids."""

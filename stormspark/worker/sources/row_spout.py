@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Mapping
-from pathlib import Path
 from typing import Any
 
 from stormspark.acker import Outcome
@@ -17,54 +15,27 @@ from stormspark.api import (
     TopologyContext,
 )
 from stormspark.errors import EmitError
-from stormspark.private_files import make_private, open_private
+from stormspark.worker.sources.letters import DeadLetters, GivenUp, LetterPlace
 from stormspark.worker.sources.rows import Row, message_id_of
 from stormspark.worker.sources.source_rows import SourceRows
 from stormspark.worker.tuples.salvage import error_text
 
-__all__ = ["DeadLetters", "RowSpout"]
+__all__ = ["RowSpout"]
 
 #: The outcomes of a tree that do not count as failures of its row: the batch was rolled back, or a worker was lost.
 _INNOCENT = (Outcome.TAKEN_BACK, Outcome.WORKER_LOST)
-#: If the dead letter of a row can't be written, the row comes again after this many seconds.
-_LETTER_AGAIN_SECS = 5.0
+#: If the dead letter of a row can't be written, the row comes again after this many seconds. If the letter only has to wait for
+#: the next report, it waits for `_ROOM_SECS`.
+_LETTER_AGAIN_SECS, _ROOM_SECS = 5.0, 0.1
 _FAILED_TOO_OFTEN = "its tree failed in too many attempts at its batch (stormspark.exactly.once.attempts)"
-
-
-class DeadLetters:
-    """The dead letters of one task. They are JSON lines in the task's own file in ``folder``, or lines in the task's log if
-    there is no folder.
-
-    A JSON line has the component, task, message id, reason and row. Values that JSON can't hold are written as their repr.
-    """
-
-    def __init__(self, folder: str | None, context: TopologyContext) -> None:
-        self._context = context
-        self._path: Path | None = None
-        if folder is not None:
-            self._path = make_private(folder) / f"{context.this_component_id}-{context.this_task_id}.jsonl"
-
-    def add(self, row: Row, reason: str) -> None:
-        """Write one dead letter."""
-        if self._path is None:
-            self._context.logger.error("dead letter %r: %s: %r", row.message_id, reason, row.values)
-            return
-        line = {
-            "component": self._context.this_component_id,
-            "task": self._context.this_task_id,
-            "message_id": row.message_id,
-            "reason": reason,
-            "row": row.values,
-        }
-        with open(open_private(self._path), "a", encoding="utf-8") as file:
-            file.write(json.dumps(line, default=repr) + "\n")
 
 
 class RowSpout(Spout):
     """The spout that a task makes around each instance of its `SourceSpout`. ``rows`` belong to the task, and outlive this spout.
 
-    ``gave_up`` is called with the reason of each dead letter that is written. If ``done_by_commit``, a row is done when its batch
-    is committed, even if ``ack`` raises.
+    ``letters`` takes the dead letters. If it is None, they go to the task's own file in the folder ``letter_dir``, or to the
+    task's log. ``gave_up`` is called with the reason of each dead letter that is written. If ``done_by_commit``, a row is done
+    when its batch is committed, even if ``ack`` raises.
 
     ``done`` is called with the id of a row that becomes no tuple, so that the task acks the row. There is one exception: without
     ``done_by_commit``, a row whose ``translate`` raises, or whose emit is refused, is only marked as done in ``rows``.
@@ -75,7 +46,8 @@ class RowSpout(Spout):
         source: SourceSpout,
         rows: SourceRows,
         clock: Callable[[], float],
-        dead_letters: str | None,
+        letters: LetterPlace | None,
+        letter_dir: str | None,
         gave_up: Callable[[str], None],
         done: Callable[[Hashable], None],
         *,
@@ -83,17 +55,15 @@ class RowSpout(Spout):
     ) -> None:
         self.source = source
         self._rows, self._clock, self._gave_up, self._done = rows, clock, gave_up, done
-        self._folder = dead_letters
+        self._place, self._letter_dir = letters, letter_dir
         self._done_by_commit = done_by_commit
-        #: The dead letters of the current attempt at a batch, which may still be rolled back.
-        self._unsettled: list[tuple[Row, str]] = []
 
     def open(
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
         """Open the source in this task. Rows that an earlier instance left open are emitted again."""
         self._collector = collector
-        self._dead_letters = DeadLetters(self._folder, context)
+        self._letters = self._place or DeadLetters(self._letter_dir, context)
         self.source._report = self._report_error = collector.report_error
         self.source.open(conf, context)
         self._rows.reopen()
@@ -160,16 +130,15 @@ class RowSpout(Spout):
         self.source.close()
 
     def settle(self) -> None:
-        """Write the dead letters of a batch that the worker prepares now. If the commit fails, the same letters may be written
-        again.
+        """Count the rows that a batch gives up, because the worker prepares the batch. Raises OSError if their letters can't be
+        written.
         """
-        letters, self._unsettled = self._unsettled, []
-        for row, reason in letters:
-            self._write(row, reason)
+        for reason in self._letters.settle():
+            self._gave_up(reason)
 
     def take_back(self) -> None:
         """Drop the dead letters of a batch that is rolled back, because its rows come again."""
-        self._unsettled.clear()
+        self._letters.take_back()
 
     def _failed_too_often(self, row: Row) -> str:
         why = self._rows.why.get(row.id)
@@ -181,25 +150,27 @@ class RowSpout(Spout):
 
     def _give_up(self, row: Row, reason: str) -> bool:
         if self._done_by_commit:
-            self._unsettled.append((row, reason))
+            self._letters.note(row, reason)
             return True
         return self._write_or_wait(row, reason)
 
     def _write_or_wait(self, row: Row, reason: str) -> bool:
         """Write a dead letter, and return true. If the write fails, return false, so that the row stays open and comes again.
 
-        A failed write must not lose the row, because a disk may be full only for a while.
+        A failed write must not lose the row, because a disk may be full only for a while. A row whose letter merely has to wait
+        is not emitted any more.
         """
+        now = self._clock()
+        if not self._letters.has_room:
+            self._rows.later(row._replace(unreadable=GivenUp(reason)), now + _ROOM_SECS)
+            return False
         try:
-            self._write(row, reason)
+            self._letters.add(row, reason)
         except OSError as error:
             self._report_error(
                 f"the dead letter of row {row.message_id!r:.300} can't be written, so the row comes again: {error}"
             )
-            self._rows.later(row, self._clock() + _LETTER_AGAIN_SECS)
+            self._rows.later(row, now + _LETTER_AGAIN_SECS)
             return False
-        return True
-
-    def _write(self, row: Row, reason: str) -> None:
-        self._dead_letters.add(row, reason)
         self._gave_up(reason)
+        return True

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["RangeKey", "Row", "RowKey", "comparable", "message_id_of"]
+__all__ = ["RangeKey", "Row", "RowKey", "comparable", "is_letter", "key_of_letter", "message_id_of"]
 
 
 class RowKey(NamedTuple):
@@ -65,6 +65,24 @@ def message_id_of(key: Hashable) -> Hashable:
     ((7,), (4, 0, 12))
     """
     return key.message_id if type(key) is RowKey else key
+
+
+#: How the partition of a `RowKey` begins if the row was a dead letter.
+_LETTER = "dead letter "
+
+
+def key_of_letter(key: Hashable, batch: int, letter: str) -> RowKey:
+    """Return the key under which the row of a dead letter is emitted again in ``batch``. ``key`` was its key before.
+
+    >>> key_of_letter((4, 0, 12), 9, "4-0"), is_letter(key_of_letter((4, 0, 12), 9, "4-0")), is_letter((4, 0, 12))
+    ((4, 0, 12), True, False)
+    """
+    return RowKey(message_id_of(key), batch, f"{_LETTER}{letter}", 0)
+
+
+def is_letter(key: Hashable) -> bool:
+    """Return whether a key is that of a row that was a dead letter. Then the row's place in its source says nothing any more."""
+    return type(key) is RowKey and isinstance(key.partition, str) and key.partition.startswith(_LETTER)
 
 
 #: The only NaN object in keys. A NaN equals nothing, but two tuples that hold the same NaN object are equal.

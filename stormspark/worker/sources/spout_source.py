@@ -12,6 +12,7 @@ from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.plan.physical import ComponentPlan
 from stormspark.spi import RangeSpout
 from stormspark.worker.sources.held_rows import HeldRows
+from stormspark.worker.sources.letters import LetterLog
 from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.rows import comparable
 from stormspark.worker.sources.source_rows import SourceRows
@@ -37,6 +38,8 @@ class SpoutSource:
         #: Rows that stay open beyond the end of their batch, if batches are transactions.
         self.held = HeldRows(component.id, index)
         self._failed: list[Hashable] = []
+        #: The dead letters for the reports; None if they don't go to the driver.
+        self.letters: LetterLog | None = None
 
     # -- rows come -------------------------------------------------------------------------------------------
 
@@ -121,9 +124,13 @@ class SpoutSource:
         open.
         """
         self.rows.forget_batch(batch, trees_live_on=True)
+        if self.letters is not None:
+            self.letters.forget_batch(batch)
 
     def roll_back(self, batch: int) -> None:
         """Forget the rows of the batch, because it is a transaction that runs again and brings them again."""
         self.rows.forget_batch(batch)
         self.held.roll_back()
         self._failed.clear()
+        if self.letters is not None:
+            self.letters.take_back()

@@ -14,6 +14,7 @@ from stormspark.acker.records import Record
 from stormspark.api import SourceProgress, SourceSpout, Spout
 from stormspark.checkpoint.state_files import TaskChanges
 from stormspark.errors import SerializationError
+from stormspark.worker.sources.row_codec import readable
 from stormspark.worker.sources.row_spout import RowSpout
 from stormspark.worker.sources.rows import Row
 from stormspark.worker.sources.spout_source import SpoutSource
@@ -46,11 +47,30 @@ class TakesRows(StartsAgain):
         """Queue rows of the local engine, as `take_rows` does. These rows are Python objects already."""
         self.source.rows_to_come().add(batch, partition, rows)
 
-    def adopt(self, rows: Iterable[tuple[Record | None, Row]]) -> None:
-        """Emit again the rows that this task left open in an earlier incarnation of the worker."""
+    def adopt(
+        self, rows: Iterable[tuple[Record | None, Row]], origin: str = "that its earlier worker left open"
+    ) -> None:
+        """Emit again the rows that this task left open in an earlier incarnation of the worker, or that are of another
+        ``origin``.
+        """
         adopted = self.source.rows_to_come().adopt(rows)
         if adopted:
-            self.logger.info("%s emits %d rows again that its earlier worker left open", self.name, adopted)
+            self.logger.info("%s emits %d rows again %s", self.name, adopted, origin)
+
+    def adopt_encoded(
+        self, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]], *, letters: bool
+    ) -> None:
+        """Emit again the rows that an earlier incarnation of the worker left open, as the durable acker has them. If ``letters``,
+        the rows were dead letters instead.
+        """
+        found = (
+            (
+                None if record is None else Record(*record),
+                readable(row, record or row, "the durable acker's journal"),
+            )
+            for record, row in rows
+        )
+        self.adopt(found, *(("that were dead letters",) if letters else ()))
 
     def progress(self, batch: int) -> SourceProgress | None:
         """Return how far the spout has come with its source; None for a spout without a source."""
@@ -63,12 +83,14 @@ class TakesRows(StartsAgain):
 
     @property
     def rows_left(self) -> int:
-        """How many of `rows_waiting` have to be emitted before the batch can end.
+        """How many of `rows_waiting` have to be emitted before the batch can end, and how many dead letters to be reported.
 
         If the spout was not active in the batch, rows of committed batches do not count, because they wait until the spout is
         active again (B13).
         """
-        return self.source.waiting(held_too=self.life.was_active_in_batch)
+        letters = self.source.letters
+        waiting = self.source.waiting(held_too=self.life.was_active_in_batch)
+        return waiting if letters is None else waiting + letters.left
 
     def _around(self, source: SourceSpout) -> RowSpout:
         """Make the spout that emits the rows of a source."""
@@ -77,6 +99,7 @@ class TakesRows(StartsAgain):
             source,
             self.source.rows,
             self._clock,
+            self.source.letters,
             (folder := self._settings.dead_letter_dir) and from_start(folder),
             self._gave_up,
             self._ack_without_tuple,

@@ -49,7 +49,8 @@ def statistics():
 def test_the_json_has_the_keys_that_other_tools_build_on():
     summary = json.loads(json.dumps(statistics().as_json()))
     keys = ["topology", "engine", "seconds", "batches", "batch_ms", "phases_ms", "backlog", "components"]
-    assert list(summary) == [*keys, "backpressure"] and summary["backpressure"] is None
+    assert list(summary) == [*keys, "backpressure", "dead_letters_in"]
+    assert summary["backpressure"] is None and summary["dead_letters_in"] is None
     assert summary["batch_ms"] == {"mean": 1.0, "p50": 2.0, "p99": 3.0}
     wanted = {"kind", "tasks", "emitted", "transferred", "executed", "acked", "failed", "failed_by_bolt"}
     wanted |= {"timed_out", "pending", "errors"}

@@ -199,7 +199,7 @@ def test_a_dead_letter_that_cannot_be_written_is_written_later(
             raise OSError(errno.ENOSPC, "No space left on device")
         return opened(path)
 
-    monkeypatch.setattr("stormspark.worker.sources.row_spout.open_private", open_private)
+    monkeypatch.setattr("stormspark.worker.sources.letters.open_private", open_private)
 
     def translator(row: Any) -> Any:
         return [int(row[0])]
