@@ -195,7 +195,8 @@ def main() -> None:
     "--until-idle",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Stop when nothing was emitted, queued or pending for S seconds.",
+    help="End the input when nothing was emitted, acked, failed or queued for S seconds: bolts flush what they hold, and the "
+    "topology stops.",
 )
 @click.option(
     "--checkpoint",
@@ -252,8 +253,8 @@ def run(
     Exit code: 0 the topology ended well, 1 it stopped with an error, 2 it could not be started, 130 it was ended by
     the second Ctrl-C or SIGTERM.
     """
-    if engine != "spark" and (checkpoint or master or trigger != "continuous"):
-        msg = "--checkpoint, --master and --trigger need --engine spark"
+    if engine != "spark" and (checkpoint or master):
+        msg = "--checkpoint and --master need --engine spark"
         raise click.UsageError(msg)
     planned = _Planning(target, workers, conf, front_end)
     plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
