@@ -264,6 +264,14 @@ class Settings:
     #: If this many tuples wait in a task's queue, the task's load is 1. Storm 1's and JStorm's marks are shares of this number.
     #: The setting does not bound any queue.
     receive_buffer_tuples: int = _setting("topology.executor.receive.buffer.size", 32768, int, least=1)
+    #: Whether bolts flush what they hold once the input has ended: windows fire, and bolts that write in batches write. If not,
+    #: a topology with ``trigger="available-now"`` leaves its windows open for the next run.
+    flush_at_end: bool = _setting("stormspark.flush.at.end", True, bool)
+    #: After how many milliseconds without a tuple a stream is idle, so that the watermark of a windowed bolt does not wait for
+    #: it: one number for all streams, or a number for each ``component`` or ``component/stream``. None: it always waits (C30).
+    window_idleness_ms: int | Mapping[str, int] | None = _setting(
+        "stormspark.window.idleness.ms", None, int, dict, of_components=True
+    )
     #: The longest pause between two batches while nothing happens; 0: no pause.
     idle_pause_ms: float = _setting("stormspark.idle.pause.ms", 5000, int, float, least=0)
     #: The time from the start of one batch to the start of the next; 0: one batch follows the other.

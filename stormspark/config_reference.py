@@ -17,7 +17,14 @@ from stormspark.storm_keys import STORM_KEYS
 
 __all__ = ["Entry", "described", "matching"]
 
-_TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", list: "list"}
+_TYPES = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    list: "list",
+    dict: "mapping",
+}
 #: The least value of settings that must be above 0.
 _TINY = 1e-6
 _FIELD = re.compile(r"    (\w+): .*= _setting\(")

@@ -9,10 +9,15 @@ from weakref import WeakValueDictionary
 
 from stormspark.errors import TopologyAlreadyRunningError
 from stormspark.metrics import TopologyStatistics
+from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
 from stormspark.worker.stories.story import Story
 
-__all__ = ["AliveTopologies", "RunningTopology"]
+__all__ = ["AVAILABLE_NOW", "CONTINUOUS", "TRIGGERS", "AliveTopologies", "RunningTopology"]
+
+#: How long a topology runs: until it is stopped, or until it has processed the rows that its sources have when it starts.
+CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
+TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 
 
 class RunningTopology(Protocol):
@@ -21,6 +26,10 @@ class RunningTopology(Protocol):
     @property
     def name(self) -> str:
         """The topology's name."""
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """The physical plan that runs."""
 
     @property
     def error(self) -> BaseException | None:
@@ -49,6 +58,12 @@ class RunningTopology(Protocol):
     def calls_under_way(self) -> list[Busy]:
         """Return the calls of user code that run now, as far as the engine knows, the most important first. Tuples that child
         processes have been given are calls, too.
+        """
+
+    def end_input(self) -> None:
+        """End the input: once nothing comes for two batches, bolts flush what they hold, and the topology ends by itself.
+
+        Rows that come meanwhile are still processed.
         """
 
     def stop(self) -> None:

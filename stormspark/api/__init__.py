@@ -34,7 +34,14 @@ from stormspark.api.hooks import (
     TaskHook,
 )
 from stormspark.api.retry import ExponentialBackoff
-from stormspark.api.source import LocalSource, PerTrigger, Routed, SourceProgress, SourceSpout
+from stormspark.api.source import (
+    FiniteLocalSource,
+    LocalSource,
+    PerTrigger,
+    Routed,
+    SourceProgress,
+    SourceSpout,
+)
 from stormspark.api.streams import (
     DEFAULT_STREAM,
     SYSTEM_COMPONENT,
@@ -86,6 +93,7 @@ __all__ = [
     "EmitInfo",
     "ExponentialBackoff",
     "Fields",
+    "FiniteLocalSource",
     "GlobalStreamId",
     "LocalSource",
     "OutputCollector",

@@ -195,6 +195,12 @@ class AsyncSpout(Component, ABC):
     async def next_tuple(self) -> None:
         """Wait for what is available, emit it, and return. A call that emits nothing is followed by a pause of 1 ms (B12)."""
 
+    def is_done(self) -> bool:
+        """Return whether this instance will emit nothing more; see `Spout.is_done`. This is no coroutine: it only reads what the
+        spout knows, and any thread may call it.
+        """
+        return False
+
     async def ack(self, message_id: Hashable) -> None:
         """Called when the tree of an emit with this id is fully processed."""
 

@@ -43,7 +43,7 @@ _OF_SPOUT: dict[str, Sequence[str]] = {
 #: coroutines for its own use.
 _OF_OTHERS = (
     *("execute", "execute_batch", "execute_frame", "process", "on_tick_tuple", "prepare", "cleanup"),
-    *("next_batch", "translate", *_OF_SPOUT),
+    *("next_batch", "translate", "is_done", "end_of_input", *_OF_SPOUT),
     *("init_state", "pre_prepare", "pre_commit", "pre_rollback", "pre_save", "post_save", "pre_restore"),
 )
 
@@ -73,6 +73,7 @@ def problem_with_coroutines(component: Component) -> str | None:
             _not_coroutines(component, _OF_SPOUT)
             or _wrong_arguments(component, _OF_SPOUT)
             or _number(component, "prefetch")
+            or problem_with_coroutine(component, ("is_done",), "write def is_done")
             or _mixture(component, "AsyncSpout")
         )
     kinds = [

@@ -16,7 +16,20 @@ if TYPE_CHECKING:
     from stormspark.api.streams import OutputFieldsDeclarer
     from stormspark.api.tuples import Tuple
 
-__all__ = ["BasicBolt", "Bolt", "Component", "Spout", "TickTupleAwareBolt"]
+__all__ = ["BasicBolt", "Bolt", "Component", "Spout", "TickTupleAwareBolt", "overrides"]
+
+
+def overrides(component: object, method: str, *kinds: type) -> bool:
+    """Return whether ``component`` is of one of these kinds, and has a ``method`` of its own.
+
+    >>> class Quiet(Component): ...
+    >>> overrides(Quiet(), "get_component_configuration", Component)
+    False
+    """
+    own = getattr(type(component), method, None)
+    return callable(own) and any(
+        isinstance(component, kind) and own is not getattr(kind, method) for kind in kinds
+    )
 
 
 class Component:
@@ -57,6 +70,15 @@ class Spout(Component, ABC):
     @abstractmethod
     def next_tuple(self) -> None:
         """Emit what is available, or nothing, and return (B3, B12)."""
+
+    def is_done(self) -> bool:
+        """Return whether this instance will emit nothing more, because its input has an end.
+
+        A spout that emits failed messages again returns False while such a message waits. stormspark asks between two calls of
+        `next_tuple`. Once all spouts of a topology are done, bolts flush what they hold (`Bolt.end_of_input`), and the topology
+        ends. Storm has no such method. A spout without it never says that it is done.
+        """
+        return False
 
     def ack(self, message_id: Hashable) -> None:
         """Called when the tree of an emit with this id is fully processed."""
@@ -100,6 +122,14 @@ class Bolt(Component, ABC):
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
         """Process one tuple. `FailedException` fails the tuple. Any other exception also restarts this one task."""
+
+    def end_of_input(self) -> None:
+        """Called when the input has ended: emit, write, ack or fail what the bolt holds.
+
+        All components that send to this bolt have ended before, and the bolt has executed all of their tuples. Tuples that fail
+        now may come again, and then there is another call. Storm has no such method. If a bolt without it gets ticks, it gets one
+        last tick at this point.
+        """
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""
@@ -156,6 +186,12 @@ class BasicBolt(Component, ABC):
     @abstractmethod
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         """Process one tuple."""
+
+    def end_of_input(self, collector: BasicOutputCollector) -> None:
+        """Called when the input has ended, to emit what the bolt still has to emit; see `Bolt.end_of_input`.
+
+        What it emits belongs to no tree.
+        """
 
     def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1)."""

@@ -14,7 +14,7 @@ from stormspark.api.async_components import AsyncBolt, AsyncSpout
 from stormspark.api.async_rules import misspelt_settings
 from stormspark.api.batch_kind import kind_of_batch
 from stormspark.api.component_configuration import ComponentConfiguration
-from stormspark.api.components import Component, Spout
+from stormspark.api.components import BasicBolt, Bolt, Component, Spout, overrides
 from stormspark.api.fields import Fields
 from stormspark.api.source import SourceSpout
 from stormspark.api.state import kind_of_state
@@ -75,6 +75,8 @@ class ComponentDeclaration:
     #: ``finish`` or ``commit`` for a bolt that is told of the end of a batch, ``part`` for a component that is told only of the
     #: beginning, and empty for every other component. See `stormspark.spi.batches`.
     kind_of_batch: str = ""
+    #: Whether the component is a bolt that may hold tuples, and flushes them at the end of its input (`Bolt.end_of_input`).
+    flushes: bool = False
     #: Why the component's code may wait (`stormspark.waiting_code`). Empty if the code only computes, or if the component runs on
     #: the worker's thread in any case.
     may_wait: str = ""
@@ -152,6 +154,7 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
+            flushes=windowed is not None or overrides(component, "end_of_input", Bolt, BasicBolt),
             may_wait=waiting.reason or "",
             waits_all_the_same=waiting.contradiction or "",
             says_that_it_computes=declares_that_it_computes(component),

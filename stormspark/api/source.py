@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from stormspark.api.components import Component
 from stormspark.api.fields import Fields
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stormspark.api.context import TopologyContext
     from stormspark.api.streams import OutputFieldsDeclarer
 
-__all__ = ["LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout"]
+__all__ = ["FiniteLocalSource", "LocalSource", "PerTrigger", "Routed", "SourceProgress", "SourceSpout"]
 
 
 class Routed(NamedTuple):
@@ -71,6 +71,20 @@ class LocalSource(Protocol):
 
     def close(self) -> None:
         """Called when the topology ends."""
+
+
+@runtime_checkable
+class FiniteLocalSource(LocalSource, Protocol):
+    """A `LocalSource` that knows its end, for a topology that only processes the rows that are there at the start.
+
+    If a source has no such methods, such a topology ends once nothing has come for some batches.
+    """
+
+    def prepare_available_now(self) -> None:
+        """Read nothing that appears from now on. Called before the first `poll`."""
+
+    def is_done(self) -> bool:
+        """Return whether `poll` has returned everything that is known to be there."""
 
 
 class SourceSpout(Component, ABC):

@@ -226,6 +226,29 @@ class WindowedBolt(Component, ABC):
         name = f"{_name(self)}.with_watermark_interval: interval"
         return self._with_settings({settings.WATERMARK_INTERVAL: as_duration(interval, name, least=1).value})
 
+    def with_idleness(
+        self, after: Duration | timedelta, component: str | None = None, stream: str | None = None
+    ) -> Self:
+        """Let the watermark not wait for a stream that has delivered nothing for ``after``, as Flink's ``withIdleness``.
+
+        By default the watermark waits for every stream, as in Storm (C30). Call this once for all streams, or for single ones: a
+        ``component`` with all of its streams, or one ``stream`` of it. When an idle stream delivers tuples again, its windows may
+        have fired, and then its tuples are late. If all streams are idle, the greatest of their timestamps counts. So the last
+        windows wait for further tuples, or for the end of the input.
+        """
+        name = f"{_name(self)}.with_idleness"
+        milliseconds = as_duration(after, f"{name}: after", least=1).value
+        for given in (component, stream):
+            if given is not None and (not isinstance(given, str) or not given):
+                msg = f"{name}: the name of a component or stream must be a string that is not empty, got {given!r}"
+                raise InvalidTopologyError(msg)
+        if stream is not None and component is None:
+            msg = f"{name}: stream {stream!r} needs its component: with_idleness(after, component, stream)"
+            raise InvalidTopologyError(msg)
+        before = (self._window_settings or {}).get(settings.IDLENESS, {})
+        place = "" if component is None else component if stream is None else f"{component}/{stream}"
+        return self._with_settings({settings.IDLENESS: {**before, place: milliseconds}})
+
     def with_message_id_field(self, name: str) -> Self:
         """Name the field that holds the tuples' message ids, by which a bolt recognises tuples that it received before (C25,
         C41).

@@ -197,7 +197,8 @@ def main() -> None:
     "--until-idle",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Stop when nothing was emitted, queued or pending for S seconds.",
+    help="End the input when nothing was emitted, acked, failed or queued for S seconds: bolts flush what they hold, and the "
+    "topology stops.",
 )
 @click.option(
     "--checkpoint",
@@ -265,8 +266,8 @@ def run(
     or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM,
     or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
     """
-    if engine != "spark" and (checkpoint or master or trigger != "continuous"):
-        msg = "--checkpoint, --master and --trigger need --engine spark"
+    if engine != "spark" and (checkpoint or master):
+        msg = "--checkpoint and --master need --engine spark"
         raise click.UsageError(msg)
     with Interrupts() as interrupts:
         try:

@@ -87,7 +87,7 @@ def _on_spark(run: Run) -> RunningTopology:
 def _on_local(run: Run) -> RunningTopology:
     from stormspark import local
 
-    return local.submit(run.plan, show=run.show)
+    return local.submit(run.plan, show=run.show, trigger=run.trigger)
 
 
 #: The functions that start a topology, by the name of the engine.

@@ -147,10 +147,14 @@ class DeltaBolt(TransactionalSink, Bolt):
         if waiting:
             self._commit_or_fail(waiting)
 
-    def cleanup(self) -> None:
+    def end_of_input(self) -> None:
         """Commit the waiting tuples, unless batches are transactions."""
         if self._outbox is None:
             self.flush()
+
+    def cleanup(self) -> None:
+        """Commit the waiting tuples, unless batches are transactions."""
+        self.end_of_input()
 
     # -- batches that are transactions -----------------------------------------------------------------------
 

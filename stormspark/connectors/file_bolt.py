@@ -248,6 +248,13 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         self._sync()
         self._collector.ack(tick)
 
+    def end_of_input(self) -> None:
+        """Sync the waiting records, and finish all files unless batches are transactions."""
+        if self._in_transaction:
+            self._sync()
+        else:
+            self._rotate_all()
+
     def cleanup(self) -> None:
         """Sync, and finish all files."""
         self._rotate_all()

@@ -60,12 +60,23 @@ class LocalFiles:
         self._file = ""
         self._rows: Iterator[Row] | None = None
         self._waiting = 0
+        self._looks_again = True
+
+    def prepare_available_now(self) -> None:
+        """List the files now, and never again."""
+        self._look()
+        self._looks_again = False
+
+    def is_done(self) -> bool:
+        """Return whether all files that were found are read."""
+        return self._rows is None and not self._found
 
     def poll(self) -> Iterable[tuple[int, Sequence[Row]]]:
         """Yield rows of the next files, unless many rows wait already."""
         if self._waiting >= _PIECE:
             return
-        self._look()
+        if self._looks_again:
+            self._look()
         left = _PIECE
         while left > 0 and (self._rows is not None or self._found):
             if self._rows is None:

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from stormspark.api import Topology
 from stormspark.config import merged
-from stormspark.engine import AliveTopologies
-from stormspark.errors import TopologyNotAliveError
+from stormspark.engine import AVAILABLE_NOW, TRIGGERS, AliveTopologies
+from stormspark.errors import InvalidTopologyError, TopologyNotAliveError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.topology import CORES, LocalTopology, steps
 from stormspark.plan import PhysicalPlan, log_advice, plan_topology
@@ -138,8 +138,12 @@ def submit(
     conf: Mapping[str, Any] | None = None,
     active: bool = True,
     show: Callable[[str | None, logging.LogRecord], None] | None = None,
+    trigger: str = "continuous",
 ) -> LocalTopology:
     """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
+
+    ``trigger`` is "continuous" or "available-now". With "available-now" the topology processes the rows that its sources have
+    when it starts, and then ends.
 
     A program that exists for the topology, such as ``stormspark run``, passes ``show``. Then tasks have log files as on Spark,
     also if ``stormspark.log.dir`` is not set. ``show`` gets what tasks log and print: the name of the task, and the record. Until
@@ -149,9 +153,15 @@ def submit(
     Raises `InvalidTopologyError` for a topology that can't run, and `ComponentError` if a component can't start. Raises
     `TopologyAlreadyRunningError` while another topology of the same name, submitted with this function, runs (A14).
     """
+    if trigger not in TRIGGERS:
+        msg = f"trigger must be one of {', '.join(TRIGGERS)}, got {trigger!r}"
+        raise InvalidTopologyError(msg)
     plan = (
         topology
         if isinstance(topology, PhysicalPlan)
         else log_advice(plan_topology(topology, conf, cores=CORES))
     )
-    return _alive.start(plan.topology, lambda: LocalTopology(plan, active=active, show=show))
+    available_now = trigger == AVAILABLE_NOW
+    return _alive.start(
+        plan.topology, lambda: LocalTopology(plan, active=active, show=show, available_now=available_now)
+    )

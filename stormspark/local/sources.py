@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from stormspark.api import LocalSource, SourceProgress, SourceSpout
+from stormspark.api import FiniteLocalSource, LocalSource, SourceProgress, SourceSpout
 from stormspark.errors import ComponentError, InvalidTopologyError
 from stormspark.local.supersteps import InProcessWorkers
 from stormspark.pickling import unpickled
@@ -27,18 +27,29 @@ class _Opened:
 class LocalSources:
     """The opened sources of a topology's source spouts.
 
+    With ``available_now`` only the rows are read that the sources have at the start.
+
     Making the object raises `InvalidTopologyError` if a spout has no source that can be read without Spark, or can't open its
     source.
     """
 
-    def __init__(self, plan: PhysicalPlan) -> None:
+    def __init__(self, plan: PhysicalPlan, *, available_now: bool = False) -> None:
         self._sources: list[_Opened] = []
         try:
             for component in plan.sources:
-                self._sources.append(_Opened(component, _open(component)))
+                source = _open(component)
+                self._sources.append(_Opened(component, source))
+                if available_now and isinstance(source, FiniteLocalSource):
+                    source.prepare_available_now()
         except BaseException:
             self.close()
             raise
+
+    @property
+    def are_done(self) -> bool:
+        """Whether no source says that it has more rows."""
+        known = [one.source for one in self._sources if isinstance(one.source, FiniteLocalSource)]
+        return all(source.is_done() for source in known)
 
     def feed(self, workers: InProcessWorkers) -> None:
         """Give the tasks the rows that have arrived. Raises `ComponentError` if a source raises."""

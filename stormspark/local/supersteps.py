@@ -108,8 +108,11 @@ class InProcessWorkers:
         limits: Limits | None = None,
         target: float | None = None,
         staying_local: frozenset[str] = frozenset(),
+        *,
+        input_ended: bool = False,
+        flushes: int = 0,
     ) -> Sequence[WorkerReport]:
-        """Run one batch. Return the reports that the workers make at its end.
+        """Run one batch. Return the reports that the workers make at its end. ``input_ended`` and ``flushes`` are orders.
 
         Spouts may emit up to ``limits``, and the batch should take ``target`` seconds. Tuples of the spouts ``staying_local``
         stay in their workers, where the grouping allows it. If the batch is a transaction and fails, it runs again until it is
@@ -118,7 +121,12 @@ class InProcessWorkers:
         topology is killed (`cut_off`).
         """
         self._plain_orders = RoundOrders(
-            limits=limits, target_secs=target, committed=self._committed, staying_local=staying_local
+            limits=limits,
+            target_secs=target,
+            committed=self._committed,
+            staying_local=staying_local,
+            input_ended=input_ended,
+            flushes=flushes,
         )
         if not self.plan.exactly_once:
             reports: Sequence[WorkerReport] = self.run_round(self._plain_orders)
@@ -138,7 +146,7 @@ class InProcessWorkers:
         """
         if not self._is_incomplete or self.plan.exactly_once:
             return ()
-        reports = self.run_round(replace(self._plain_orders, asks_spouts=False))
+        reports = self.run_round(replace(self._plain_orders, asks_spouts=False, flushes=0))
         self._write_letters()
         self._batch += 1
         return reports

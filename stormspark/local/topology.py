@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+from stormspark.driver.end_of_input import EndOfInput
 from stormspark.driver.letter_lines import LetterLines
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.driver.tally import Tally
@@ -36,6 +37,8 @@ CORES = 1
 
 _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait strategy (B12)
 _LAST_SLEEP = 0.02  # the longest pause while a stop waits for calls
+#: With ``available_now``, a spout that does not say whether it is done counts as done once nothing has happened for so long.
+_SILENT_SECS = 1.0
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
@@ -81,6 +84,8 @@ class LocalTopology:
     If ``show`` is given, this process exists for the topology, which takes over its logging, stdout and stderr until it ends; see
     `TaskLogs.take_over`.
 
+    With ``available_now`` the topology processes the rows that its sources have when it starts, and then ends.
+
     Making the object raises `ComponentError` if a component can't be opened or prepared, and `InvalidTopologyError` if a spout's
     source can't be read without Spark.
     """
@@ -93,10 +98,12 @@ class LocalTopology:
         *,
         active: bool = True,
         show: Callable[[str | None, logging.LogRecord], None] | None = None,
+        available_now: bool = False,
     ) -> None:
         self._logs = _logs_of(plan, use_default=show is not None)
         self._claim = None if self._logs is None else claim_logs(self._logs.directory, plan.topology)
-        self._sources = LocalSources(plan)
+        self._sources = LocalSources(plan, available_now=available_now)
+        self._end_of_input = EndOfInput(plan, available_now=available_now, patience_secs=_SILENT_SECS)
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock
@@ -187,6 +194,10 @@ class LocalTopology:
         """Return what the first batch waits for. It waits for nothing, because ``submit`` opens the tasks."""
         return ""
 
+    def end_input(self) -> None:
+        """End the input: once nothing comes for two batches, bolts flush what they hold, and the topology ends by itself."""
+        self._end_of_input.end()
+
     @property
     def close_secs(self) -> float:
         """How many seconds ``close`` and ``cleanup`` of a task may take when the topology stops, before they are given up."""
@@ -238,7 +249,7 @@ class LocalTopology:
                 time.sleep(_IDLE_SLEEP * 5)
             self._raise_error()
             statistics = self.statistics()
-            if quiet.reached(statistics):
+            if quiet.reached(statistics) or self._ended.is_set():
                 return
             if time.monotonic() > deadline:
                 pending = statistics.total("pending")
@@ -271,6 +282,8 @@ class LocalTopology:
         assert self.is_simulated
         if not self._ended.is_set():
             self._batch()
+            if self._end_of_input.is_done:
+                self._end(graceful=True)
         self._raise_error()
 
     def _run(self) -> None:
@@ -280,10 +293,12 @@ class LocalTopology:
             self._logs.follow()
         try:
             try:
-                while not self._stopping.is_set():
+                while not (self._stopping.is_set() or self._end_of_input.is_done):
                     if not self._batch():
                         time.sleep(_IDLE_SLEEP)
                     garbage.collect()
+                if self._end_of_input.is_done:
+                    self._begin_to_stop()
             except BatchTakenBackError as taken_back:
                 _log.warning("%s", taken_back)
             if self._graceful and self.error is None:
@@ -360,17 +375,25 @@ class LocalTopology:
         begun = time.monotonic()
         if self._active:
             self._sources.feed(self.workers)
-        throttle = self._throttle
+        throttle, end = self._throttle, self._end_of_input
         if self._thread is not None:
-            reports = self.workers.run_batch(throttle.limits, throttle.round_target, throttle.staying_local)
+            reports = self.workers.run_batch(
+                throttle.limits,
+                throttle.round_target,
+                throttle.staying_local,
+                input_ended=end.has_ended,
+                flushes=end.flushes,
+            )
             self._sources.observe((report.sources for report in reports), throttle.limit_of)
         else:  # Limits and targets come from real seconds, so they are not applied to a simulated batch.
-            reports = self.workers.run_batch()
+            reports = self.workers.run_batch(input_ended=end.has_ended, flushes=end.flushes)
             self._sources.observe((report.sources for report in reports), _no_limit)
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
+        came = sum(progress.came for report in reports for progress in report.sources.values())
+        end.observe(reports, came, now=self._clock(), sources_done=self._sources.are_done)
         self.error = fatal_error(reports)
         if self.error is not None:
             self._stopping.set()
@@ -378,11 +401,11 @@ class LocalTopology:
 
     def _end(self, *, graceful: bool) -> None:
         self._graceful &= graceful  # once the topology is killed, no later stop brings its last calls back
-        self._tally.begin_to_stop()
-        self._stopping.set()
         if graceful:
-            self.workers.limit_waiting()
+            self._begin_to_stop()
         else:
+            self._tally.begin_to_stop()
+            self._stopping.set()
             self.workers.cut_off()
         if self._thread is not None:
             if graceful:
@@ -391,6 +414,11 @@ class LocalTopology:
             if graceful and self.error is None:
                 self._close()
             self._finish()
+
+    def _begin_to_stop(self) -> None:
+        self._tally.begin_to_stop()
+        self._stopping.set()
+        self.workers.limit_waiting()
 
     def _join(self, thread: threading.Thread) -> None:
         """Wait until the topology's thread has ended. Warn about user code that holds up its last batch, and give up a last call

@@ -40,6 +40,7 @@ class TaskCounters:
     errors: int = 0
     dead_letters: int = 0  # rows of a source that were given up
     shed: int = 0  # tuples that a bolt above its high mark did not take
+    late: int = 0  # tuples that came to a windowed bolt after their window had fired
     #: How long a spout was not asked for tuples, for each reason (F6).
     skipped_backpressure_ms: float = 0.0
     skipped_max_spout_ms: float = 0.0
@@ -127,6 +128,7 @@ class ComponentStatistics:
     errors: int
     dead_letters: int
     shed: int
+    late: int
     skipped_backpressure_ms: float
     skipped_max_spout_ms: float
     skipped_inactive_ms: float

@@ -67,6 +67,7 @@ def _component(
         declared_at=component.declared_at,
         kind_of_source=component.kind_of_source,
         kind_of_batch=component.kind_of_batch,
+        flushes=component.flushes or (component.kind == "bolt" and bool(settings.tick_freq_secs)),
         vectorised=component.vectorised,
         capacity=component.capacity,
         threads_reason=threads_reason,

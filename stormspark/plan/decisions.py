@@ -13,6 +13,7 @@ __all__ = [
     "of_components",
     "of_crossing",
     "of_ends",
+    "of_flushes",
     "of_load",
     "of_local_preference",
     "of_packing",
@@ -109,6 +110,12 @@ def of_ends(plan: PhysicalPlan) -> str:
         for bolt, (number, superstep) in plan.ends_of_batches.items()
     ]
     return f"batch bolts are informed of the end of a batch: {_listed(ends)}"
+
+
+def of_flushes(plan: PhysicalPlan) -> str:
+    """Describe the decision of `order_flushes`."""
+    turns = [f"{bolt} in turn {turn}" for bolt, turn in plan.flush_turns.items()]
+    return f"bolts flush what they hold at the end of the input: {_listed(turns)}"
 
 
 def _edges(edges: Iterable[EdgePlan]) -> str:

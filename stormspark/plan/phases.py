@@ -18,6 +18,7 @@ from stormspark.plan.batches import check_batches, schedule_ends
 from stormspark.plan.components import enter_components
 from stormspark.plan.context import PlanningContext
 from stormspark.plan.crossing import find_crossings
+from stormspark.plan.flushing import order_flushes
 from stormspark.plan.load_awareness import follow_load
 from stormspark.plan.local_preference import prefer_local
 from stormspark.plan.packing import pack_tasks
@@ -57,6 +58,7 @@ PHASES = (
     Phase("crossing", find_crossings, decisions.of_crossing),
     Phase("supersteps", cut_supersteps, decisions.of_supersteps),
     Phase("ends of batches", schedule_ends, decisions.of_ends),  # G5-G7
+    Phase("end of input", order_flushes, decisions.of_flushes),
 )
 
 

@@ -84,6 +84,8 @@ class ComponentPlan:
     windowed: bool = False
     #: How the component is told of batches; empty if it is not. See `stormspark.api.batch_kind`.
     kind_of_batch: str = ""
+    #: Whether the component is a bolt that may hold tuples, and flushes them at the end of its input.
+    flushes: bool = False
     #: Whether the component receives and emits record batches instead of single tuples.
     vectorised: bool = False
     #: How many calls of an async bolt may be under way at once in each task; 0 for every other component.
@@ -150,6 +152,9 @@ class PhysicalPlan:
     exactly_once: bool = False
     #: When ``end_batch`` of a bolt is called: in which of the rounds that end a batch, counted from 1, and in which superstep.
     ends_of_batches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    #: The turn of each bolt that may hold tuples at the end of the input, from 1. A bolt flushes after all bolts before it have
+    #: flushed, and all of their tuples are executed (`stormspark.plan.flushing`).
+    flush_turns: Mapping[str, int] = field(default_factory=dict)
     #: How many cores the engine offers to workers; None if it is not known.
     cores: int | None = None
     #: Why the plan has this number of workers, in one clause.

@@ -9,6 +9,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.plan.context import PlanningContext
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.windowing import WindowSettings
+from stormspark.windowing.settings import IDLENESS
 
 __all__ = ["check_windows"]
 
@@ -42,6 +43,17 @@ def _check(component: ComponentDeclaration, topology: Topology, plan: PhysicalPl
         message_timeout_secs=None if plan.exactly_once else plan.settings.timeout_secs,
         max_spout_pending=None if plan.exactly_once else settings.max_spout_pending,
     )
+    if IDLENESS in component.conf and not time.event:
+        msg = (
+            "idleness is about watermarks, so it needs timestamps: call with_timestamp_field(name) or "
+            "with_timestamp_extractor(function), or remove with_idleness"
+        )
+        raise InvalidTopologyError(msg)
+    unknown = _unknown_sources(windows, component) if IDLENESS in component.conf else []
+    if unknown:
+        known = ", ".join(f"{source}/{stream}" for source, stream in component.inputs)
+        msg = f"with_idleness names {', '.join(map(repr, unknown))}, but the bolt subscribes to {known or 'nothing'}"
+        raise InvalidTopologyError(msg)
     late = windows.late_stream
     if late is not None and late not in component.streams:
         msg = (
@@ -62,3 +74,10 @@ def _check(component: ComponentDeclaration, topology: Topology, plan: PhysicalPl
                     f"{', '.join(map(repr, fields)) or 'no fields'}: add the field there, or {instead}"
                 )
                 raise InvalidTopologyError(msg)
+
+
+def _unknown_sources(windows: WindowSettings, component: ComponentDeclaration) -> list[str]:
+    """Return the streams and components with idleness to which the bolt does not subscribe."""
+    known = {"", *(source for source, _ in component.inputs)}
+    known |= {f"{source}/{stream}" for source, stream in component.inputs}
+    return sorted(set(windows.idle_after_ms) - known)

@@ -27,13 +27,13 @@ from stormspark.checkpoint.batch_commits import BatchCommits
 from stormspark.checkpoint.dead_letters import Letter
 from stormspark.checkpoint.state_files import ChangedRows, FileDescription
 from stormspark.driver.batch_driver import BatchDriver, not_committed
+from stormspark.driver.end_of_input import EndOfInput
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LettersOfBatches
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
-from stormspark.metrics import Quiet
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
@@ -95,6 +95,8 @@ class QueryRun:
     fence: Fence | None = None
     #: Takes the dead letters.
     letters: LettersOfBatches | None = None
+    #: Decides when the input has ended, and which bolts flush then; None: the input has no end.
+    end_of_input: EndOfInput | None = None
 
     def __post_init__(self) -> None:
         self.gate = Gate(self.session)
@@ -116,7 +118,6 @@ class QueryRun:
         #: calls of bolts go on, or have done something in the round.
         self._went_on = False
         self._last_ended: float | None = None
-        self._quiet = Quiet()
         self.query: StreamingQuery | None = None
         #: The new limits of sources, if any. Once the running batch is committed, the query has to be started again with them.
         #: That restart is no failure.
@@ -172,8 +173,10 @@ class QueryRun:
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
-        if self.available_now and self._is_worked_off():
-            self.stop_wanted.set()
+        if self.end_of_input is not None:
+            self.end_of_input.observe(reports, self._prolonging.came.total())
+            if self.end_of_input.is_done:
+                self.stop_wanted.set()
         self.new_limits = self.limits.observe(
             self._prolonging.bites(), first=number == 0, now=time.monotonic()
         )
@@ -203,7 +206,8 @@ class QueryRun:
         now = time.monotonic()
         self.tally.add_phases(self._phases.end(now, self.query))
         pause = self._pacing.pause_after(now, idle=idle, at_rest=at_rest)
-        if pause and not (self.stop_wanted.is_set() or self.new_limits):
+        ends = self.end_of_input is not None and self.end_of_input.is_near
+        if pause and not ends and not (self.stop_wanted.is_set() or self.new_limits):
             self.stirred.wait(pause)
             paused = time.monotonic() - now
             self.tally.add_phases(self._phases.paused(paused))
@@ -314,7 +318,10 @@ class QueryRun:
 
     def plain_orders(self) -> RoundOrders:
         """Return the orders for a round that begins now. They lack what depends on the round's position in its batch."""
+        end = self.end_of_input
         return RoundOrders(
+            input_ended=end is not None and end.has_ended,
+            flushes=0 if end is None else end.flushes,
             limits=self.throttle.limits,
             target_secs=self.throttle.round_target,
             staying_local=self.throttle.staying_local,
@@ -414,15 +421,6 @@ class QueryRun:
         if self.plan.exactly_once or self.plan.sources or self.plan.settings.trigger_interval_ms:
             return False
         return any(report.goes_on for report in reports)
-
-    def _is_worked_off(self) -> bool:
-        """Whether no row came, nothing is open and nothing waits, for some batches in a row.
-
-        If a source had more rows, it would have handed some out in one of these batches.
-        """
-        if self._prolonging.came.total():
-            self._quiet = Quiet()
-        return self._quiet.reached(self.tally.statistics())
 
     def _to_the_gate(self) -> None:
         self.gate.reached.set()

@@ -36,11 +36,12 @@ from stormspark.checkpoint.drivers_state_table import DriversStateTable
 from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.config import merged
 from stormspark.cores import cores_of_master
+from stormspark.driver.end_of_input import EndOfInput
 from stormspark.driver.failed_rows import FailedRows
 from stormspark.driver.letter_lines import LetterLines, LettersOfBatches
 from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
-from stormspark.engine import AliveTopologies
+from stormspark.engine import AVAILABLE_NOW, CONTINUOUS, TRIGGERS, AliveTopologies
 from stormspark.errors import (
     CheckpointError,
     FencedError,
@@ -86,9 +87,6 @@ __all__ = ["TRIGGERS", "SparkTopology", "submit"]
 
 _log = logging.getLogger(__name__)
 
-#: How long a topology runs: until it is stopped, or until it has processed the rows that its sources have when it starts.
-CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
-TRIGGERS = (CONTINUOUS, AVAILABLE_NOW)
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
 _ERROR_TEXT = 4000
@@ -204,6 +202,7 @@ class SparkTopology:
         self._letters, self._replays = self._dead_letters()
         self._failed_rows = FailedRows(settings.poison_attempts)
         self._throttle = Throttle(plan)
+        self._end_of_input = EndOfInput(plan, available_now=self._available_now)
         self._limits = TriggerLimits(settings.batch_target_ms / 1000)
         self._tally = Tally(plan, "spark", self._throttle.pressure)
         self._tally.dead_letters_in = settings.dead_letter_dir or self._letters.place
@@ -393,6 +392,14 @@ class SparkTopology:
         """
         return self._nimbus.all_calls()
 
+    def end_input(self) -> None:
+        """End the input: once nothing comes for two batches, bolts flush what they hold, and the topology ends by itself.
+
+        Rows that come meanwhile are still processed.
+        """
+        self._end_of_input.end()
+        self._stirred.set()
+
     def kill(self) -> None:
         """End the topology at once, and wait for that end.
 
@@ -428,6 +435,9 @@ class SparkTopology:
             else:
                 self._error = StormsparkError("Spark's JVM has ended")
         finally:
+            if self._end_of_input.is_done:
+                self._tally.begin_to_stop()
+                self._nimbus.limit_waiting()
             with contextlib.suppress(Exception):
                 self._end_workers()
             if self._acker is not None:
@@ -469,6 +479,7 @@ class SparkTopology:
                 self._failed_rows,
                 self._fence,
                 self._letters,
+                end_of_input=self._end_of_input,
             )
             try:
                 self._fence.check()
@@ -521,6 +532,7 @@ class SparkTopology:
                 self._failed_rows.add(retries.batch, run.transaction.failed_rows)
             self._nimbus.begin_attempt(attempt)
             self._throttle.begin()
+            self._end_of_input.begin_attempt()
 
     def _start(self, run: QueryRun, *, first: bool) -> None:
         """Start a query and watch it until it ends.

@@ -78,8 +78,11 @@ def complete_topology(
     the topology's configuration.
 
     On the ``"local"`` engine, time is simulated. It passes only while trees are open or tuples wait, and nothing happens. Then
-    ticks arrive, windows end, and tuples that no bolt acks time out. On ``"spark"``, time is real. ``spark`` is the session, as
-    for `stormspark.spark.submit`, and the workers must run on this host.
+    ticks arrive, windows end, and tuples that no bolt acks time out. Tuples in windows of event time do not time out. If only
+    they are left, the input ends, so that these windows fire (`RunningTopology.end_input`).
+
+    On ``"spark"``, time is real. ``spark`` is the session, as for `stormspark.spark.submit`, and the workers must run on this
+    host.
 
     Raises `InvalidTopologyError` if a mocked component is not a spout, and `EmitError` if a mocked tuple does not fit its stream.
     After ``timeout`` real seconds, or when a task has emitted more than ``most`` tuples, raises `TopologyNotCompleteError` (a
@@ -106,8 +109,8 @@ def complete_topology(
             if engine == "local"
             else _on_spark(recorded, settings, spark)
         )
-        with run as (running, go_on):
-            _complete(running, go_on, recording, timeout)
+        with run as (running, go_on, clock):
+            _complete(running, go_on, clock, recording, timeout)
         emissions = recording.look()
         keys = [(one.id, stream) for one in mocked.components.values() for stream in one.streams]
         tuples: dict[tuple[str, str], list[tuple[Any, ...]]] = {key: [] for key in keys}
@@ -127,7 +130,7 @@ _GoOn = Callable[[bool], None]
 @contextmanager
 def _locally(
     topology: Topology, conf: Mapping[str, Any], seed: int, recording: Recording
-) -> Iterator[tuple[RunningTopology, _GoOn]]:
+) -> Iterator[tuple[RunningTopology, _GoOn, Callable[[], float]]]:
     clock = SimulatedClock()
     # The simulated clock stands still during a batch. Without this jump, a batch with a spout that emits for ever would not end.
     recording.on_endless = lambda: clock.advance(_HOUR)
@@ -140,7 +143,7 @@ def _locally(
             running.run_batch()
 
     try:
-        yield running, go_on
+        yield running, go_on, clock
     finally:
         running.stop()
 
@@ -148,7 +151,7 @@ def _locally(
 @contextmanager
 def _on_spark(
     topology: Topology, conf: Mapping[str, Any], spark: Any
-) -> Iterator[tuple[RunningTopology, _GoOn]]:
+) -> Iterator[tuple[RunningTopology, _GoOn, Callable[[], float]]]:
     from stormspark.spark import submit  # imported late, so that this package needs no Spark
 
     running = submit(topology, spark, conf=conf)
@@ -158,19 +161,28 @@ def _on_spark(
             raise running.error
 
     try:
-        yield running, go_on
+        yield running, go_on, time.monotonic
     except BaseException:
         running.kill()
         raise
     running.stop()
 
 
-def _complete(running: RunningTopology, go_on: _GoOn, recording: Recording, timeout: float) -> None:
+def _complete(
+    running: RunningTopology, go_on: _GoOn, clock: Callable[[], float], recording: Recording, timeout: float
+) -> None:
+    message_timeout = running.plan.settings.timeout_secs
+    until_all_have_timed_out = 2 * (message_timeout or 0.0) + _PATIENCE_SECS
+    moved = clock()
     deadline = time.monotonic() + timeout
     quiet = Quiet()
     before = now = running.statistics()
     too_much_at: int | None = None
-    while not quiet.reached(now):
+    while not (quiet.reached(now) or running.wait(0)):
+        if not quiet.waits:
+            moved = clock()
+        elif clock() - moved > until_all_have_timed_out:
+            running.end_input()
         go_on(quiet.waits)
         latest = running.statistics()
         if latest.batches != now.batches:

@@ -62,6 +62,7 @@ _COLUMNS = (
     _Column("executed", _count("executed")),
     _Column("acked", _count("acked")),
     _Column("failed", _failed),
+    _Column("late", _count("late")),
     _Column("mean ms", _latency("mean"), rank=3),
     _Column("p50 ms", _latency("p50"), rank=5),
     _Column("p99 ms", _latency("p99"), rank=6),
@@ -71,8 +72,10 @@ _COLUMNS = (
 
 def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
     """Return a table with one row per component. ``leave_out`` is how many of the least important columns are left out."""
-    dispensable = sorted((column for column in _COLUMNS if column.rank), key=lambda column: -column.rank)
-    columns = [column for column in _COLUMNS if column not in dispensable[:leave_out]]
+    some_late = any(component.late for component in statistics.components.values())
+    shown = [column for column in _COLUMNS if column.title != "late" or some_late]
+    dispensable = sorted((column for column in shown if column.rank), key=lambda column: -column.rank)
+    columns = [column for column in shown if column not in dispensable[:leave_out]]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("component", no_wrap=True)
     for column in columns:
@@ -119,6 +122,11 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
     yield "ms: for spouts, from the emit until the tree is acked; for bolts, in execute"
     if any(component.kind == "spout" and component.failed for component in statistics.components.values()):
         yield "failed: in brackets, by a bolt/timed out/lost with a worker"
+    if any(component.late for component in statistics.components.values()):
+        yield (
+            "late: came after their window had fired, and are in no window (with_late_tuple_stream emits them, with_lag waits "
+            "longer for them)"
+        )
     if statistics.taken_back:
         last = statistics.last_taken_back.partition("\n")[0]
         yield f"attempts at batches that were taken back and ran again: {statistics.taken_back:,} (they count above, too)"

@@ -131,8 +131,9 @@ class Interrupts:
 
 
 class Idleness:
-    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, pending or queued, and that
-    no bolt was in a call. Calls for ticks of a bolt on threads do not count.
+    """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, acked or failed, that nothing
+    is queued, and that no bolt was in a call. Calls for ticks of a bolt on threads do not count. Messages may be pending: their
+    tuples are held by bolts, such as windows.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
@@ -140,19 +141,24 @@ class Idleness:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._emitted = -1
+        self.begin()
+
+    def begin(self) -> None:
+        """Count the idle time from now on."""
+        self._moved = -1
         self._since = 0.0
         self._batches = 0
 
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
-        emitted = statistics.total("emitted")
-        waits = statistics.total("pending") or statistics.total("queued")
+        moved = sum(statistics.total(name) for name in ("emitted", "acked", "failed"))
         busy = (
-            waits or any(c.calls_under_way for c in statistics.components.values()) or not statistics.batches
+            statistics.total("queued")
+            or any(c.calls_under_way for c in statistics.components.values())
+            or not statistics.batches
         )
-        if busy or emitted != self._emitted:
-            self._emitted, self._since, self._batches = emitted, statistics.seconds, statistics.batches
+        if busy or moved != self._moved:
+            self._moved, self._since, self._batches = moved, statistics.seconds, statistics.batches
             return False
         return statistics.batches > self._batches and statistics.seconds - self._since >= self._seconds
 
@@ -169,7 +175,8 @@ def watch(
     """Watch the topology until it has ended, or end it. Returns why it ended.
 
     1. Show the topology's progress every ``poll`` seconds, until one of these happens: it ends by itself; it has run for
-       ``seconds``; it has been idle for ``until_idle`` seconds; the first interrupt arrives.
+       ``seconds``; it has been idle for ``until_idle`` seconds; the first interrupt arrives. When it is idle for the first time,
+       end its input: then bolts flush what they hold, and the topology ends by itself, unless messages stay pending.
     2. If the topology still runs, say that it stops, and why. Let it stop at the end of its batch, and go on showing its
        progress.
     3. On a second interrupt, kill the topology. Name the calls of user code that are cut off. Wait some seconds for the end, if
@@ -179,19 +186,29 @@ def watch(
 
     # Step 1.
     idleness = Idleness(until_idle) if until_idle is not None else None
+    input_ended = False
     while True:
         ended = running.wait(0)
         statistics = running.statistics()
         display.show(speedometer.read(statistics, running.waits_for()))
         if ended:
-            return Ending.BY_ITSELF
+            return Ending.IDLE if input_ended else Ending.BY_ITSELF
         if interrupts.count:
             reason, why, press = Ending.INTERRUPTED, "", interrupts.again
             break
         if seconds is not None and statistics.seconds >= seconds:
             reason, why, press = Ending.TIME_UP, f"{seconds:g} s are over: ", "press Ctrl-C twice"
             break
-        if idleness is not None and idleness.reached(statistics):
+        idle = idleness is not None and idleness.reached(statistics)
+        if idle and idleness is not None and not input_ended:
+            input_ended = True
+            display.say(
+                f"idle for {until_idle:g} s: its input ends here; bolts flush what they hold, and it stops (press Ctrl-C to "
+                f"stop it now)"
+            )
+            running.end_input()
+            idleness.begin()
+        elif idle and not statistics.total("pending"):
             reason, why, press = Ending.IDLE, f"idle for {until_idle:g} s: ", "press Ctrl-C twice"
             break
         running.wait(poll)

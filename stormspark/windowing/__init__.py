@@ -12,13 +12,14 @@ from stormspark.windowing.lengths import Count, Duration, Length, as_duration, a
 from stormspark.windowing.pages import ItemsOfPages, PagedItems, Rows
 from stormspark.windowing.processing_time import ProcessingTimeWindows
 from stormspark.windowing.settings import WindowSettings
-from stormspark.windowing.watermarks import Watermarks
+from stormspark.windowing.watermarks import IdlingWatermarks, Watermarks
 from stormspark.windowing.window import Window
 
 __all__ = [
     "Count",
     "Duration",
     "EventTimeWindows",
+    "IdlingWatermarks",
     "ItemsOfPages",
     "Length",
     "PagedItems",

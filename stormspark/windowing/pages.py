@@ -162,6 +162,11 @@ class PagedItems(Generic[_T]):
         self._leave(self.seen)
         self.seen = 0
 
+    def end(self) -> None:
+        """Expire all items. Later items may be earlier than these, so nothing counts as having left."""
+        self._leave(self._count)
+        self.seen, self._cut = 0, _BEFORE_ALL
+
     # -- storing the pages -----------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, Rows[_T]]], list[int]]:

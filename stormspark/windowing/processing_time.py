@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from stormspark.windowing.lengths import Count, Duration, Length
@@ -84,6 +84,25 @@ class ProcessingTimeWindows(Generic[_T]):
         after = self._last_end + self.period - self._length
         self._last_end = end
         return held.window(end, held.until(end), after)
+
+    def end(self, now: int) -> Iterator[Window[_T]]:
+        """Return a last window with the items that were in no window yet, if there are any, because the input has ended.
+
+        Afterwards all items have expired, and windows begin anew.
+        """
+        held = self.items
+        if len(held) > held.seen:
+            after = (
+                self._last_end + self.period - self._length
+                if self._drifts and self.period is not None
+                else None
+            )
+            window = held.window(now, len(held), after)
+            if window is not None:
+                yield window
+        held.end()
+        self._added = self._uncompacted = 0
+        self._last_end = -math.inf
 
     @property
     def progress(self) -> tuple[Any, ...]:

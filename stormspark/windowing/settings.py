@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from stormspark.errors import InvalidTopologyError
 from stormspark.windowing.lengths import Count, Duration, Length
 
 __all__ = [
+    "IDLENESS",
     "LATE_TUPLE_STREAM",
     "LENGTH_COUNT",
     "LENGTH_DURATION",
@@ -27,14 +28,16 @@ SLIDE_DURATION: Final = "topology.bolts.window.sliding.interval.duration.ms"
 MAX_LAG: Final = "topology.bolts.tuple.timestamp.max.lag.ms"
 WATERMARK_INTERVAL: Final = "topology.bolts.watermark.event.interval.ms"
 LATE_TUPLE_STREAM: Final = "topology.bolts.late.tuple.stream"
+IDLENESS: Final = "stormspark.window.idleness.ms"
 
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """The window settings of a bolt. ``lag_ms`` and ``watermark_interval_ms`` apply to event time only.
+    """The window settings of a bolt. ``lag_ms``, ``watermark_interval_ms`` and ``idle_after_ms`` apply to event time only.
 
-    >>> WindowSettings.read({LENGTH_COUNT: 10})
-    WindowSettings(length=Count(value=10), slide=Count(value=1), lag_ms=0, watermark_interval_ms=1000, late_stream=None)
+    >>> settings = WindowSettings.read({LENGTH_COUNT: 10})
+    >>> settings.length, settings.slide, settings.watermark_interval_ms
+    (Count(value=10), Count(value=1), 1000)
     """
 
     length: Length
@@ -42,6 +45,8 @@ class WindowSettings:
     lag_ms: int = 0
     watermark_interval_ms: int = 1000
     late_stream: str | None = None
+    #: After how many milliseconds a stream is idle: by ``component`` or ``component/stream``, and for all others by ``""``.
+    idle_after_ms: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, conf: Mapping[str, Any]) -> Self:
@@ -67,7 +72,22 @@ class WindowSettings:
             lag_ms=_integer(conf, MAX_LAG, 0, least=0),
             watermark_interval_ms=_integer(conf, WATERMARK_INTERVAL, 1000, least=1),
             late_stream=late,
+            idle_after_ms=_idleness(conf.get(IDLENESS)),
         )
+
+    def idle_after(self, streams: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """Return after how many milliseconds each of these streams is idle. A stream that never is does not occur.
+
+        >>> WindowSettings(Count(1), Count(1), idle_after_ms={"orders": 50}).idle_after([("orders", "default"), ("rates", "x")])
+        {('orders', 'default'): 50}
+        """
+        found = {}
+        for component, stream in streams:
+            for name in (f"{component}/{stream}", component, ""):
+                if name in self.idle_after_ms:
+                    found[component, stream] = self.idle_after_ms[name]
+                    break
+        return found
 
     def check(
         self, *, event_time: bool, message_timeout_secs: float | None, max_spout_pending: int | None
@@ -109,6 +129,21 @@ def _length(conf: Mapping[str, Any], count: str, duration: str) -> Length | None
     if conf.get(duration) is not None:
         return Duration(_integer(conf, duration, 1, least=1))
     return None
+
+
+def _idleness(value: object) -> Mapping[str, int]:
+    """Return the idleness by stream. ``value`` is a number of milliseconds, a mapping, or None."""
+    found = {"": value} if not isinstance(value, Mapping) else value
+    if value is None:
+        return {}
+    for name, after in found.items():
+        if isinstance(after, bool) or not isinstance(after, int) or after < 1 or not isinstance(name, str):
+            msg = (
+                f"{IDLENESS} must be a number of milliseconds of at least 1, or such a number for each component or "
+                f"component/stream, got {value!r}"
+            )
+            raise InvalidTopologyError(msg)
+    return found  # type: ignore[return-value]
 
 
 def _integer(conf: Mapping[str, Any], key: str, default: int, *, least: int) -> int:

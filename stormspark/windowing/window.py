@@ -59,6 +59,9 @@ class Items(Protocol[_T]):
     def drop(self) -> None:
         """Remove the items of the last window."""
 
+    def end(self) -> None:
+        """Expire all items, because the input has ended. Later items may be earlier than these."""
+
 
 class Held(Generic[_T]):
     """Items in memory, in the order of time. Items of the same time are in the order of arrival.
@@ -133,6 +136,11 @@ class Held(Generic[_T]):
         """Remove the items of the last window without calling ``expire``, because they have failed."""
         self._forget(self.seen)
         self.seen = 0
+
+    def end(self) -> None:
+        """Expire all items."""
+        self._leave(len(self))
+        self.seen, self._expired = 0, []
 
     def _put_in_order(self) -> None:
         if not self._in_order:

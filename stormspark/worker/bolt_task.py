@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, MutableMapping
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ from stormspark.api import (
     Tuple,
     WindowedBolt,
 )
+from stormspark.api.components import overrides
 from stormspark.api.tuple_state import SETTLED
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_collector import FollowsCalls
@@ -90,7 +92,9 @@ class BoltTask(CountsWork):
     def _begin(self, instance: Bolt | BasicBolt | WindowedBolt | AsyncBolt, context: TopologyContext) -> None:
         """Choose the runner for this kind of bolt, and prepare the bolt."""
         if isinstance(instance, WindowedBolt):
-            instance = WindowedBoltExecutor(instance, self._window_state())
+            instance = WindowedBoltExecutor(
+                instance, self._window_state(), self._count_late, lambda: self.input_ended
+            )
         elif isinstance(instance, AsyncBolt):
             instance = AsyncBoltExecutor(
                 instance, self._host.event_loop, self.call_ended, self.counters.latency, self.follower
@@ -113,6 +117,29 @@ class BoltTask(CountsWork):
         if windows is None:
             return None
         return WindowState(windows, f"{self.component.place} ({self.name})", self.abort)
+
+    def _count_late(self) -> None:
+        self.counters.late += 1
+
+    def end_input(self) -> None:
+        """Let the bolt flush what it holds, because its input has ended. A bolt that gets ticks and has no ``end_of_input`` gets
+        one last tick.
+        """
+        bolt = self.instance
+        if self.is_down or bolt is None:
+            return
+        if isinstance(bolt, BasicBolt) and overrides(bolt, "end_of_input", BasicBolt):
+            self.call_once(partial(bolt.end_of_input, self._collector_for_end()), "end_of_input")
+        elif isinstance(bolt, Bolt) and overrides(bolt, "end_of_input", Bolt):
+            self.call_once(bolt.end_of_input, "end_of_input")
+        elif self._settings.tick_freq_secs:
+            self.queue.add_tick(self._settings.tick_freq_secs)
+
+    @property
+    def holds_for_watermark(self) -> bool:
+        """Whether the tuples that the bolt holds wait for a watermark, so that they are not late."""
+        bolt = self.instance
+        return isinstance(bolt, WindowedBoltExecutor) and bolt.waits_for_watermarks
 
     @property
     def instance(self) -> Bolt | BasicBolt | None:

@@ -356,6 +356,7 @@ class Worker:
         self._reporter.acker_log.begin_batch(step.batch)
         for spout in spouts:
             spout.begin_round(now, None if orders.limits is None else orders.limits.get(spout.id))
+        self._parts.flushing.begin_round(step)
 
     def _hand_out(self) -> list[Frame]:
         """Return the frames for other workers. Loads come last, so that the receiver gets tuples to execute first."""

@@ -18,6 +18,7 @@ Each part is made of parts above it in this list. Only stories and refusals are 
     executors       the executors that have threads of their own                 executors/
     turns           the order of work: bursts, passes, chunks, timers            turns.py
     spare time      calls of spouts after superstep 0                            spare_time.py
+    flushing        the end of the input                                         flushing.py
     transaction     how a batch is prepared, or rolled back                      transactions.py
     doors           when answers, notes and calls of threads may come in         doors.py
     arrivals        the entry for frames of other workers                        arrivals.py
@@ -41,6 +42,7 @@ from stormspark.worker.current_call import CurrentCall
 from stormspark.worker.departures import Departures
 from stormspark.worker.doors import Doors
 from stormspark.worker.executors.executors import Executors
+from stormspark.worker.flushing import Flushing
 from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.loads import Loads
 from stormspark.worker.local_choices import LocalChoices
@@ -83,6 +85,7 @@ class Parts:
     executors: Executors
     turns: Turns
     spare_time: SpareTime
+    flushing: Flushing
     transaction: WorkerTransaction
     doors: Doors
     arrivals: Arrivals
@@ -179,6 +182,7 @@ def make_parts(
         spare_time=SpareTime(
             plan, clock, wiring, services, stories, call, round_clock, executors, outside, turns
         ),
+        flushing=Flushing(plan, services, call, departures, wiring),
         transaction=transaction,
         doors=Doors(plan, turns, transaction),
         arrivals=Arrivals(plan, wiring, ledger, stories, call, refusals, departures, loads, transaction),

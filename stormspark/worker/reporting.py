@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -100,6 +101,8 @@ class Reporter:
             transaction=transaction,
             blocked_loop=self._services.longest_blocks(),
             letters=self._letters(step, whole=transaction is None or transaction.prepared),
+            spouts_done=self._spouts_done(),
+            held=self._held() if orders.input_ended else {},
         )
         self._round.filled = 0.0
         return report
@@ -113,6 +116,22 @@ class Reporter:
             if log is not None
             for letter in log.take(step.batch, step.attempt, whole=whole)
         )
+
+    def _spouts_done(self) -> dict[str, bool | None]:
+        """See `WorkerReport.spouts_done`."""
+        said: dict[str, set[bool | None]] = {}
+        for spout in self._spouts:
+            said.setdefault(spout.component.id, set()).add(spout.says_that_it_is_done())
+        return {
+            name: False if False in all_of else None if None in all_of else True
+            for name, all_of in said.items()
+        }
+
+    def _held(self) -> dict[str, int]:
+        held: Counter[str] = Counter()
+        for bolt in self._wiring.bolts:
+            held[bolt.component.id] += len(bolt.held())
+        return dict(+held)
 
     def _goes_on(self, counters: Mapping[int, TaskCounters]) -> bool:
         """See `WorkerReport.goes_on`."""

@@ -58,6 +58,10 @@ class RoundOrders:
     #: At the end of a transactional batch, some rounds tell the batch bolts that it ends, one group of bolts per round
     #: (`PhysicalPlan.ends_of_batches`). This is the number of the round among those, counted from 1; 0 for any other round.
     ending_round: int = 0
+    #: Whether the input has ended. Until the end of the topology, windows then hold what comes until they are told to flush.
+    input_ended: bool = False
+    #: The turn of the bolts that flush at the beginning of this batch (`PhysicalPlan.flush_turns`); 0 for none.
+    flushes: int = 0
     #: The facts about earlier attempts at this batch that the workers have to know.
     earlier: EarlierAttempts = NO_EARLIER_ATTEMPTS
 

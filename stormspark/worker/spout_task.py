@@ -17,10 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 from stormspark.api import AsyncSpout, SourceSpout, Spout, TopologyContext
+from stormspark.api.components import overrides
 from stormspark.backpressure import SpoutLoad
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
+from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.spouts.activating import IsActivated
 from stormspark.worker.spouts.round_allowance import UNLIMITED, RoundAllowance, StopReason
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
@@ -129,6 +131,29 @@ class SpoutTask(IsActivated):
         """How many calls of ``open``, ``activate`` and ``deactivate`` an async spout has not returned from."""
         instance = self.instance
         return instance.calls_of_life if isinstance(instance, AsyncSpoutExecutor) else 0
+
+    def says_that_it_is_done(self) -> bool | None:
+        """Return whether the spout says that it emits nothing more; None if it does not say (`Spout.is_done`)."""
+        instance = self.instance
+        if self.component.source or not self.life.is_active:
+            return None if self.life.is_active else False
+        if instance is None or self.calls.suspended or self.has_verdicts or self.fatal is not None:
+            return False
+        return self._ask_whether_done(instance)
+
+    def _ask_whether_done(self, instance: Spout) -> bool | None:
+        return self._ask_spout(instance)
+
+    def _ask_spout(self, instance: Spout) -> bool | None:
+        user = instance.spout if isinstance(instance, AsyncSpoutExecutor) else instance
+        if not overrides(user, "is_done", Spout, AsyncSpout):
+            return None
+        noted = isinstance(instance, AsyncSpoutExecutor) and instance.has_noted
+        try:
+            return bool(user.is_done()) and not noted
+        except ERRORS_OF_CODE as error:
+            self.report_error(error)
+            return False
 
     # -- 2. verdicts -----------------------------------------------------------------------------------------
 

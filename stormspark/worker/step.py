@@ -118,6 +118,10 @@ class WorkerReport:
     #: Whether the worker is idle, no tree is open, and no bolt has tuples outside of the worker. If so, the worker notices new
     #: work by itself, and the driver may pause for longer.
     at_rest: bool = False
+    #: For each spout, whether all of its tasks here say that they emit nothing more; None if they don't say (`Spout.is_done`).
+    spouts_done: Mapping[str, bool | None] = field(default_factory=dict)
+    #: Once the input has ended: how many tuples each bolt still holds.
+    held: Mapping[str, int] = field(default_factory=dict)
     #: How far the worker is with the batch, if batches are transactions.
     transaction: TransactionReport | None = None
     #: For each component that has blocked the event loop, the call that did so longest at a time since this process began.

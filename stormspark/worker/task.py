@@ -49,7 +49,9 @@ class Task(ServesInstance):
     #: Whether the topology stops, and only works off what waits (`Executors.limit_waiting`). If so, spouts begin no more turns,
     #: timers no more calls, and no instance starts again.
     is_ending = False
-    #: Whether that has taken too long. If so, an async component or one whose executor has a thread of its own begins no more
+    #: Whether the input has ended (`RoundOrders.input_ended`), so that whatever still comes has come before, and has failed.
+    input_ended = False
+    #: Whether the end has taken too long. If so, an async component or one whose executor has a thread of its own begins no more
     #: calls, and a multilang bolt's child gets no more tuples.
     begins_no_call = False
 
@@ -142,6 +144,13 @@ class Task(ServesInstance):
             raise failure from error
         finally:
             self._starting = self.starts_on_loop
+
+    def call_once(self, call: Callable[[], object], name: str) -> None:
+        """Make one call of the instance's code now, on the worker's thread. ``name`` is its name in messages."""
+        try:
+            call()
+        except ERRORS_OF_CODE as error:
+            self.raised(name, error)
 
     def call_ended(self, instance: AsyncExecutor, call: str, error: Exception | None) -> None:
         """Learn that a call of an instance on the event loop has ended: ``prepare``, ``open``, ``activate`` or ``deactivate``.

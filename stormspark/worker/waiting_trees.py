@@ -27,6 +27,9 @@ class WaitingTrees:
         that have moved since the last look are not spared. Otherwise a tuple that goes round in a loop would keep its tree
         alive for ever. Tuples behind one call that has lasted longer than the timeout are not spared either, because that call
         may never return (E10).
+
+        Tuples that windows hold until a watermark comes are spared, too, however long that takes. If they timed out, they would
+        come again, and the windows would have them twice.
         """
         timeout, running = self._timeout, self._round_clock.running.seconds
         if timeout is None or running < self._next_look:
@@ -38,3 +41,6 @@ class WaitingTrees:
                 continue
             for _, _, roots in waiting:
                 reset_timeouts(self._ledger, roots)
+            if bolt.holds_for_watermark:
+                for held, _ in bolt.held():
+                    reset_timeouts(self._ledger, held.roots)

@@ -14,6 +14,7 @@ from stormspark.windowing import (
     Count,
     Duration,
     EventTimeWindows,
+    IdlingWatermarks,
     Length,
     ProcessingTimeWindows,
     Watermarks,
@@ -184,10 +185,10 @@ def test_windows_in_event_time(length: Length, slide: Length, steps: list[int | 
                 step = watermark  # noqa: PLW2901
             item = Item(step, number)
             number += 1
-            late = step < watermark
-            if isinstance(length, Duration) and isinstance(slide, Duration):
-                ends = [e for e in range(step, step + length.value) if e % slide.value == 0]
-                late = late or (bool(ends) and fired.issuperset(ends))
+            once = isinstance(length, Duration) and isinstance(slide, Duration) and slide >= length
+            late = step <= max(fired, default=-1) and (step < watermark or once)
+            if not late and step < watermark:
+                next_end = min(next_end, step) if isinstance(slide, Duration) else next_end
             assert windows.add(item, step) == (not late)
             if not late:
                 accepted.append(item)
@@ -226,6 +227,44 @@ def test_windows_in_event_time(length: Length, slide: Length, steps: list[int | 
         check_leaving(model, gone, accepted)
         for one, other in pairwise(got):
             assert one.end <= other.end
+
+
+@given(
+    st.dictionaries(st.integers(0, 2), st.integers(1, 9)),
+    st.integers(0, 5),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 60)) | st.integers(0, 6), max_size=50),
+)
+def test_watermarks_without_idle_streams(
+    idle_after: dict[int, int], lag: int, steps: list[tuple[int, int] | int]
+) -> None:
+    """C30: a step is a tuple of a stream, or the milliseconds until the watermark is computed again."""
+    marks = IdlingWatermarks(range(3), lag, idle_after, now=0)
+    greatest: dict[int, int] = {}
+    since = dict.fromkeys(
+        range(3), 0
+    )  # when the watermark was computed first after the last tuple of a stream
+    active: set[int] = set()
+    now = last = 0
+    for step in steps:
+        if isinstance(step, tuple):
+            stream, time = step
+            marks.track(stream, time)
+            greatest[stream] = max(time, greatest.get(stream, time))
+            active.add(stream)
+            continue
+        now += step
+        since.update(dict.fromkeys(active, now))
+        active.clear()
+        awake = [one for one in range(3) if one not in idle_after or now - since[one] < idle_after[one]]
+        if not awake:
+            reached = max(greatest.values(), default=None)
+        elif all(one in greatest for one in awake):
+            reached = min(greatest[one] for one in awake)
+        else:
+            reached = None
+        expected = last if reached is None else reached - lag
+        assert marks.advanced(now) == (expected if expected > last else None)
+        last = max(last, expected)
 
 
 @given(

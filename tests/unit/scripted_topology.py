@@ -81,12 +81,14 @@ class ScriptedTopology:
         error: BaseException | None = None,
         stop_takes: float = 0.0,
         batch_every: float | None = None,
+        ends_with_input: bool = True,
     ) -> None:
         self._moments = moments
         self._ends_at = ends_at
         self._error = error
         self._stop_takes = stop_takes
         self._batch_every = batch_every
+        self._ends_with_input = ends_with_input
         self.now = 0.0
         self.calls: list[str] = []
         #: What happens to the one who looks on, by second: a test puts raise_signal here.
@@ -118,6 +120,11 @@ class ScriptedTopology:
 
     def calls_under_way(self) -> list[Busy]:
         return list(self.busy)
+
+    def end_input(self) -> None:
+        self.calls.append("end_input")
+        if self._ends_with_input:
+            self._ends_at = min(self._ends_at, self.now)
 
     def stop(self) -> None:
         self.calls.append("stop")

@@ -26,6 +26,7 @@ from stormspark.compat.heronpy.delegates import Blueprint, BoltDelegate, SpoutDe
 from stormspark.compat.heronpy.global_metrics import SharedCounts, root_name
 from stormspark.compat.heronpy.hooks import Hooks
 from stormspark.compat.heronpy.state import SavedState
+from stormspark.compat.heronpy.window_bolt import HoldsWindow
 
 __all__ = ["HeronBolt", "HeronSpout", "StatefulHeronBolt", "StatefulHeronSpout"]
 
@@ -133,7 +134,8 @@ class HeronBolt(_Declares, Bolt):
         # engine makes them.
         frequency = config.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
         self._own_ticks = frequency != conf.get(TOPOLOGY_TICK_TUPLE_FREQ_SECS)
-        if self._own_ticks and frequency is not None and float(frequency) > 0:
+        self._gets_ticks = frequency is not None and float(frequency) > 0
+        if self._own_ticks and frequency is not None and self._gets_ticks:
             context.set_timer(float(frequency), self._tick)
 
     @property
@@ -157,6 +159,13 @@ class HeronBolt(_Declares, Bolt):
         if tup.roots is not None and not delegate.acking and tup.state != 1:
             # The tuple is from a spout of stormspark. Such tuples are tracked in every mode of Heron, so somebody must ack it.
             delegate.collector.ack(tup)
+
+    def end_of_input(self) -> None:
+        """Make a last tick. A windowed bolt then acks what it still has."""
+        if self._gets_ticks:
+            self._tick()
+        if isinstance(self._user, HoldsWindow):
+            self._user.ack_all()
 
     def _tick(self) -> None:
         self._user.process_tick(self._delegate.tick())

@@ -13,13 +13,13 @@ from stormspark.compat.heronpy.components import Bolt
 from stormspark.compat.heronpy.constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from stormspark.compat.heronpy.state import StatefulComponent
 
-__all__ = ["SlidingWindowBolt", "TumblingWindowBolt", "WindowContext"]
+__all__ = ["HoldsWindow", "SlidingWindowBolt", "TumblingWindowBolt", "WindowContext"]
 
 #: The start and the end of a window, in whole seconds since 1970.
 WindowContext = namedtuple("WindowContext", "start end")
 
 
-class _WindowBolt(Bolt, StatefulComponent):
+class HoldsWindow(Bolt, StatefulComponent):
     """The common base of both bolts. It keeps the tuples of the window, which are also the bolt's state."""
 
     def init_state(self, stateful_state: Any) -> None:
@@ -40,6 +40,15 @@ class _WindowBolt(Bolt, StatefulComponent):
         if hasattr(self, "saved_state") and "tuples" in self.saved_state:
             self.current_tuples = self.saved_state["tuples"]
 
+    def ack_all(self) -> None:
+        """Ack the tuples of the window and forget them, because the input has ended and the window is processed."""
+        for one in self.current_tuples:
+            self.ack(self._tuple_of(one))
+        self.current_tuples.clear()
+
+    def _tuple_of(self, held: Any) -> Any:
+        return held
+
     def _now(self) -> int:
         return int(self.delegate.now())
 
@@ -58,7 +67,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         return seconds
 
 
-class SlidingWindowBolt(_WindowBolt):
+class SlidingWindowBolt(HoldsWindow):
     """A bolt that processes the tuples of the last ``slidingwindowbolt_duration_secs``.
 
     A window is processed every ``slidingwindowbolt_slideinterval_secs``. Without a slide interval, each window begins where the
@@ -98,12 +107,15 @@ class SlidingWindowBolt(_WindowBolt):
         self.processWindow(window, [one for one, _ in self.current_tuples])
         self._expire(now)
 
+    def _tuple_of(self, held: Any) -> Any:
+        return held[0]
+
     def _expire(self, now: int) -> None:
         while self.current_tuples and now - self.window_duration > self.current_tuples[0][1]:
             self.ack(self.current_tuples.popleft()[0])
 
 
-class TumblingWindowBolt(_WindowBolt):
+class TumblingWindowBolt(HoldsWindow):
     """A bolt that processes the tuples of one window after another. Each window is ``tumblingwindowbolt_duration_secs`` long.
 
     A subclass with its own ``initialize`` must call the ``initialize`` of this class.

@@ -18,7 +18,7 @@ from stormspark.errors import EmitError
 from stormspark.spi import AutoAckBolt, Line
 from stormspark.worker.tuples.outlets import Outlet
 
-__all__ = ["BoltAdapter", "BoltSurroundings"]
+__all__ = ["BatchingBoltAdapter", "BoltAdapter", "BoltSurroundings"]
 
 
 class BoltSurroundings(Surroundings):
@@ -112,9 +112,11 @@ class BoltSurroundings(Surroundings):
 class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
     """The adapter that runs a pystorm bolt."""
 
+    _bolt: PystormBolt
+
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Make the bolt and start it."""
-        bolt = self.component()
+        self._bolt = bolt = self.component()
         self._surroundings = surroundings = bolt._stormspark = BoltSurroundings(bolt, context, collector)
         passage = surroundings.passage
         self.new_tuple = Tuple.maker(passage)
@@ -142,6 +144,18 @@ class BoltAdapter(Adapter[PystormBolt], AutoAckBolt):
         found = {name: line(name) for name, stream in self.streams.items() if not stream.direct}
         passage.lines = {name: outlet for name, outlet in found.items() if isinstance(outlet, Outlet)}
         passage.line = passage.lines.get(DEFAULT_STREAM)
+
+
+class BatchingBoltAdapter(BoltAdapter):
+    """The adapter that runs a pystorm bolt which collects tuples (C17, C18)."""
+
+    _bolt: BatchingBolt
+
+    def end_of_input(self) -> None:
+        """Process the batches, because no further tick would find more tuples in them."""
+        bolt = self._bolt
+        if bolt._batches:
+            _batch_processor(bolt, self._surroundings)()
 
 
 def _batch_processor(bolt: BatchingBolt, surroundings: BoltSurroundings) -> Callable[[], None]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stormspark.api.topology import Topology, TopologyBuilder
-from stormspark.compat.streamparse.bolt import Bolt
-from stormspark.compat.streamparse.bolt_adapter import BoltAdapter
+from stormspark.compat.streamparse.bolt import BatchingBolt, Bolt
+from stormspark.compat.streamparse.bolt_adapter import BatchingBoltAdapter, BoltAdapter
 from stormspark.compat.streamparse.errors import SpecTypeError
 from stormspark.compat.streamparse.groupings import ChosenGrouping
 from stormspark.compat.streamparse.other_languages import java_component, shell_component
@@ -131,7 +131,8 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
     cls = spec.component_cls
     if _in_python(spec):
         _refuse_coroutines(spec)
-        return (BoltAdapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs, early=spec.early)
+        adapter = BatchingBoltAdapter if issubclass(cls, BatchingBolt) else BoltAdapter
+        return (adapter if spec.kind == "bolt" else SpoutAdapter)(cls, spec.outputs, early=spec.early)
     if not isinstance(cls, type):
         return cls  # a component of stormspark
     if spec.component_object.shell is not None:

@@ -31,6 +31,14 @@ class KafkaLocalSource:
         start, self._position = self._position, self._planner.latest(self._position)
         return [(found.place, [tuple(found)]) for found in self._planner.ranges(start, self._position)]
 
+    def prepare_available_now(self) -> None:
+        """Read up to the present ends of the partitions."""
+        self._planner.prepare_available_now()
+
+    def is_done(self) -> bool:
+        """Return whether all ranges up to the end are handed out, if there is an end."""
+        return self._planner.has_handed_out(self._position)
+
     def told(self, progress: SourceProgress) -> None:
         """Pass on the tasks' progress, and commit for the group from time to time."""
         self._planner.observe(self._position, progress)

@@ -308,6 +308,13 @@ class KafkaPlanner:
         brokers = self._connected()
         self._target = brokers.ends(brokers.partitions(self.settings.names, self.settings.pattern))
 
+    def has_handed_out(self, end: Document) -> bool:
+        """Return whether everything before the ends at which the run stops is handed out; true if the run has no such ends."""
+        positions = as_positions(end)
+        return all(
+            positions.get(partition, 0) >= target for partition, target in (self._target or {}).items()
+        )
+
     def ranges(self, start: Document, end: Document) -> list[Range]:
         """Return the ranges that a batch hands out. With AT_MOST_ONCE, a batch that runs again has none (K2)."""
         if self.settings.guarantee is ProcessingGuarantee.AT_MOST_ONCE and end != self._planned:

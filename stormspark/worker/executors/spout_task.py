@@ -13,6 +13,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from stormspark.api import Spout
 from stormspark.errors import EmitError
 from stormspark.worker.executors.notes import InstanceEnded, Notes
 from stormspark.worker.executors.spout_collector import ThreadedSpoutCollector
@@ -60,6 +61,8 @@ class ThreadedSpoutTask(HearsVerdicts):
         self._stirred = self._clock()
         #: The time when the last turn ended, if it had no emits; else None.
         self._empty_at: float | None = None
+        #: What the spout said at the end of its last turn, and how many verdicts it had heard by then.
+        self._said: tuple[bool | None, int] = (False, 0)
         #: How many tuples were emitted since the last `ask`.
         self._emitted = 0
         self._forget_verdicts()
@@ -133,7 +136,10 @@ class ThreadedSpoutTask(HearsVerdicts):
     def _end_turn(self, emitted: bool) -> None:
         self._calls_left = 0
         notes = self.notes
-        self._note(notes, partial(self._turn_is_over, emitted))
+        done: bool | None = False
+        if not emitted:
+            done = self._ask_spout(self.spout)
+        self._note(notes, partial(self._turn_is_over, emitted, (done, self._heard)))
         self._turn_is_open = False
 
     def note_emit(
@@ -311,8 +317,16 @@ class ThreadedSpoutTask(HearsVerdicts):
         super()._call_first()
         self._has_stirred()
 
-    def _turn_is_over(self, emitted: bool) -> None:
+    def _ask_whether_done(self, instance: Spout) -> bool | None:
+        done, heard = self._said
+        if done is None:
+            return None
+        # A verdict that the spout had not heard may make it emit again.
+        return done and heard == self._passed_on and not (len(self.notes) or self.is_starting)
+
+    def _turn_is_over(self, emitted: bool, said: tuple[bool | None, int]) -> None:
         self._raised_in_row = 0
+        self._said = said
         now = self._clock()
         self._stirred = now if emitted or self._verdicts else None
         self._empty_at = None if emitted else now

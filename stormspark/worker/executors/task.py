@@ -322,20 +322,28 @@ class ThreadedTask(Task):
 
         self._ask(partial(super().set_timer, seconds, due, first))
 
-    def _timer_on_thread(self, notes: Notes, callback: Callable[[], None]) -> None:
+    def call_once(self, call: Callable[[], object], name: str) -> None:
+        """See `Task.call_once`. The call runs on the executor's thread, and counts among the calls under way."""
+        notes = self.notes
+        notes.calls_due += 1
+        self.executor.submit_timer(self.name, partial(self._timer_on_thread, notes, call, name))
+
+    def _timer_on_thread(
+        self, notes: Notes, callback: Callable[[], object], name: str = "a timer's callback"
+    ) -> None:
         error: Exception | None = None
         if not (notes.ended or self.is_held or self.is_stopping):
             try:
                 callback()
             except BaseException as raised:
-                error = contained("a timer's callback", raised)
+                error = contained(name, raised)
                 self.is_held = True
-        self._note(notes, partial(self._timer_ended, notes, error))
+        self._note(notes, partial(self._timer_ended, notes, error, name))
 
-    def _timer_ended(self, notes: Notes, error: Exception | None) -> None:
+    def _timer_ended(self, notes: Notes, error: Exception | None, name: str) -> None:
         notes.calls_due -= 1
         if error is not None:
-            self.raised("a timer's callback", error)
+            self.raised(name, error)
             self._go_on()
 
     def _go_on(self) -> None:

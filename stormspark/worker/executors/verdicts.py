@@ -42,6 +42,9 @@ class HearsVerdicts(ActivatedOnThread):
     def _forget_verdicts(self) -> None:
         #: Whether ``ack`` or ``fail`` runs for the first of `_verdicts`; used by the executor's thread.
         self._is_told = False
+        #: How many verdicts were passed on, and how many of them the spout has heard. Only the worker's thread uses the first
+        #: number, and only the executor's thread the second.
+        self._passed_on = self._heard = 0
         #: The acks and fails for the spout, each with the message id, the verdict, and how many milliseconds the tree took.
         self._verdicts: deque[tuple[Hashable, Verdict, float]] = deque()
 
@@ -56,6 +59,7 @@ class HearsVerdicts(ActivatedOnThread):
             message_id, verdict, took = verdicts[0]
             collector.verdict = verdict
             self._is_told = True
+            self._heard += 1
             try:
                 self._tell(self.spout, message_id, verdict)
                 user_id = message_id_of(message_id) if hooks else None
@@ -109,6 +113,7 @@ class HearsVerdicts(ActivatedOnThread):
         if not self.verdicts.ready or self.fatal is not None:
             return
         told = [*self._delivery.count(self.verdicts.ready)]
+        self._passed_on += len(told)
         with self._counting:  # so that `pending_and_noted` counts each of them once
             self._verdicts.extend(told)
             self.verdicts.take()

@@ -13,14 +13,15 @@ batch in which the windows are executed, and to no tree. A failure aborts the ba
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from stormspark.api import Bolt, OutputCollector, TopologyContext, Tuple, TupleWindow, WindowedBolt
 from stormspark.api.windows import MESSAGE_ID_FIELD, PersistentTupleWindow, StatefulWindowedBolt
 from stormspark.errors import FailedException, InvalidTopologyError, ReportedFailedException
 from stormspark.windowing import (
     EventTimeWindows,
+    IdlingWatermarks,
     Length,
     PagedItems,
     ProcessingTimeWindows,
@@ -33,12 +34,26 @@ from stormspark.worker.windows.window_state import WindowState
 
 __all__ = ["WindowedBoltExecutor"]
 
+#: If the watermark has not advanced for so many milliseconds although tuples wait, the log says for which streams it waits.
+_STANDS_STILL_MS: Final = 30_000
+
 
 class WindowedBoltExecutor(Bolt):
-    """An ordinary bolt that calls the user's ``bolt`` with windows. If batches are transactions, the windows are in ``state``."""
+    """An ordinary bolt that calls the user's ``bolt`` with windows. If batches are transactions, the windows are in ``state``.
 
-    def __init__(self, bolt: WindowedBolt, state: WindowState | None = None) -> None:
+    ``count_late`` is called for each late tuple. ``input_ended`` says whether the input has ended. From then on no watermark
+    fires windows. Each tuple that still comes has failed before, and `end_of_input` fires its window again.
+    """
+
+    def __init__(
+        self,
+        bolt: WindowedBolt,
+        state: WindowState | None,
+        count_late: Callable[[], None],
+        input_ended: Callable[[], bool],
+    ) -> None:
         self.bolt = bolt
+        self._count_late, self._input_ended = count_late, input_ended
         self._state = state
         self._paged: PagedItems[Tuple] | None = None
 
@@ -71,7 +86,10 @@ class WindowedBoltExecutor(Bolt):
             self._paged = PagedItems(settings.length, self._state.load, most)
         if self.bolt.window_time.event:
             self._by_event = EventTimeWindows(settings.length, settings.slide, self._ack, self._paged)
-            self._watermarks = Watermarks(context.this_sources, settings.lag_ms)
+            self._watermarks = self._new_watermarks(settings)
+            self._advanced_at: int | None = (
+                self._context.now_ms()
+            )  # None once the log has said that the watermark stands still
             self._restore(settings.length)
             interval = settings.watermark_interval_ms / 1000
             # A task that restarts again and again must not delay the watermark each time.
@@ -112,6 +130,21 @@ class WindowedBoltExecutor(Bolt):
             self._collector.ack(tup)
             if due:
                 self._window_due()
+
+    def end_of_input(self) -> None:
+        """Fire all windows that have tuples, and forget all tuples."""
+        if self._by_event is not None:
+            for window in self._by_event.end():
+                self._execute(window, self._by_event)
+            self._watermarks.begin_anew()
+            return
+        for window in self._by_arrival.end(self._context.now_ms() if self._state is None else self._now_ms()):
+            self._execute(window, self._by_arrival)
+
+    @property
+    def waits_for_watermarks(self) -> bool:
+        """Whether held tuples are not acked yet, and wait for a watermark."""
+        return self._state is None and self._by_event is not None
 
     def cleanup(self) -> None:
         """Clean up the user's bolt. Tuples that windows still hold are either stored as state, or are not acked, so that their
@@ -192,12 +225,40 @@ class WindowedBoltExecutor(Bolt):
         if window is not None:
             self._execute(window, self._by_arrival)
 
+    def _new_watermarks(self, settings: WindowSettings) -> Watermarks:
+        streams = list(self._context.this_sources)
+        idle_after = settings.idle_after(streams)
+        if not idle_after:
+            return Watermarks(streams, settings.lag_ms)
+        return IdlingWatermarks(streams, settings.lag_ms, idle_after, self._context.now_ms())
+
     def _watermark_due(self) -> None:
         assert self._by_event is not None
-        watermark = self._watermarks.advanced()
+        if self._input_ended():
+            return
+        now = self._context.now_ms()
+        watermark = self._watermarks.advanced(now)
         if watermark is not None:
+            self._advanced_at = now
             for window in self._by_event.advance(watermark):
                 self._execute(window, self._by_event)
+        elif self._advanced_at is not None:
+            if not len(self._by_event.items):
+                self._advanced_at = now
+            elif now - self._advanced_at >= _STANDS_STILL_MS:
+                self._say_that_it_stands_still(self._by_event, now - self._advanced_at)
+
+    def _say_that_it_stands_still(self, windows: EventTimeWindows[Tuple], for_ms: int) -> None:
+        """Log once that tuples wait for a watermark, and for which streams the watermark waits."""
+        self._advanced_at = None
+        behind = ", ".join(f"{stream!r} of {component!r}" for component, stream in self._watermarks.behind)
+        self._context.logger.warning(
+            "%d tuples wait in windows, because the watermark has not advanced for %d s: it waits for stream %s. If that stream "
+            "is often quiet, set with_idleness (C30)",
+            len(windows.items),
+            for_ms // 1000,
+            behind,
+        )
 
     def _execute(
         self, window: Window[Tuple], windows: ProcessingTimeWindows[Tuple] | EventTimeWindows[Tuple]
@@ -258,6 +319,7 @@ class WindowedBoltExecutor(Bolt):
         raise ReportedFailedException(msg)
 
     def _take_late(self, tup: Tuple, timestamp: int) -> None:
+        self._count_late()
         if self._late_stream is not None:
             self._collector.emit((tup.detached(),), self._late_stream, tup)
         else:

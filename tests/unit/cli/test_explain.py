@@ -161,7 +161,7 @@ def test_the_phases_of_planning_are_printed_one_by_one():
     lines = explain(WORD_COUNT, "--phases", "--workers", "2").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
         "rules", "components", "transactions", "windows", "batch bolts", "load", "tasks", "workers", "packing", "locality",
-        "crossing", "supersteps", "ends of batches",
+        "crossing", "supersteps", "ends of batches", "end of input",
     ]  # fmt: skip
     assert lines[7:9] == [
         "workers          2 workers, because topology.workers is 2",

@@ -71,12 +71,12 @@ class Blocks(Spout):
     """Waits in ``next_tuple`` for what the others do, and emits one tuple after that."""
 
     def open(self, conf: Any, context: Any, collector: Any) -> None:
-        self.collector, self.is_done = collector, False
+        self.collector, self.has_ended = collector, False
 
     def next_tuple(self) -> None:
-        if not self.is_done:
-            self.is_done = met.enough.wait(PATIENCE)
-            self.collector.emit((self.is_done,), message_id="late")
+        if not self.has_ended:
+            self.has_ended = met.enough.wait(PATIENCE)
+            self.collector.emit((self.has_ended,), message_id="late")
 
     def declare_output_fields(self, declarer: Any) -> None:
         declarer.declare(Fields("done"))

@@ -48,12 +48,29 @@ def test_it_is_stopped_when_its_time_is_up():
     assert topology.now == pytest.approx(5.0, abs=0.5)
 
 
-def test_it_is_stopped_when_it_is_idle():
-    moments = [Moment(0, emitted=5, pending=5), Moment(4.0, emitted=5, acked=5)]
+def test_its_input_ends_when_it_is_idle():
+    moments = [Moment(0, emitted=5, queued=5), Moment(4.0, emitted=5, acked=5)]
     topology = ScriptedTopology(moments, batch_every=0.5)
-    ending, _ = watched(topology, until_idle=2.0)
+    ending, notes = watched(topology, until_idle=2.0)
     assert ending is Ending.IDLE
+    assert topology.calls == ["end_input"]
     assert topology.now == pytest.approx(6.0, abs=0.6)
+    assert notes.said == [
+        "idle for 2 s: its input ends here; bolts flush what they hold, and it stops (press Ctrl-C to stop it now)"
+    ]
+
+
+def test_messages_whose_tuples_a_bolt_holds_do_not_keep_the_input_from_ending():
+    topology = ScriptedTopology([Moment(0, emitted=5, acked=3, pending=2)], batch_every=0.5)
+    assert watched(topology, until_idle=2.0)[0] is Ending.IDLE
+    assert topology.calls == ["end_input"]
+
+
+def test_after_its_input_it_waits_for_pending_messages():
+    held = [Moment(0, emitted=5, acked=3, pending=2), Moment(20.0, emitted=5, acked=5)]
+    topology = ScriptedTopology(held, batch_every=0.5, ends_with_input=False)
+    assert watched(topology, until_idle=2.0)[0] is Ending.IDLE
+    assert topology.calls == ["end_input", "stop"] and topology.now > 20.0
 
 
 def test_looking_on_goes_on_while_it_stops():
@@ -84,9 +101,9 @@ def test_the_first_interrupt_stops_it_and_says_so(number, again):
 )
 def test_a_stop_without_an_interrupt_says_why_it_stops(options, why):
     """During the stop, the progress shows 0 tuples/s for up to ten seconds."""
-    topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0)
+    topology = ScriptedTopology([Moment(0)], batch_every=0.5, stop_takes=4.0, ends_with_input=False)
     _, notes = watched(topology, **options)
-    assert notes.said == [
+    assert notes.said[-1:] == [
         f"{why}stopping; what is under way gets 10 s, and then "
         "close and cleanup get 10 s (press Ctrl-C twice to end at once)"
     ]
@@ -251,9 +268,13 @@ def test_silence_counts_from_its_first_moment():
     assert idle_at(*(Moment(at, emitted=3, batches=at + 1) for at in range(6))) == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("waiting", [{"pending": 1}, {"queued": 1}])
-def test_what_waits_is_not_silence(waiting):
-    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, **waiting) for at in range(6))) == []
+def test_what_waits_is_not_silence():
+    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, queued=1) for at in range(6))) == []
+
+
+def test_what_a_bolt_holds_is_silent_unless_something_is_acked():
+    assert idle_at(*(Moment(at, emitted=3, pending=1, batches=at + 1) for at in range(4))) == [2, 3]
+    assert idle_at(*(Moment(at, emitted=9, acked=at, pending=1, batches=at + 1) for at in range(4))) == []
 
 
 def test_a_call_under_way_is_not_silence():

@@ -92,6 +92,23 @@ def test_sliding_windows() -> None:
     assert list(range(len(ACKED))) == ACKED and 5 <= len(ACKED) <= 8
 
 
+@pytest.mark.parametrize(
+    ("bolt", "config"),
+    [
+        (Tumbling, {"tumblingwindowbolt_duration_secs": 60}),
+        (Sliding, {"slidingwindowbolt_duration_secs": 60, "slidingwindowbolt_slideinterval_secs": 30}),
+    ],
+)
+def test_at_the_end_of_the_input_the_window_is_processed_and_acked(bolt: Any, config: dict[str, int]) -> None:
+    rig = run(built(bolt, **config))
+    seconds(rig, 3)
+    assert WINDOWS == []
+    rig.cluster.run_batch(input_ended=True, flushes=1)
+    rig.batches(1)
+    ((_, _, numbers),) = WINDOWS
+    assert sorted(ACKED) == numbers and len(numbers) >= 3
+
+
 def test_without_an_interval_sliding_windows_follow_each_other() -> None:
     """C22: the interval is the duration then."""
     rig = run(built(Sliding, slidingwindowbolt_duration_secs="3"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stormspark.compat.streamparse import lower
-from stormspark.compat.streamparse.storm import Bolt, Spout, TicklessBatchingBolt
+from stormspark.compat.streamparse.storm import BatchingBolt, Bolt, Spout, TicklessBatchingBolt
 from stormspark.compat.streamparse.streams import Stream
 from stormspark.compat.streamparse.task_log import task_logger
 from stormspark.compat.streamparse.topology import Topology
@@ -382,6 +382,32 @@ def test_batches_come_as_often_as_secs_between_batches_says() -> None:
         workers.run_batch()
         assert witness.seen == batches, f"after {clock()} s"
     workers.close()
+
+
+class ByTicks(BatchingBolt):
+    """Notes which batches it has processed; the second tick would process them."""
+
+    def group_key(self, tup: Any) -> Any:
+        return tup.values[0]
+
+    process_batch = Timed.process_batch
+
+
+@pytest.mark.parametrize("bolt", [Timed, ByTicks])
+def test_batches_are_processed_at_the_end_of_the_input(bolt: type[Bolt]) -> None:
+    """C17, C18: no tick, and no timer."""
+
+    class T(Topology):
+        once = Once.spec(config={"todo": ["a", "b"]})
+        batching = bolt.spec(name="batching", inputs=[once])
+
+    topology = LocalTopology(plan_topology(lower(T, "t", {})), SimulatedClock())
+    topology.run_batch()
+    topology.end_input()
+    while not topology.wait(0):
+        topology.run_batch()
+    assert sorted(value for batch in witness.seen for value in batch) == ["a", "b"]
+    assert topology.statistics().components["once"].acked == 2
 
 
 class Settled(Bolt):

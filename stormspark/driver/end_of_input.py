@@ -1,0 +1,216 @@
+"""The end of the input: when it has come, in which order bolts flush, and when the topology is done. Both engines use this.
+
+The input has ended if every spout says so (`Spout.is_done`), if the topology only processes what its sources have at the start
+(``trigger="available-now"``), or if the user says so (`RunningTopology.end_input`). Bolts may still hold tuples then: in windows
+that wait for later tuples, and in batches that are not full. So bolts *flush* what they hold, one turn after another
+(`stormspark.plan.flushing`). All turns together are a *pass*.
+
+    RUNNING     the input goes on
+    FLUSHING    in the next batch, the bolts of one turn flush
+    DRAINING    tuples that were emitted since then wait somewhere, so the next turn has to wait
+    WAITING     all turns are over, but trees are open: of tuples that a bolt still holds, or that have failed and come again
+    DONE        nothing is left, and the topology ends
+
+A tuple that fails during a pass may come again. The next pass flushes it, once all is quiet again. If a worker is lost, the
+states begin anew, because its rows come again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from stormspark.plan.flushing import bolts_in_loops
+from stormspark.plan.physical import PhysicalPlan
+from stormspark.worker.step import WorkerReport
+
+__all__ = ["EndOfInput", "InputState"]
+
+_log = logging.getLogger(__name__)
+
+#: The input has ended if nothing has come in so many batches in a row. A spout that has just got a fail may emit again in the
+#: next batch.
+_QUIET_BATCHES = 2
+#: If bolts of a loop flush, there are at most this many passes in which only the loop goes on.
+_PASSES_OF_LOOP = 100
+
+
+class InputState(Enum):
+    """The state of a topology's input between two batches."""
+
+    RUNNING = "running"
+    FLUSHING = "flushing"
+    DRAINING = "draining"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+class EndOfInput:
+    """The end of one topology's input. Call `observe` after each batch; the other attributes are orders for the next one.
+
+    If ``available_now``, the input ends when nothing comes any more. A spout that does not say whether it is done, and reads no
+    source, has to be quiet for ``patience_secs``.
+    """
+
+    def __init__(
+        self, plan: PhysicalPlan, *, available_now: bool = False, patience_secs: float = 0.0
+    ) -> None:
+        self._plan, self._patience = plan, patience_secs
+        self._turns = max(plan.flush_turns.values(), default=0) if plan.settings.flush_at_end else 0
+        self._loops = bolts_in_loops(plan)
+        self._may_end = available_now
+        #: Whether the user has said that the input has ended.
+        self._is_told = False
+        self.state = InputState.RUNNING
+        self._turn = 0
+        self._warned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._quiet, self._quiet_since = 0, 0.0
+        self._emitted = self._progress = self._executed = self._failed = -1
+        self._passes_of_loop = 0
+
+    # -- orders ------------------------------------------------------------------------------------------------
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the input has ended, so that windows hold what comes until the next flush."""
+        return self.state is not InputState.RUNNING
+
+    @property
+    def flushes(self) -> int:
+        """The turn of the bolts that flush in the next batch; 0 for none."""
+        return self._turn if self.state is InputState.FLUSHING else 0
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the topology ends soon, so that batches follow one another without pauses."""
+        return self.state in (InputState.FLUSHING, InputState.DRAINING) or self._is_told
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the topology can end."""
+        return self.state is InputState.DONE
+
+    # -- what happens --------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """End the input as soon as nothing comes for two batches, because the user says so. Any thread may call this."""
+        self._is_told = True
+
+    def begin_attempt(self) -> None:
+        """Begin anew, because a worker is gone or a batch has failed: what was open comes again."""
+        if not self.is_done:
+            self.state, self._turn = InputState.RUNNING, 0
+            self._begin()
+
+    def observe(
+        self, reports: Sequence[WorkerReport], came: int = 0, *, now: float = 0.0, sources_done: bool = True
+    ) -> None:
+        """Take in the reports of a batch that has ended. ``came`` is how many rows of sources were new in it. ``sources_done``
+        is false if a source says that it has more rows.
+        """
+        spouts = [
+            counters
+            for report in reports
+            for task, counters in report.counters.items()
+            if self._plan.components[self._plan.tasks[task].component].kind == "spout"
+        ]
+        backlog = sum(report.backlog for report in reports)
+        emitted = sum(one.emitted for one in spouts)
+        quiet = not (backlog or came) and emitted == self._emitted and sources_done
+        if not quiet:
+            self._quiet, self._quiet_since = 0, now
+        else:
+            self._quiet += 1
+        self._emitted = emitted
+        pending = sum(one.pending for one in spouts)
+        failed = sum(one.failed for one in spouts)
+        progress = emitted + failed + sum(one.acked for one in spouts)
+        executed = sum(one.executed for report in reports for one in report.counters.values())
+        state = self.state
+        if state is InputState.RUNNING:
+            if self._is_over(reports, now):
+                self._failed = failed
+                self._begin_pass(pending, progress, executed)
+        elif state in (InputState.FLUSHING, InputState.DRAINING):
+            self._go_on(backlog, pending, reports, may_come_again=failed != self._failed)
+        elif state is InputState.WAITING and self._is_over(reports, now):
+            if not pending:
+                self.state = InputState.DONE
+            elif progress != self._progress or self._loop_goes_on(executed):
+                self._failed = failed
+                self._begin_pass(pending, progress, executed)
+
+    def _is_over(self, reports: Iterable[WorkerReport], now: float) -> bool:
+        said: dict[str, set[bool | None]] = {}
+        for report in reports:
+            for spout, done in report.spouts_done.items():
+                said.setdefault(spout, set()).add(done)
+        if self._is_told:
+            return self._quiet >= _QUIET_BATCHES
+        if any(False in answers for answers in said.values()):
+            return False
+        silent = [spout for spout, answers in said.items() if None in answers]
+        if not silent:
+            return bool(said) and self._quiet >= 1
+        if not self._may_end or self._quiet < _QUIET_BATCHES:
+            return False
+        sources = {source.id for source in self._plan.sources}
+        return sources.issuperset(silent) or now - self._quiet_since >= self._patience
+
+    def _begin_pass(self, pending: int, progress: int, executed: int) -> None:
+        if progress == self._progress:
+            self._passes_of_loop += 1
+        self._progress, self._executed = progress, executed
+        self._turn = 1
+        self.state = InputState.FLUSHING
+        if not self._turns:
+            # Without flushes, open trees are left to the next run (`Settings.flush_at_end`), unless bolts may still ack them.
+            ends = not pending or not self._plan.settings.flush_at_end
+            self.state = InputState.DONE if ends else InputState.WAITING
+
+    def _go_on(
+        self, backlog: int, pending: int, reports: Iterable[WorkerReport], *, may_come_again: bool
+    ) -> None:
+        if backlog:
+            self.state = InputState.DRAINING
+            return
+        self._turn += 1
+        if self._turn <= self._turns:
+            self.state = InputState.FLUSHING
+        elif not (pending or may_come_again):
+            self.state = InputState.DONE
+        else:
+            self.state = InputState.WAITING
+            if pending:
+                self._warn(pending, reports)
+
+    def _loop_goes_on(self, executed: int) -> bool:
+        """Whether bolts of a loop have executed tuples since the last pass began, and may flush them."""
+        return bool(self._loops) and executed != self._executed and self._passes_of_loop < _PASSES_OF_LOOP
+
+    def _warn(self, pending: int, reports: Iterable[WorkerReport]) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        held: dict[str, int] = {}
+        for report in reports:
+            for bolt, count in report.held.items():
+                held[bolt] = held.get(bolt, 0) + count
+        where = ", ".join(f"{count:,} that {bolt} holds" for bolt, count in sorted(held.items()))
+        loop = (
+            f"; {', '.join(self._loops)} are in a loop, and flush what goes round it again and again"
+            if self._loops
+            else ""
+        )
+        _log.warning(
+            "the input of %s has ended and its bolts have flushed, but %d messages are pending%s: it waits until they are acked "
+            "or fail. A bolt that holds tuples acks them in end_of_input%s",
+            self._plan.topology,
+            pending,
+            f" (tuples: {where})" if where else "",
+            loop,
+        )
