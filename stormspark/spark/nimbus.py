@@ -63,6 +63,7 @@ from stormspark.worker.host.messages import (
     There,
     Welcome,
 )
+from stormspark.worker.host.watchman import how_it_ended, report_of
 from stormspark.worker.state.batch_state import StateAccess
 
 __all__ = ["Nimbus"]
@@ -416,7 +417,7 @@ class Nimbus:
                         promised.update((worker, order.incarnation) for worker, order in places.orders)
                     connection.send(places)
                 elif isinstance(message, Lost):
-                    self._lose(message.worker, message.incarnation, message.reason, outside=message.outside)
+                    self._lose_broken(message.worker, message.incarnation, message.reason, message.outside)
                     connection.send(Refused(message.reason))
                 elif isinstance(message, StartFailed):
                     self._start_failed(message)
@@ -501,7 +502,7 @@ class Nimbus:
                     del self._links[hello.worker]
                 self._changed.notify_all()
             if current:
-                self._lose(hello.worker, hello.incarnation, reason, outside=outside)
+                self._lose_broken(hello.worker, hello.incarnation, reason, outside)
 
     def _welcome(self, link: _Link) -> bool:
         """Give an expected worker its plan, its state, and the rows that earlier incarnations left open, before any orders.
@@ -640,6 +641,17 @@ class Nimbus:
         if not ending:
             _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
             self._on_trouble()
+
+    def _lose_broken(self, worker: int, incarnation: int, reason: str, outside: bool) -> None:
+        """Give up a worker to which a connection has broken. If its process on this host has ended, say how."""
+        with self._changed:
+            known = self._assignments.is_current(worker, incarnation) and self._assignments.ending is None
+            process = self._assignments.seats[worker].process
+        if known and process is not None and process.host == socket.gethostname():
+            how = how_it_ended(process, report_of(self.endpoint, worker, incarnation))
+            if how is not None:
+                reason, outside = how, False
+        self._lose(worker, incarnation, reason, outside=outside)
 
     @property
     def _starts_again(self) -> bool:

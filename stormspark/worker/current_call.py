@@ -10,6 +10,7 @@ from stormspark.user_line import CodePlace
 from stormspark.worker.asynchronous.life import AsyncExecutor
 from stormspark.worker.busy import Busy
 from stormspark.worker.host.task_logs import TaskLogs
+from stormspark.worker.host.watchman import note_task, note_thread
 from stormspark.worker.task import Task
 
 __all__ = ["CurrentCall"]
@@ -43,12 +44,15 @@ class CurrentCall:
     def enter(self, task: Task | None) -> None:
         """Remember that the code of ``task`` runs from now on. If ``task`` is None, no user code runs."""
         self._inside = task
-        self.at = None if task is None else (task.name, self._clock())
+        name = None if task is None else task.name
+        self.at = None if name is None else (name, self._clock())
+        note_task(name)
         if self._logs is not None:
-            self._logs.enter(task.name if task is not None else None)
+            self._logs.enter(name)
 
     def enter_on_thread(self, task: str) -> None:
         """Switch the log of the calling thread, which is an executor's own, to the log of the task named ``task``."""
+        note_thread(task)
         if self._logs is not None:
             self._logs.enter_on_thread(task)
 

@@ -9,7 +9,7 @@ The threads, and their work:
 The `Desk` passes requests from the threads of connections to the main thread. The lifeline has a thread of its own, so that a
 long superstep does not stop heartbeats. The start has these steps:
 
-1. The interpreter starts and imports its modules. Then the process forks.
+1. The interpreter starts and imports its modules. Then the process forks (`watchman`).
 2. The new process sends Hello to nimbus, and nimbus sends the plan (`introduce`).
 3. The process writes "up", for the process that started it.
 4. The process opens the tasks, and sends Ready.
@@ -71,8 +71,9 @@ from stormspark.worker.host.messages import (
 )
 from stormspark.worker.host.module_path import search_like_the_driver
 from stormspark.worker.host.printing import end_of_output
-from stormspark.worker.host.process_group import detach, end_children
+from stormspark.worker.host.process_group import end_children
 from stormspark.worker.host.task_logs import TaskLogs
+from stormspark.worker.host.watchman import become_watched, exit_in_order
 
 __all__ = ["WorkerProcess", "main"]
 
@@ -98,7 +99,7 @@ def main() -> None:
         logs = make_log_folder(launch.log_folder, launch.topology)
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(unusable_logs(error))
-    detach()
+    become_watched(launch, logs / _OUTPUT.format(launch.worker))
     process = WorkerProcess(launch, logs)
     try:
         process.run()
@@ -203,7 +204,7 @@ class WorkerProcess:
             # The driver was killed, so it could not remove its folder. Nobody needs the folder any more.
             shutil.rmtree(self._folder.parent, ignore_errors=True)
         end_children()
-        os._exit(code)
+        exit_in_order(code)
 
     # -- nimbus ----------------------------------------------------------------------------------------------
 

@@ -8,18 +8,11 @@ import contextlib
 import os
 import signal
 
-__all__ = ["detach", "end_children"]
-
-
-def detach() -> None:
-    """Fork, and enter a new session without a terminal, so that this process does not depend on the process that started it."""
-    if os.fork():
-        os._exit(0)
-    os.setsid()
+__all__ = ["end_children"]
 
 
 def end_children() -> None:
-    """Kill processes that user code has started and not ended. They are in the process group that `detach` made."""
+    """Kill processes that user code has started and not ended. They are in the process group that `become_watched` made."""
     group, me = os.getpgid(0), os.getpid()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with contextlib.suppress(OSError):  # the process has ended meanwhile, or belongs to another user

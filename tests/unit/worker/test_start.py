@@ -28,7 +28,7 @@ def in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(private_files, "user_name", lambda uid=None: "spark")
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr(process, "detach", lambda: None)
+    monkeypatch.setattr(process, "become_watched", lambda launch, output: None)
 
     def start(*told: Any) -> SimpleNamespace:
         started.append(told)

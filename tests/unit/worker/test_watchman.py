@@ -1,0 +1,108 @@
+"""How a worker process has ended, as its watchman sees it. Real processes, but no Spark."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from stormspark.worker.host.link import Endpoint
+from stormspark.worker.host.messages import ProcessId
+from stormspark.worker.host.watchman import how_it_ended, report_of
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+WORKER = """
+import ctypes, os, signal, sys, threading
+from pathlib import Path
+from types import SimpleNamespace
+from stormspark.worker.host import watchman
+from stormspark.worker.host.lifeline import this_process
+from stormspark.worker.host.link import Endpoint
+
+def crash(): ctypes.string_at(0)  # line 8
+
+def on_thread():
+    watchman.note_thread("count[1]")
+    crash()
+
+folder = sys.argv[1]
+output = Path(folder, "worker-2.out")
+launch = SimpleNamespace(nimbus=Endpoint(folder + "/nimbus", None), worker=2, incarnation=5)
+watchman.become_watched(launch, output)
+os.write(1, ("%d %d" % this_process()[1:]).encode())
+log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+for standard in (1, 2):
+    os.dup2(log, standard)
+watchman.note_task("sink[0]")
+{end}
+"""
+
+
+def ended(folder: Path, end: str) -> str | None:
+    """Let a worker end like this, and return how it has ended."""
+    script = folder / "user_script.py"
+    script.write_text(WORKER.format(end=end))
+    started = subprocess.run([sys.executable, script, folder], stdout=subprocess.PIPE, check=True, text=True)
+    pid, since = map(int, started.stdout.split())
+    nimbus = Endpoint(str(folder / "nimbus"), None)
+    return how_it_ended(ProcessId("here", pid, since), report_of(nimbus, 2, 5))
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("crash()", r"was killed by SIGSEGV while sink\[0\] ran \(user_script.py:9\)"),
+        ("os.abort()", r"was killed by SIGABRT while sink\[0\] ran \(user_script.py:24\)"),
+        (
+            "threading.Thread(target=on_thread).start(); threading.Event().wait()",
+            r"was killed by SIGSEGV while count\[1\] ran \(user_script.py:9\)",
+        ),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            r"was killed by SIGKILL while sink\[0\] ran \(by kill -9, or because the system had no memory left\)",
+        ),
+        ("os.kill(os.getpid(), signal.SIGTERM)", r"was killed by SIGTERM while sink\[0\] ran"),
+        ("os._exit(3)", r"ended with exit code 3 while sink\[0\] ran \(by os._exit, or by native code\)"),
+        (
+            "watchman.note_task(None); os._exit(0)",
+            r"ended with exit code 0 \(by os._exit, or by native code\)",
+        ),
+    ],
+)
+def test_the_signal_or_the_exit_code_and_the_task_are_named(tmp_path: Path, end: str, words: str) -> None:
+    tmp_path.chmod(0o700)
+    how = ended(tmp_path, end)
+    assert how is not None
+    assert re.fullmatch(f"its process {words}", how), how
+    assert (
+        "while sink[0] ran on the worker's thread\n" in (tmp_path / "worker-2.out").read_text()
+        or "None" in end
+    )
+
+
+def test_a_worker_that_ends_in_order_leaves_no_report_and_no_watchman(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    assert ended(tmp_path, "watchman.exit_in_order(1)") is None
+
+    def gone() -> bool:
+        return not any(
+            str(tmp_path) in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])
+        )
+
+    wait_for(gone)
+    assert not report_of(Endpoint(str(tmp_path / "nimbus"), None), 2, 5).exists()
+
+
+def test_a_folder_of_somebody_else_gets_no_report(tmp_path: Path) -> None:
+    """Without a report, at least the output names the task."""
+    tmp_path.chmod(0o777)
+    assert ended(tmp_path, "os._exit(3)") is None
+    assert (
+        tmp_path / "worker-2.out"
+    ).read_text() == "the process ended with exit code 3, while sink[0] ran on the worker's thread\n"
