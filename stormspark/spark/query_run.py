@@ -151,8 +151,6 @@ class QueryRun:
         reached("driver.batch_begins")
         if self.commits is None:
             reports = self._work_off()
-            with self._on_the_table():
-                self._write_letters()
         elif number <= self.commits.last:
             # An earlier attempt or driver committed this batch, but Spark has not recorded that. So there is nothing left to do.
             _log.info("batch %d of %s is already committed", number, self.plan.topology)
@@ -161,6 +159,9 @@ class QueryRun:
         else:
             reports = self._transact(self.commits)
         self._check_fence()
+        if self.commits is None:
+            with self._on_the_table():
+                self._write_letters()
         if self.acker is not None:
             try:
                 self.acker.write(reports, self.attempt.attempt)

@@ -190,7 +190,7 @@ def test_a_word_that_there_is_not_is_refused_with_those_that_there_are(key):
     words = SETTINGS[key].metadata["one_of"]
     assert [conf_problems({key: word}) for word in words] == [[]] * len(words)
     with pytest.raises(
-        InvalidTopologyError, match=rf"^{key} must be '{words[0]}', .* or '{words[-1]}'.*, got 'exactly'$"
+        InvalidTopologyError, match=rf"^{key} must be '{words[0]}'.* or '{words[-1]}'.*, got 'exactly'$"
     ):
         Settings.read({key: "exactly"})
 
@@ -200,6 +200,7 @@ def test_settings_that_take_one_of_a_list_of_words():
     words = {key for key, field in SETTINGS.items() if field.metadata["one_of"]}
     assert words == {
         "stormspark.backpressure.strategy",
+        "stormspark.checkpoint.in.use",
         "stormspark.executor.threads",
         "stormspark.fields.ints",
         "stormspark.log.level",
