@@ -15,12 +15,11 @@ from typing import Final
 
 from stormspark import multilang
 from stormspark.porting.findings import ComponentFound, Findings, Place, TopologyFound
-from stormspark.porting.python_source import PythonFile, PythonProject
+from stormspark.porting.hindrances import hindrance
+from stormspark.porting.python_source import CHILDRENS_MODULE, PythonFile, PythonProject
 
-__all__ = ["CHILDRENS_MODULE", "is_child", "is_library", "read_children", "report_children"]
+__all__ = ["is_child", "is_library", "read_children", "report_children"]
 
-#: Storm's library for children in Python. It is no package that can be installed.
-CHILDRENS_MODULE: Final = "storm"
 _OF_STORM: Final = {"Bolt", "BasicBolt", "Spout", "emit", "ack", "log"}
 #: Storm brings it along for every child. A later version of stormspark may, too.
 _BROUGHT: Final = Path(multilang.__file__).parent / "libraries" / "storm.py"
@@ -162,6 +161,17 @@ def _report_command(
             "note", f"{label}: its child, {where}, runs unchanged once storm.py is beside it", component.place
         )
         return
+    if not old and file is not None:
+        own_interpreter = "/" in component.command[0]  # which has modules of its own
+        hindered = hindrance(project, file, with_modules=not own_interpreter)
+        if hindered is not None:
+            topology.report(
+                "change",
+                f"{label}: its child process, {where}, can't run as it is: {hindered.text}: `{command}`",
+                hindered.place,
+                "see what the project needs",
+            )
+            return
     topology.report(
         "change" if old else "runs",
         f"{label}: the Python of its child process is Python 2, {' and '.join(map(project.shown, old))}: `{command}`"

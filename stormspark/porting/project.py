@@ -7,7 +7,6 @@ gets a process of its own, so that its code does not affect anything else.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import subprocess
@@ -22,14 +21,14 @@ from stormspark.porting.clojure import read_clojure_files, report_those_that_run
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
 from stormspark.porting.flux import is_flux, read_flux
 from stormspark.porting.heronpy import read_heronpy
+from stormspark.porting.hindrances import missing_modules
 from stormspark.porting.java.python_text import python_name
 from stormspark.porting.java.reading import ReadTopology, read_topologies, unreadable
 from stormspark.porting.java.skeleton import skeleton
 from stormspark.porting.java.source import JavaFile, JavaSources, java_parser, parse_file
-from stormspark.porting.multilang import CHILDRENS_MODULE, is_library, read_children, report_children
+from stormspark.porting.multilang import is_library, read_children, report_children
 from stormspark.porting.petrel import read_petrel
-from stormspark.porting.python2 import GONE_MODULES, report_python2
-from stormspark.porting.python_components import LIBRARIES
+from stormspark.porting.python2 import report_python2
 from stormspark.porting.python_source import ORIGINALS, PythonFile, PythonProject
 from stormspark.porting.streamparse import read_config, read_streamparse
 
@@ -353,13 +352,9 @@ def _report_missing_modules(project: PythonProject, paths: list[Path], findings:
     """
     reported: set[str] = set()
     for file in project.reached(paths):
-        for one in file.modules:
+        for one in missing_modules(project, file):
             top = one.module.partition(".")[0]
-            if not top or top in reported or top in LIBRARIES or top in sys.stdlib_module_names:
-                continue
-            if top in GONE_MODULES or top == CHILDRENS_MODULE:  # reported elsewhere
-                continue
-            if project.has_module(top, file) or _is_installed(top):
+            if top in reported:
                 continue
             reported.add(top)
             requirements = _requirements_with(top, file.path, project.root)
@@ -372,13 +367,6 @@ def _report_missing_modules(project: PythonProject, paths: list[Path], findings:
             if one.optional:
                 text, todo = f"the module {top} is not installed here; the file tries to do without it", ""
             findings.report("note" if one.optional else "change", text, Place(file.shown, one.line), todo)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 def _requirements_with(module: str, path: Path, root: Path) -> Path | None:

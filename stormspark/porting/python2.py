@@ -16,7 +16,7 @@ from stormspark.porting.drafts_in_python3 import can_draft, decoded, diff_of, in
 from stormspark.porting.findings import Findings, Place
 from stormspark.porting.python_source import PythonFile, PythonProject
 
-__all__ = ["GONE_MODULES", "report_python2"]
+__all__ = ["GONE_MODULES", "old_spellings", "report_python2"]
 
 #: Modules of Python 2 that Python 3 has under another name, or not at all.
 GONE_MODULES: Final = {
@@ -105,7 +105,7 @@ def report_python2(
             draft = project.drafts[file.path]
             what = f"is Python 2: Python 3 says {error!r}"
         else:
-            spellings = sorted(_old_spellings(project, file))
+            spellings = sorted(old_spellings(project, file))
             if not spellings:
                 continue
             place = Place(file.shown, spellings[0][0])
@@ -149,7 +149,7 @@ def _lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count} lines"
 
 
-def _old_spellings(project: PythonProject, file: PythonFile) -> Iterator[tuple[int, str]]:
+def old_spellings(project: PythonProject, file: PythonFile) -> Iterator[tuple[int, str]]:
     """Yield what Python 3 lacks, each with its line. What is tried, or only runs in Python 2, is left out."""
     for one in file.modules:
         top = one.module.partition(".")[0]

@@ -10,13 +10,18 @@ from stormspark.compat.heronpy.lowering import CALLED as CALLED_BY_HERON
 from stormspark.compat.petrel.builder import CALLED as CALLED_BY_PETREL
 from stormspark.compat.streamparse.lowering import CALLED as CALLED_BY_PYSTORM
 from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound, Unresolved
-from stormspark.porting.python_source import PythonClass, PythonFile, PythonProject, call_name, keywords
+from stormspark.porting.hindrances import hindrance
+from stormspark.porting.python_source import (
+    LIBRARIES,
+    PythonClass,
+    PythonFile,
+    PythonProject,
+    call_name,
+    keywords,
+)
 from stormspark.porting.python_waits import waits_of
 
-__all__ = ["LIBRARIES", "report_behaviour", "report_emits", "streams_of"]
-
-#: The Python packages whose components a front-end of stormspark can run.
-LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron", "petrel"}
+__all__ = ["report_behaviour", "report_emits", "streams_of"]
 
 _PIPES: Final = {
     "read_command",
@@ -89,9 +94,8 @@ def report_behaviour(
     """Report the code in a component's class that behaves differently in stormspark, or looks as if it did, with its place.
 
     If no change is known to be needed, report that. ``different`` says that a change was reported before. Also report a class
-    that extends no class of the `LIBRARIES`.
+    that extends no class of the `LIBRARIES`, and one that can't be imported.
     """
-    different = different or any(one.file.path in project.old for one in cls.chain())
     for kind, text, place, todo in _differences(project, cls):
         topology.report(kind, text, place, todo)  # type: ignore[arg-type]
         different = different or kind in ("change", "unread")
@@ -105,7 +109,15 @@ def report_behaviour(
             "check whether it is a component",
         )
         return
-    if not different:
+    hindered = next(filter(None, (hindrance(project, one.file) for one in cls.chain())), None)
+    if hindered is not None:
+        topology.report(
+            "change",
+            f"{label}: {cls.name} can't be imported as it is: {hindered.text}",
+            hindered.place,
+            "see what the project needs",
+        )
+    elif not different:
         topology.report("runs", f"{label}: no change to {cls.name} is known to be needed", cls.place)
 
 

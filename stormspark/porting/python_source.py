@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from stormspark.compat.heronpy import constants
 from stormspark.porting.drafts_in_python3 import decoded, in_python3, lines_before
 from stormspark.porting.findings import Place, Unresolved
 
 __all__ = [
+    "CHILDRENS_MODULE",
+    "LIBRARIES",
     "ORIGINALS",
     "Import",
     "Method",
@@ -32,6 +35,12 @@ __all__ = [
 
 #: Packages that front-ends of stormspark replace. If the project has a copy of such a package, the copy is not read.
 ORIGINALS = {"streamparse", "pystorm", "heronpy", "petrel"}
+
+#: The Python packages whose components a front-end of stormspark can run.
+LIBRARIES: Final = {"streamparse", "pystorm", "heronpy", "pyheron", "heron", "petrel"}
+
+#: Storm's library for children in Python. It is no package that can be installed.
+CHILDRENS_MODULE: Final = "storm"
 
 #: The statement that defines a method: ``def`` or ``async def``.
 Method: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,6 +67,9 @@ class PythonFile:
     tree: ast.Module
     #: The modules that this module imports.
     modules: list[Import] = field(default_factory=list)
+    #: The same with relative imports, and with each imported name, which may be a module too: ``bolts.split`` for
+    #: ``from bolts import split``.
+    maybe_modules: list[Import] = field(default_factory=list)
     #: The modules whose names a star import brings, such as ``bolts`` for ``from bolts import *``.
     stars: list[str] = field(default_factory=list)
     #: For each imported name in this module, the dotted path that it stands for.
@@ -177,6 +189,7 @@ class PythonProject:
             if isinstance(child, ast.Import):
                 for alias in child.names:
                     file.modules.append(Import(alias.name, child.lineno, optional))
+                    file.maybe_modules.append(file.modules[-1])
                     top = alias.name.partition(".")[0]
                     file.imports[alias.asname or top] = alias.name if alias.asname else top
             elif isinstance(child, ast.ImportFrom):
@@ -186,6 +199,11 @@ class PythonProject:
                     module = ".".join([*around, *([module] if module else [])])
                 else:
                     file.modules.append(Import(module, child.lineno, optional))
+                names = [alias.name for alias in child.names if alias.name != "*"]
+                file.maybe_modules += [
+                    Import(".".join(filter(None, (module, *name))), child.lineno, optional)
+                    for name in [(), *((one,) for one in names)]
+                ]
                 for alias in child.names:
                     if alias.name == "*":
                         file.stars.append(module)
@@ -311,6 +329,23 @@ class PythonProject:
             for module in {dotted.rpartition(".")[0] for dotted in file.imports.values()} - {""}:
                 if module.partition(".")[0] not in ORIGINALS:
                     to_do += [found.path for found in self._modules(module, file)]
+
+    def imported(self, file: PythonFile) -> Iterator[Path]:
+        """Yield the files of the project that ``file`` can't do without: its imports, and the packages around them."""
+        for one in file.maybe_modules:
+            parts = one.module.split(".")
+            if one.optional or parts[0] in {*ORIGINALS, *sys.stdlib_module_names}:
+                continue
+            for end in range(1, len(parts) + 1):
+                yield from self._exactly(parts[:end], file)
+
+    def _exactly(self, parts: Sequence[str], file: PythonFile) -> Iterator[Path]:
+        for folder in self._folders(file):
+            path = folder.joinpath(*parts)
+            for candidate in (path / "__init__.py", path.with_name(f"{path.name}.py")):
+                if candidate.is_file():
+                    yield candidate
+                    return
 
     def _modules(self, dotted: str, file: PythonFile) -> Iterator[PythonFile]:
         parts = dotted.split(".")
