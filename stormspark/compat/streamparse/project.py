@@ -21,6 +21,7 @@ from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import import_file, older_python, other_module, put_first
+from stormspark.working_folder import from_start
 
 __all__ = ["load", "project_folder", "topology_file"]
 
@@ -160,14 +161,20 @@ def _in_clojure(
     except ClojureError as error:
         msg = f"{file}:{error.line}: {error.problem}"
         raise TopologyNotFoundError(msg) from error
-    loader = ClassLoader(sources, lambda module: how_to_install(module, requirements, file.stem))
+    shipped = _shipped(find_config(file), file)
+    if shipped is not None:
+        options = {WORKING_FOLDER: str(shipped), **options}
+    given = options.get(WORKING_FOLDER)
+    working = Path(from_start(given)) if isinstance(given, str) and given else None
+    loader = ClassLoader(
+        sources,
+        working if working is not None and working.is_dir() else shipped,
+        lambda module: how_to_install(module, requirements, file.stem),
+    )
     topology = chosen_topology(read, name)
     cls = topology_class(topology, file, loader)
     commands = [topology.specs[str(spec.name)].command for spec in cls.specs if runs_a_command(spec)]
     folder = children_folder(commands, sources)
-    shipped = _shipped(find_config(file), file)
-    if shipped is not None:
-        options = {WORKING_FOLDER: str(shipped), **options}
     return lower(cls, topology.name, options, environment=environment.name, folder=folder)
 
 

@@ -29,6 +29,7 @@ from stormspark.compat.streamparse.topology import Topology, TopologyType
 from stormspark.errors import InvalidTopologyError, StormsparkError, TopologyNotFoundError
 from stormspark.user_code import add_line, older_python, other_module, raised
 from stormspark.user_line import declared_at
+from stormspark.working_folder import working_in
 
 __all__ = ["ClassLoader", "chosen_topology", "topology_class"]
 
@@ -75,9 +76,15 @@ def chosen_topology(file: ClojureFile, name: str | None) -> ClojureTopology:
 
 @dataclass(frozen=True)
 class ClassLoader:
-    """Imports the classes of a project. ``folder`` is the project's ``src``, which is on the module path."""
+    """Imports the classes of a project. ``folder`` is the project's ``src``, which is on the module path.
+
+    In streamparse 1 and 2 only the tasks import these modules, in the folder ``resources`` with the files of ``src``. So they may
+    open such a file while they are imported.
+    """
 
     folder: Path
+    #: The working directory of the imports; None for the present one.
+    working_folder: Path | None
     #: Returns a sentence on how to get a module that is missing.
     how_to_install: Callable[[str], str]
 
@@ -102,7 +109,8 @@ class ClassLoader:
 
     def _module(self, name: str, place: str) -> ModuleType:
         try:
-            return importlib.import_module(name)
+            with working_in(self.working_folder):
+                return importlib.import_module(name)
         except SyntaxError as error:
             msg = f"{place}: {error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
             problem = TopologyNotFoundError(msg)

@@ -408,6 +408,22 @@ def test_a_project_runs(project: Callable[..., Path]) -> None:
         assert id == "receivers"
 
 
+@pytest.mark.parametrize("setting", [{}, {"stormspark.working.dir": "other"}], ids=["src", "as the user has said"])
+def test_modules_of_components_open_files_of_src_while_they_are_imported(
+    project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, setting: dict[str, str]
+) -> None:
+    """In streamparse 1 and 2 only the tasks import them, in `resources`."""
+    file = project(WORD_COUNT, 'from pathlib import Path\nBOTS = Path("data/bots.txt").read_text()\n' + textwrap.dedent(PARTS))
+    root = file.parent.parent
+    folder = root / (setting["stormspark.working.dir"] if setting else "src")
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "bots.txt").write_text("a bot")
+    monkeypatch.chdir(root)
+    topology = load(file, options=setting)
+    assert {"words", "count"} <= set(topology.components)
+    assert Path.cwd() == root.resolve()
+
+
 def test_the_options_reach_the_function(project: Callable[..., Path]) -> None:
     """A37, A39: an environment's options are the argument, and the configuration; they win over those of `sparse run`."""
     options = {"bolts": 3, "topology.max.spout.pending": 7}
