@@ -18,6 +18,8 @@ class Kind(Enum):
     DEAD_LETTERS = "dead-letters"
     #: Of a component, nothing but failures is known.
     ALL_FAILED = "all-failed"
+    #: Tasks had no instance at the end, because they waited for their restart or it had not ended (W22).
+    TASKS_DOWN = "tasks-down"
     #: No tuple was emitted, or none was executed.
     NOTHING_DONE = "nothing-done"
 
@@ -40,7 +42,7 @@ def shortfalls(statistics: TopologyStatistics) -> list[Shortfall]:
     dead-letters | lines: 1 row was given up
     all-failed | lines: 7 messages failed, and none was acked
     """
-    return [*_dead_letters(statistics), *_failures(statistics), *_nothing_done(statistics)]
+    return [*_dead_letters(statistics), *_failures(statistics), *_tasks_down(statistics), *_nothing_done(statistics)]
 
 
 def _dead_letters(statistics: TopologyStatistics) -> Iterator[Shortfall]:
@@ -58,6 +60,15 @@ def _failures(statistics: TopologyStatistics) -> Iterator[Shortfall]:
             what = "messages" if of_spout else "tuples"
             yield Shortfall(
                 Kind.ALL_FAILED, f"{name}: {component.failed:,} {what} failed, and none was acked"
+            )
+
+
+def _tasks_down(statistics: TopologyStatistics) -> Iterator[Shortfall]:
+    for name, component in statistics.components.items():
+        if component.down:
+            tasks = "its task" if component.tasks == 1 else f"{component.down:,} of {component.tasks:,} tasks"
+            yield Shortfall(
+                Kind.TASKS_DOWN, f"{name}: {tasks} had raised an error and had not started again at the end"
             )
 
 

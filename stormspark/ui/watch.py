@@ -132,8 +132,9 @@ class Interrupts:
 
 class Idleness:
     """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, acked or failed, that nothing
-    is queued, and that no bolt was in a call. Calls for ticks of a bolt on threads do not count. Messages may be pending: their
-    tuples are held by bolts, such as windows.
+    is queued, that no bolt was in a call, and that no task waited for its restart or was started again, with its child process if
+    it has one (W22). Calls for ticks of a bolt on threads do not count. Messages may be pending: their tuples are held by bolts,
+    such as windows.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
@@ -151,9 +152,10 @@ class Idleness:
 
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
-        moved = sum(statistics.total(name) for name in ("emitted", "acked", "failed"))
+        moved = sum(statistics.total(name) for name in ("emitted", "acked", "failed", "restarts"))
         busy = (
             statistics.total("queued")
+            or statistics.total("down")
             or any(c.calls_under_way for c in statistics.components.values())
             or not statistics.batches
         )

@@ -30,6 +30,8 @@ class Moment:
     pending: int = 0
     queued: int = 0
     batches: int = 1
+    down: int = 0
+    restarts: int = 0
 
 
 def component(
@@ -57,6 +59,8 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
                 failed=moment.failed,
                 pending=moment.pending,
                 queued=moment.queued,
+                down=moment.down,
+                restarts=moment.restarts,
             ),
             "bolt": component("bolt", executed=moment.executed, acked=moment.executed),
         },

@@ -268,13 +268,20 @@ def test_silence_counts_from_its_first_moment():
     assert idle_at(*(Moment(at, emitted=3, batches=at + 1) for at in range(6))) == [2, 3, 4, 5]
 
 
-def test_what_waits_is_not_silence():
-    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, queued=1) for at in range(6))) == []
+@pytest.mark.parametrize("waiting", [{"queued": 1}, {"down": 1}])
+def test_what_waits_is_not_silence(waiting):
+    assert idle_at(*(Moment(at, emitted=3, batches=at + 1, **waiting) for at in range(6))) == []
 
 
 def test_what_a_bolt_holds_is_silent_unless_something_is_acked():
     assert idle_at(*(Moment(at, emitted=3, pending=1, batches=at + 1) for at in range(4))) == [2, 3]
     assert idle_at(*(Moment(at, emitted=9, acked=at, pending=1, batches=at + 1) for at in range(4))) == []
+
+
+def test_a_restart_is_not_silence():
+    """A spout whose child has died may emit once the child runs again (W22)."""
+    moments = [Moment(at, emitted=3, batches=at + 1, restarts=at >= 2, down=at in (1, 2)) for at in range(7)]
+    assert idle_at(*moments) == [4, 5, 6]
 
 
 def test_a_call_under_way_is_not_silence():
