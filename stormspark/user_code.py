@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from stormspark.errors import StormsparkError, TopologyNotFoundError
 from stormspark.java_names import meant
+from stormspark.working_folder import about_relative_path
 
 __all__ = [
     "ModulePlace",
@@ -308,12 +309,17 @@ def call(found: Callable[..., object], named: str, project: Path) -> object:
 
 
 def raised(error: BaseException, folder: Path) -> str:
-    """Return the last line of the error's message, followed by the line of code that raised it, if that line is known."""
+    """Return the last line of the error's message, followed by the line of code that raised it, if that line is known, and by
+    what to do, if the error's own words do not say it.
+    """
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     if (question := meant(error)) and "Did you mean" not in message:
         message = f"{message}; {question}"
     frame = _users_frame(error, folder)
-    return f"{message}\n{_line(frame)}" if frame else message
+    lines = [message, *([_line(frame)] if frame else [])]
+    if hint := about_relative_path(error):
+        lines.append(f"  {hint}")
+    return "\n".join(lines)
 
 
 def add_line(error: StormsparkError, folder: Path) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["from_start", "go_to", "working_in"]
+__all__ = ["about_relative_path", "from_start", "go_to", "working_in"]
 
 
 class _Process:
@@ -43,6 +44,22 @@ def go_to(folder: str) -> str | None:
 def from_start(path: str) -> str:
     """Return a path that starts at the working directory in which this process has started."""
     return path if _Process.start is None else os.path.join(_Process.start, path)
+
+
+def about_relative_path(error: BaseException) -> str:
+    """Return what to do about a file that was not found, if its path is relative; otherwise an empty string.
+
+    A program that ``subprocess`` has not found is no such file.
+
+    >>> about_relative_path(FileNotFoundError(2, "No such file or directory", "/words.txt"))
+    ''
+    """
+    if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str | os.PathLike):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    if os.path.isabs(error.filename) or (frames and Path(frames[-1].filename).name == "subprocess.py"):
+        return ""
+    return f"relative paths start in {os.getcwd()}; call it in the project's folder, or set stormspark.working.dir"
 
 
 @contextlib.contextmanager

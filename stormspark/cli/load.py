@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -85,6 +86,9 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
 
         return flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)
     named = None if target.name == DEFAULT_NAME else target.name
+    given = _working_folder(options)
+    if given is not None and target.file.is_file():
+        target = Target(target.file.resolve(), target.name)
     match legacy_kind(target.file):
         case "streamparse":
             from stormspark.compat.streamparse.project import load, project_folder
@@ -98,11 +102,27 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
         case "heronpy":
             from stormspark.compat.heronpy import project
 
-            return project.load(target.file, named, options.arguments)
+            with working_in(given):
+                return project.load(target.file, named, options.arguments)
         case "petrel":
             from stormspark.compat import petrel
 
-            return petrel.load(target.file, named)
+            with working_in(given):
+                return petrel.load(target.file, named)
+    with working_in(given):
+        return _built(target)
+
+
+def _working_folder(options: FrontEndOptions) -> str | None:
+    """Return the folder that the user has named as the working directory, if it is there. It holds for the code that makes the
+    topology, too: that may open files by paths that begin there.
+    """
+    folder = options.conf.get("stormspark.working.dir")
+    return folder if isinstance(folder, str) and os.path.isdir(folder) else None
+
+
+def _built(target: Target) -> Topology:
+    """Return the topology that is the value of the target's name, or the result of that function."""
     module = import_file(target.file)
     found = getattr(module, target.name, None)
     if found is None:

@@ -42,7 +42,12 @@ def shortfalls(statistics: TopologyStatistics) -> list[Shortfall]:
     dead-letters | lines: 1 row was given up
     all-failed | lines: 7 messages failed, and none was acked
     """
-    return [*_dead_letters(statistics), *_failures(statistics), *_tasks_down(statistics), *_nothing_done(statistics)]
+    return [
+        *_dead_letters(statistics),
+        *_failures(statistics),
+        *_tasks_down(statistics),
+        *_nothing_done(statistics),
+    ]
 
 
 def _dead_letters(statistics: TopologyStatistics) -> Iterator[Shortfall]:

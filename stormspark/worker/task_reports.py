@@ -15,6 +15,7 @@ from stormspark.java_names import meant
 from stormspark.plan.physical import ComponentPlan
 from stormspark.user_line import raised_at
 from stormspark.worker.step import ErrorReport
+from stormspark.working_folder import about_relative_path
 
 __all__ = ["TaskReports"]
 
@@ -100,7 +101,13 @@ class TaskReports:
         """Return what to do about an error whose own words do not say it; otherwise nothing."""
         if isinstance(error, str):
             return ""
-        return self._about_imports(error) or self._about_threads(error) or _about_await(error) or meant(error)
+        return (
+            self._about_imports(error)
+            or self._about_threads(error)
+            or _about_await(error)
+            or about_relative_path(error)
+            or meant(error)
+        )
 
     def _about_imports(self, error: BaseException) -> str:
         """Return what to do if executors have imported modules of one package on several threads at the same time."""

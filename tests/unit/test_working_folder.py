@@ -1,12 +1,14 @@
 """Where a worker goes that is told of a working directory, and what paths mean afterwards."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from stormspark import working_folder
-from stormspark.working_folder import from_start, go_to, working_in
+from stormspark.working_folder import about_relative_path, from_start, go_to, working_in
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +44,28 @@ def test_without_the_folder_the_worker_stays_and_says_so(tmp_path):
 def test_no_folder_means_to_stay(tmp_path):
     with working_in(None):
         assert os.getcwd() == str(tmp_path)
+
+
+def test_a_relative_path_that_is_not_found_gets_a_hint(tmp_path):
+    with pytest.raises(FileNotFoundError) as found:
+        Path("data/words.txt").read_text()
+    assert about_relative_path(found.value) == (
+        f"relative paths start in {tmp_path}; call it in the project's folder, or set stormspark.working.dir"
+    )
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda: Path("/no/such/file").read_text(),
+        lambda: subprocess.run(["no-such-program"], check=False),
+        lambda: {}["words.txt"],
+        lambda: (_ for _ in ()).throw(FileNotFoundError("no such table")),
+    ],
+    ids=["absolute", "a program", "no file", "no name"],
+)
+def test_other_errors_get_no_hint_about_paths(look):
+    with pytest.raises((OSError, KeyError)) as found:
+        for _ in look():
+            pass
+    assert about_relative_path(found.value) == ""

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from stormspark.api.topology import Topology
-from stormspark.cli.load import load_topology, parse_target
+from stormspark.cli.load import FrontEndOptions, load_topology, parse_target
 from stormspark.errors import InvalidTopologyError, TopologyNotFoundError
 
 TOPOLOGY = """
@@ -252,3 +252,25 @@ def test_a_name_that_python_cannot_import(write, name, better):
 def test_a_name_that_is_taken(write, name):
     file = write(TOPOLOGY, name)
     assert f"the name {name[:-3]!r} is taken by" in refused(file)
+
+
+def test_a_file_that_is_not_found_while_a_topology_is_loaded(write):
+    file = write('from pathlib import Path\nPath("data.txt").read_text()\n')
+    with pytest.raises(TopologyNotFoundError) as caught:
+        load_topology(file)
+    message = str(caught.value)
+    assert message.splitlines()[-1] == (
+        f"  relative paths start in {os.getcwd()}; call it in the project's folder, or set stormspark.working.dir"
+    )
+
+
+def test_the_working_directory_of_the_command_line_holds_for_the_code_that_makes_the_topology(
+    write, tmp_path
+):
+    file = write(TOPOLOGY, after='    from pathlib import Path\n    WORDS = Path("data.txt").read_text()\n')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "data.txt").write_text("a")
+    before = os.getcwd()
+    topology = load_topology(file, FrontEndOptions(conf={"stormspark.working.dir": str(tmp_path / "data")}))
+    assert topology.name == "numbers"
+    assert os.getcwd() == before

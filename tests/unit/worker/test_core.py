@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +96,12 @@ def test_wrong_emits_raise_in_the_bolt_with_component_and_task(emit: Any, messag
     (error,) = report.errors
     assert (error.component, error.task) == ("b", rig.tasks("b")[0].id)
     assert message in error.text and "component 'b', task" in error.text
+
+
+def test_a_file_that_is_not_found_by_a_relative_path_has_a_hint() -> None:
+    rig = Rig(two(Call(lambda bolt, tup: Path("no/words.txt").read_text()), [(1,)]), 1)
+    (report,) = rig.cluster.run_batch()
+    assert f"relative paths start in {os.getcwd()}; call it in the project's folder" in report.errors[0].text
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -91,7 +91,8 @@ class ClassLoader:
     def load(self, dotted: str, place: str) -> type:
         """Return the class ``module.Class``. Raises `TopologyNotFoundError`, which names ``place``."""
         module_name, _, name = dotted.rpartition(".")
-        module = self._module(module_name, place)
+        with working_in(self.working_folder):
+            module = self._module(module_name, place)
         if (taken := other_module(module_name)) is not None:
             msg = f"{place}: {taken}"
             raise TopologyNotFoundError(msg)
@@ -109,8 +110,7 @@ class ClassLoader:
 
     def _module(self, name: str, place: str) -> ModuleType:
         try:
-            with working_in(self.working_folder):
-                return importlib.import_module(name)
+            return importlib.import_module(name)
         except SyntaxError as error:
             msg = f"{place}: {error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
             problem = TopologyNotFoundError(msg)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stormspark.cli.load import load_topology
+from stormspark.cli.load import FrontEndOptions, load_topology
 from stormspark.compat.detection import legacy_kind
 from stormspark.compat.petrel import storm
 from stormspark.compat.petrel.tasks import ON_PATH
@@ -199,3 +199,17 @@ def test_the_mock(tmp_path: Path) -> None:
     bolt, spout = split.Split(), mock.MockSpout(["ship"], [["x y"], ["z"]])
     assert mock.run_simple_topology({}, [spout, bolt])[bolt] == [("x",), ("y",), ("z",)]
     assert "petrel.mock" in sys.modules
+
+
+def test_the_working_directory_holds_for_create_too(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "parallelism.txt").write_text("3")
+    opening = CREATE.replace("split.Split(), 2", 'split.Split(), int(Path("parallelism.txt").read_text())')
+    file = project(tmp_path, "from pathlib import Path\n" + opening)
+    with pytest.raises(
+        InvalidTopologyError, match=r"relative paths start in .*; call it in the project's folder"
+    ):
+        load_topology(file)
+    topology = load_topology(file, FrontEndOptions(conf={"stormspark.working.dir": str(data)}))
+    assert topology.components["split"].parallelism == 3

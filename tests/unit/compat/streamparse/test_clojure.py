@@ -408,12 +408,17 @@ def test_a_project_runs(project: Callable[..., Path]) -> None:
         assert id == "receivers"
 
 
-@pytest.mark.parametrize("setting", [{}, {"stormspark.working.dir": "other"}], ids=["src", "as the user has said"])
+@pytest.mark.parametrize(
+    "setting", [{}, {"stormspark.working.dir": "other"}], ids=["src", "as the user has said"]
+)
 def test_modules_of_components_open_files_of_src_while_they_are_imported(
     project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, setting: dict[str, str]
 ) -> None:
     """In streamparse 1 and 2 only the tasks import them, in `resources`."""
-    file = project(WORD_COUNT, 'from pathlib import Path\nBOTS = Path("data/bots.txt").read_text()\n' + textwrap.dedent(PARTS))
+    file = project(
+        WORD_COUNT,
+        'from pathlib import Path\nBOTS = Path("data/bots.txt").read_text()\n' + textwrap.dedent(PARTS),
+    )
     root = file.parent.parent
     folder = root / (setting["stormspark.working.dir"] if setting else "src")
     (folder / "data").mkdir(parents=True)
