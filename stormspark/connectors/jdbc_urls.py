@@ -18,6 +18,8 @@ _DRIVERS = {
     "oracle": "oracle+oracledb",
 }
 
+#: An option of SQL Server. A value in braces may have semicolons, and two closing braces for one.
+_PAIR = re.compile(r"(?P<name>[^=;]+)=(?P<value>\{(?:[^}]|\}\})*\}|[^;]*)")
 _ONE_HOST = re.compile(r"//(?:[^/@]*@)?(?:\[[^\]]*\]|[^/:,@]*)(?::\d+)?(?:/[^/]*)?")
 
 
@@ -33,6 +35,8 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
     ('sqlite:////tmp/counts.db', 'oracle+oracledb://db:1521/?service_name=storm')
     >>> sqlalchemy_url("jdbc:sqlserver://db;databaseName=storm", "sa")
     'mssql+pymssql://sa@db/storm'
+    >>> sqlalchemy_url("jdbc:sqlserver://db;user=sa;password={a;b}", None), sqlalchemy_url("sqlite:////tmp/counts.db", "me")
+    ('mssql+pymssql://sa:a%3Bb@db/', 'sqlite:////tmp/counts.db')
     """
     if not url.startswith("jdbc:"):
         return url if user is None else _with_user(url, user, password)
@@ -47,8 +51,8 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
         raise InvalidTopologyError(msg)
     options: dict[str, str] = {}
     if kind == "sqlserver":
-        rest, *pairs = rest.split(";")
-        options = {name.lower(): value for name, _, value in (pair.partition("=") for pair in pairs)}
+        rest, _, pairs = rest.partition(";")
+        options = {found["name"].strip().lower(): _unbraced(found["value"]) for found in _PAIR.finditer(pairs)}
         rest = f"{rest}/{options.get('databasename') or options.get('database', '')}"
     elif kind == "oracle":
         where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)([/:])([\w.$#-]+)", rest)
@@ -74,8 +78,12 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
     )
 
 
+def _unbraced(value: str) -> str:
+    return value[1:-1].replace("}}", "}") if value[:1] == "{" and value[-1:] == "}" else value
+
+
 def _with_user(url: str, user: str | None, password: str | None) -> str:
-    if not user:
+    if not user or url.startswith("sqlite"):  # a file has no users
         return url
     scheme, _, rest = url.partition("://")
     secret = "" if password is None else f":{quote(password, safe='')}"

@@ -105,6 +105,8 @@ class RedisConfig:
         try:
             import redis
             import redis.cluster
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
         except ImportError as error:
             msg = "Redis needs redis-py: pip install 'stormspark[redis]'"
             raise UnsupportedEnvironmentError(msg) from error
@@ -112,11 +114,14 @@ class RedisConfig:
             "password": self.password,
             "socket_timeout": self.timeout_secs,
             "decode_responses": True,
+            # Java programs may have stored other bytes than UTF-8, and one such value must not fail its tuple for ever.
+            "encoding_errors": "replace",
         }
         if self.nodes:
             node: Any = redis.cluster.ClusterNode
             return redis.RedisCluster(startup_nodes=[node(*one) for one in self.nodes], **options)
-        return redis.Redis(self.host, self.port, self.database, **options)
+        # redis-py would try again for seconds in each call. Here a failed tuple comes again, as in Storm.
+        return redis.Redis(self.host, self.port, self.database, retry=Retry(NoBackoff(), 0), **options)
 
 
 class _RedisBolt(TickTupleAwareBolt, ABC):
@@ -221,4 +226,5 @@ class RedisLookupBolt(_RedisBolt):
             case RedisDataType.HYPER_LOG_LOG:
                 return client.pfcount(key)
             case RedisDataType.GEO:
-                return client.geopos(whole, key)
+                places = client.geopos(whole, key)
+                return places if any(places) else None

@@ -133,3 +133,25 @@ streams:
 def test_the_password_is_never_shown() -> None:
     """K12: errors and logs show configurations."""
     assert "secret" not in repr(RedisConfig("cache", password="secret"))
+
+
+def test_a_call_is_not_tried_again_and_other_bytes_than_utf_8_are_read() -> None:
+    """Storm's spouts try again: redis-py's own tries would take seconds for each tuple while Redis is down."""
+    pytest.importorskip("redis")
+    options = RedisConfig().client().connection_pool.connection_kwargs
+    assert options["retry"].get_retries() == 0
+    assert options["encoding_errors"] == "replace"
+
+
+@pytest.mark.parametrize(("answer", "found"), [([None], None), ([(13.4, 52.5)], [(13.4, 52.5)])])
+def test_a_place_that_redis_does_not_have_is_none(monkeypatch: pytest.MonkeyPatch, answer: Any, found: Any) -> None:
+    class Client:
+        def geopos(self, whole: str, key: str) -> Any:
+            return answer
+
+        def close(self) -> None:
+            """See `redis.Redis.close`."""
+
+    monkeypatch.setattr(RedisConfig, "client", lambda self: Client())
+    collector = given(RedisLookupBolt(RedisConfig(), Mapper(RedisDataType.GEO, "places")), ("berlin",))
+    assert [emitted.values[1] for emitted in collector.emitted] == [found]
