@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,8 @@ Scope = Mapping[str, Any]
 
 #: How many calls are evaluated before the evaluation gives up, and how deep they may be.
 _MOST_CALLS, _DEEPEST = 20_000, 60
+#: The largest numbers, as in Clojure, and the longest texts and collections.
+_MOST_BITS, _LONGEST = 64, 20_000
 _SETTING = re.compile(r"(?:Config/)?((?:TOPOLOGY|STORM|NIMBUS|SUPERVISOR|WORKER|UI|DRPC)[-_][A-Z_-]+)$")
 _TEXT = 60
 #: What functions raise for arguments that they can't handle.
@@ -223,8 +226,10 @@ class Evaluation:
             unknown = next((one for one in args if isinstance(one, Unknown)), None)
             if unknown is not None and not isinstance(function, Function) and function not in _MAY_HOLD:
                 return unknown
-            return call_plain(function, *args)
+            return _bounded(call_plain(function, *args))
         except _ERRORS as error:
+            if (unknown := _unknown_in(args)) is not None:
+                return unknown
             return self._unknown(form, f"{type(error).__name__}: {error}")
         finally:
             self._depth -= 1
@@ -254,6 +259,32 @@ class Evaluation:
             return self._unknown(form, "evaluating it takes too long")
         except _ERRORS as error:
             return self._unknown(form, f"{type(error).__name__}: {error}")
+
+
+def _bounded(value: Any) -> Any:
+    """Return a value that a function has made. Raises `ArithmeticError` if a number, a text or a collection has become too large.
+
+    Clojure's own numbers end at 64 bits, too. Without a bound, a few calls would make numbers that take hours.
+    """
+    parts = (value.numerator, value.denominator) if isinstance(value, Fraction) else (value,)
+    if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in parts):
+        msg = "integer overflow"
+        raise ArithmeticError(msg)
+    if isinstance(value, str | tuple | dict | frozenset) and len(value) > _LONGEST:
+        msg = f"its value has more than {_LONGEST:,} parts"
+        raise ArithmeticError(msg)
+    return value
+
+
+def _unknown_in(value: Any) -> Unknown | None:
+    """Return the first `Unknown` in a value, or in the collections in it."""
+    if isinstance(value, Unknown):
+        return value
+    if isinstance(value, dict):
+        value = (*value.keys(), *value.values())
+    if not isinstance(value, list | tuple | frozenset):
+        return None
+    return next((found for one in value if (found := _unknown_in(one)) is not None), None)
 
 
 def _short(form: Form) -> str:

@@ -9,6 +9,8 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 from stormspark.compat.streamparse.clojure.values import JavaValue, Keyword, Unknown, printed
@@ -383,6 +385,8 @@ def as_json(value: Any) -> Any:
 
     >>> as_json({Keyword("a"): (1, Keyword("b"))})
     {'a': [1, 'b']}
+    >>> as_json((Fraction(1, 4), Decimal("2.5")))
+    [0.25, 2.5]
     """
     match value:
         case Keyword():
@@ -395,4 +399,6 @@ def as_json(value: Any) -> Any:
             return sorted(map(as_json, value), key=str)
         case None | bool() | int() | float() | str():
             return value
+        case Decimal() | Fraction():
+            return float(value)
     return str(value)

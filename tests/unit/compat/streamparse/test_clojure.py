@@ -172,6 +172,13 @@ def test_what_topologies_compute(text: str, expected: Any) -> None:
         ("\n(inc #foo/bar 1)", "tagged-literal is not known"),
         ("(defn f [x] (f x))\n(f 1)", "RecursionError or limit"),
         ("\n(defbolt b [] [t c] nil)", "written in Clojure"),
+        ("\n(concat [1] (.ids config))", "method of a Java object"),
+        ("\n(into [] (.ids config))", "method of a Java object"),
+        ("\n(apply + [1 (.size config)])", "method of a Java object"),
+        ("\n(map inc (.ids config))", "method of a Java object"),
+        ("\n(reduce (fn [a b] (* a a)) (range 2 60))", "integer overflow"),
+        ("\n(reduce (fn [a b] (/ a 3)) (range 1 60))", "integer overflow"),
+        ('\n(reduce (fn [a b] (str a a)) "x" (range 2 60))', "more than 20,000 parts"),
     ],
 )
 def test_what_only_clojure_can_compute_has_a_line_and_a_reason(text: str, why: str) -> None:
