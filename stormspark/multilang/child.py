@@ -34,6 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stormspark.errors import MultilangError
+from stormspark.multilang.childs_line import childs_line
 from stormspark.multilang.messages import Messages
 from stormspark.multilang.reaper import kill_session, reaper
 
@@ -260,10 +261,13 @@ class Child:
     def failed(self, what: str) -> MultilangError:
         """Kill the child, and return an error that says ``what`` it has done."""
         self.kill()
-        msg = f"{self._label}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}"
+        last = self._stderr.last
+        found = childs_line("\n".join(last))
+        where = f" (at {found})" if found is not None else ""
+        msg = f"{self._label}: its child ({self.shown_command}, pid {self.pid}, in {self._folder}) {what}{where}"
         if unfinished := self.messages.unfinished.strip():
             msg += f"\nthe beginning of its unfinished message: {unfinished}"
-        if last := self._stderr.last:
+        if last:
             msg += "\nits last lines on stderr:\n" + "\n".join(f"  {line}" for line in last)
         return MultilangError(msg)
 

@@ -14,6 +14,7 @@ from stormspark.api import DEFAULT_STREAM, OutputCollector, SpoutOutputCollector
 from stormspark.errors import InvalidTopologyError, MultilangError
 from stormspark.metrics import AssignableMetric, CountMetric, Metric
 from stormspark.multilang.child import Child
+from stormspark.multilang.childs_line import childs_line
 from stormspark.multilang.handshake import setup_message
 from stormspark.multilang.messages import Unreadable, messages_for
 
@@ -135,7 +136,9 @@ class Conversation:
             known = type(level) is int and 0 <= level < len(_LEVELS)
             self._logger.log(_LEVELS[level] if known else logging.INFO, "%s", message.get("msg"))
         elif command == "error":
-            self._collector.report_error(f"{self.label}: its child reports: {message.get('msg')}")
+            text = str(message.get("msg"))
+            line = f"{found}: " if (found := childs_line(text)) is not None else ""
+            self._collector.report_error(f"{self.label}: its child reports: {line}{text}")
         elif command == "metrics":
             self._count(message)
         else:

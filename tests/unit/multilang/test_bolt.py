@@ -240,6 +240,18 @@ def test_an_error_is_reported_and_nothing_else() -> None:
         assert rig.collector.acked == [tup]
 
 
+def test_an_error_of_a_child_in_python_begins_with_its_line() -> None:
+    """As errors of components in the worker do. Frames of Storm's library are left out."""
+    frames = ["storm.py", "bolts/split.py", "storm.py"]
+    traced = "".join(f'  File "/shop/{name}", line {at}, in f\n    x()\n' for at, name in enumerate(frames, 6))
+    with Obedient() as rig:
+        rig.do("say", {"command": "error", "msg": f"Traceback (most recent call last):\n{traced}KeyError: 1"})
+        (error,) = rig.collector.errors
+    first, *_, last = error.splitlines()
+    assert first.endswith("its child reports: /shop/bolts/split.py:7: Traceback (most recent call last):")
+    assert last == "KeyError: 1"
+
+
 def test_a_child_updates_metrics_that_its_component_has() -> None:
     """I11: as Storm's metrics for it do; without a value they count one."""
     clock = [0.0]
