@@ -52,7 +52,9 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
     options: dict[str, str] = {}
     if kind == "sqlserver":
         rest, _, pairs = rest.partition(";")
-        options = {found["name"].strip().lower(): _unbraced(found["value"]) for found in _PAIR.finditer(pairs)}
+        options = {
+            found["name"].strip().lower(): _unbraced(found["value"]) for found in _PAIR.finditer(pairs)
+        }
         rest = f"{rest}/{options.get('databasename') or options.get('database', '')}"
     elif kind == "oracle":
         where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)([/:])([\w.$#-]+)", rest)

@@ -62,10 +62,9 @@ def _failures(statistics: TopologyStatistics) -> Iterator[Shortfall]:
         of_spout = component.kind == "spout"
         # A bolt need not ack, so of a bolt all tuples must have failed.
         if component.failed and not component.acked and (of_spout or component.failed >= component.executed):
-            what = "messages" if of_spout else "tuples"
-            yield Shortfall(
-                Kind.ALL_FAILED, f"{name}: {component.failed:,} {what} failed, and none was acked"
-            )
+            what = ("message" if of_spout else "tuple") + "s" * (component.failed > 1)
+            none = "was not" if component.failed == 1 else "none was"
+            yield Shortfall(Kind.ALL_FAILED, f"{name}: {component.failed:,} {what} failed, and {none} acked")
 
 
 def _tasks_down(statistics: TopologyStatistics) -> Iterator[Shortfall]:
@@ -85,5 +84,6 @@ def _nothing_done(statistics: TopologyStatistics) -> Iterator[Shortfall]:
     elif len(spouts) < len(statistics.components) and not statistics.total("executed", "bolt"):
         yield Shortfall(
             Kind.NOTHING_DONE,
-            f"{', '.join(spouts)}: {emitted:,} tuples were emitted, and no bolt executed one",
+            f"{', '.join(spouts)}: {emitted:,} {'tuple was' if emitted == 1 else 'tuples were'} emitted, "
+            f"and no bolt executed one",
         )

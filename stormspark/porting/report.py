@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -152,8 +153,8 @@ def _statements(title: str, kind: Kind, statements: Iterable[Statement]) -> Iter
     yield ""
     for one in of_kind:
         where = f" ({one.place})" if one.place else ""
-        todo = f": {_escaped(one.todo)}" if one.todo else ""
-        yield f"- {_escaped(one.text)}{where}{todo} *{one.grade}*"
+        todo = f": {_marked(one.todo)}" if one.todo else ""
+        yield f"- {_marked(one.text)}{where}{todo} *{one.grade}*"
 
 
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -168,8 +169,28 @@ def _of(known: list[bool]) -> str:
     return f"{sum(known)}/{len(known)}"
 
 
-def _escaped(text: str) -> str:
-    return " ".join(text.replace("<", "&lt;").split())
+def _escaped(text: str, *, strip: bool = True) -> str:
+    escaped = text.replace("<", "&lt;")
+    return " ".join(escaped.split()) if strip else escaped
+
+
+#: Commands that statements tell people to call, with their arguments; and what is in backticks already.
+_COMMAND = re.compile(
+    r"(`[^`]*`)|\b((?:stormspark (?:run|explain|port|replay)|pip install|patch -p1|python -m) [^;,`()]*[^;,`()\s.:])"
+)
+
+
+def _marked(text: str) -> str:
+    """Return a sentence with its commands in backticks, in which nothing needs escaping.
+
+    >>> _marked("apply it: patch -p1 -d COPY < DIR/python3.diff; or <write> it")
+    'apply it: `patch -p1 -d COPY < DIR/python3.diff`; or &lt;write> it'
+    """
+    parts, end = [], 0
+    for found in _COMMAND.finditer(text):
+        parts += [_escaped(text[end : found.start()], strip=False), found[1] or f"`{found[2]}`"]
+        end = found.end()
+    return " ".join("".join([*parts, _escaped(text[end:], strip=False)]).split())
 
 
 def _plain(value: Any) -> Any:

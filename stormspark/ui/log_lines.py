@@ -44,7 +44,8 @@ class LogLines(logging.Handler):
     ) -> None:
         self._logger.removeHandler(self)
         if self._left_out:
-            self._say(f"and {self._left_out:,} more such lines")
+            lines = "line" if self._left_out == 1 else "lines"
+            self._say(f"and {self._left_out:,} more such {lines}")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a record, or count it. What components log themselves is not shown here, see `TaskOutput`."""

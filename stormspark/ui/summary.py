@@ -114,7 +114,7 @@ def _headline(statistics: TopologyStatistics) -> str:
     )
     return (
         f"{statistics.topology} on {statistics.engine}: {statistics.seconds:,.1f} s, "
-        f"{statistics.batches:,} batches{took}, {statistics.tuples_per_s:,.0f} tuples/s"
+        f"{_counted(statistics.batches, 'batch', 'batches')}{took}, {statistics.tuples_per_s:,.0f} tuples/s"
     )
 
 
@@ -146,7 +146,9 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
         if component.down:
             yield f"{name}: {tasks_down(component)} at the end"
         if component.last_error:
-            yield f"{name}: {component.errors:,} errors, the last one: {_error_line(component.last_error)}"
+            errors = _counted(component.errors, "error", "errors")
+            which = "" if component.errors == 1 else ", the last one"
+            yield f"{name}: {errors}{which}: {_error_line(component.last_error)}"
         if component.last_failure:
             failed = f"{component.failed:,} failed, the last reported failure: " if component.failed else ""
             yield f"{name}: {failed}{component.last_failure.splitlines()[0]}"
@@ -154,6 +156,10 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             shown = [f"{points[task].value} [{task}]" for task in sorted(points)[:_TASKS_SHOWN]]
             more = f", {len(points) - len(shown)} more tasks" if len(points) > len(shown) else ""
             yield f"{name}: {metric} {', '.join(shown)}{more}"
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 def _pending(statistics: TopologyStatistics) -> Iterator[str]:

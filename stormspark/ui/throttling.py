@@ -165,7 +165,7 @@ def calls_under_way(calls: float, at_once: int) -> str:
 def tasks_down(component: ComponentStatistics) -> str:
     """Return how many tasks of a component wait for their restart, as text."""
     wait = "waits for its" if component.down == 1 else "wait for their"
-    return f"{component.down} of {component.tasks} tasks {wait} restart"
+    return f"{component.down} of {component.tasks} task{'s' * (component.tasks > 1)} {wait} restart"
 
 
 def paused_share(skipped_ms: float, tasks: int, seconds: float) -> float:

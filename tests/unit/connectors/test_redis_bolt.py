@@ -144,7 +144,9 @@ def test_a_call_is_not_tried_again_and_other_bytes_than_utf_8_are_read() -> None
 
 
 @pytest.mark.parametrize(("answer", "found"), [([None], None), ([(13.4, 52.5)], [(13.4, 52.5)])])
-def test_a_place_that_redis_does_not_have_is_none(monkeypatch: pytest.MonkeyPatch, answer: Any, found: Any) -> None:
+def test_a_place_that_redis_does_not_have_is_none(
+    monkeypatch: pytest.MonkeyPatch, answer: Any, found: Any
+) -> None:
     class Client:
         def geopos(self, whole: str, key: str) -> Any:
             return answer

@@ -243,7 +243,9 @@ def test_an_error_is_reported_and_nothing_else() -> None:
 def test_an_error_of_a_child_in_python_begins_with_its_line() -> None:
     """As errors of components in the worker do. Frames of Storm's library are left out."""
     frames = ["storm.py", "bolts/split.py", "storm.py"]
-    traced = "".join(f'  File "/shop/{name}", line {at}, in f\n    x()\n' for at, name in enumerate(frames, 6))
+    traced = "".join(
+        f'  File "/shop/{name}", line {at}, in f\n    x()\n' for at, name in enumerate(frames, 6)
+    )
     with Obedient() as rig:
         rig.do("say", {"command": "error", "msg": f"Traceback (most recent call last):\n{traced}KeyError: 1"})
         (error,) = rig.collector.errors
