@@ -59,7 +59,7 @@ def test_a_relative_path_that_is_not_found_gets_a_hint(tmp_path):
     [
         lambda: Path("/no/such/file").read_text(),
         lambda: subprocess.run(["no-such-program"], check=False),
-        lambda: {}["words.txt"],
+        lambda: dict[str, int]()["words.txt"],
         lambda: (_ for _ in ()).throw(FileNotFoundError("no such table")),
     ],
     ids=["absolute", "a program", "no file", "no name"],

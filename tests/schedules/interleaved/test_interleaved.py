@@ -51,6 +51,8 @@ def test_a_planted_race_is_found(race: str) -> None:
     assert found is not None
 
 
+# Python 3.12 now and then leaves out the line event of a line that has just been traced, so switch points move.
+@pytest.mark.skipif(sys.version_info[:2] == (3, 12), reason="line events of Python 3.12 can't be repeated")
 @pytest.mark.parametrize(
     "family", [FAMILIES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in FAMILIES[1:])]
 )

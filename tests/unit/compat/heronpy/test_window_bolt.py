@@ -99,7 +99,7 @@ def test_sliding_windows() -> None:
         (Sliding, {"slidingwindowbolt_duration_secs": 60, "slidingwindowbolt_slideinterval_secs": 30}),
     ],
 )
-def test_at_the_end_of_the_input_the_window_is_processed_and_acked(bolt: Any, config: dict[str, int]) -> None:
+def test_at_the_end_of_the_input_the_window_is_processed_and_acked(bolt: Any, config: Any) -> None:
     rig = run(built(bolt, **config))
     seconds(rig, 3)
     assert WINDOWS == []
