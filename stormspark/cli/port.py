@@ -110,6 +110,9 @@ def _print(findings: Findings) -> None:
     _print_statements(console, "the project", findings.statements)
     for topology in findings.topologies:
         _print_statements(console, f"{topology.name}, {topology.place}", topology.statements)
+    for topology in findings.topologies:
+        if topology.command:
+            click.echo(f"to run {topology.name}, in the project's folder: {topology.command}")
 
 
 def _print_statements(console: Console, name: str, statements: list[Statement]) -> None:

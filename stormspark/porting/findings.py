@@ -159,6 +159,8 @@ class TopologyFound:
     statements: list[Statement] = field(default_factory=list)
     #: The name of the topology's skeleton in the output folder; empty if it has no skeleton.
     skeleton: str = ""
+    #: The command that runs the topology as it is, in the project's folder; empty if `port` does not know one.
+    command: str = ""
     #: The first line of the topology's plan, if the topology was imported and planned.
     plan: str = ""
 

@@ -6,6 +6,7 @@ For a topology of streamlets, this module only lists the operations.
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Iterator
 
 from stormspark.porting.findings import ComponentFound, Place, StreamFound, TopologyFound
@@ -32,10 +33,47 @@ def read_heronpy(project: PythonProject, file: PythonFile) -> Iterator[TopologyF
         if isinstance(node, ast.ClassDef) and _extends(project, file, node, ".Topology"):
             found = TopologyFound(node.name, "heronpy", file.place(node))
             _read_class(project, file, node, found)
+            found.command = f"stormspark run {shlex.quote(f'{file.shown}:{node.name}')}"
             yield found
     for body in _bodies(file.tree):
-        yield from _built(project, file, body)
-        yield from _streamlets(project, file, body)
+        for found in (*_built(project, file, body), *_streamlets(project, file, body)):
+            found.command = " ".join(["stormspark run", shlex.quote(file.shown), *_arguments(project, file)])
+            yield found
+
+
+def _arguments(project: PythonProject, file: PythonFile) -> list[str]:
+    """Return an option ``--arg`` for each argument that a script needs after the name of its topology, which is the first."""
+    last = 1
+    for node in _needed(project, file, file.tree):
+        match node:
+            case ast.Subscript(value=argv, slice=ast.Constant(value=int(index))):
+                needed = index if _is_argv(project, file, argv) else 0
+            case ast.Compare(
+                left=ast.Call(args=[argv]), ops=[operator], comparators=[ast.Constant(value=int(count))]
+            ) if call_name(node.left) == "len" and _is_argv(project, file, argv):
+                # What the script does if it has too few of them.
+                needed = count - 1 if isinstance(operator, ast.NotEq | ast.Lt) else 0
+                needed = count if isinstance(operator, ast.LtE) else needed
+            case _:
+                needed = 0
+        last = max(last, needed)
+    return [f"--arg ARGUMENT_{number}" for number in range(2, last + 1)]
+
+
+def _needed(project: PythonProject, file: PythonFile, node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below ``node``, but not what a script only does if it has more arguments."""
+    yield node
+    children = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.If | ast.IfExp) and isinstance(node.test, ast.Compare):
+        more = isinstance(node.test.ops[0], ast.Gt | ast.GtE | ast.Eq)
+        if more and any(_is_argv(project, file, one) for one in ast.walk(node.test)):
+            children = node.orelse if isinstance(node, ast.If) else [node.orelse]  # type: ignore[assignment]
+    for child in children:
+        yield from _needed(project, file, child)
+
+
+def _is_argv(project: PythonProject, file: PythonFile, node: ast.AST) -> bool:
+    return project.dotted(node, file) == "sys.argv"
 
 
 def _extends(project: PythonProject, file: PythonFile, node: ast.ClassDef, name: str) -> bool:

@@ -97,6 +97,8 @@ def _topology(topology: TopologyFound) -> Iterator[str]:
     yield f"Written for {topology.front_end}."
     if topology.skeleton:
         yield f"Its skeleton is [{topology.skeleton}]({topology.skeleton}): `stormspark explain {topology.skeleton}`."
+    if topology.command:
+        yield f"To run it, call `{topology.command}` in the project's folder."
     if topology.components:
         yield ""
         yield from _table(

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from stormspark.porting.drafts_in_python3 import can_draft
 from stormspark.porting.findings import Unresolved
 from tests.unit.porting.reading import graph_read, line_of, read_files, reported
@@ -491,3 +493,26 @@ builder.add_bolt("saves", Saves, par=1, inputs=[words])
     assert [one.text for one in reported(topology, "runs", "no change")] == [
         "bolt 'saves': no change to Saves is known to be needed"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("pass", ""),
+        ("words = sys.argv[2]", " --arg ARGUMENT_2"),
+        ("if len(sys.argv) != 4: sys.exit(1)", " --arg ARGUMENT_2 --arg ARGUMENT_3"),
+        ("if len(sys.argv) > 2: words = sys.argv[2]", ""),
+        ("words = sys.argv[2] if len(sys.argv) > 2 else 1", ""),
+    ],
+)
+def test_the_command_that_runs_a_script_of_heronpy(tmp_path, code, arguments):
+    script = f"""
+import sys
+from heronpy.api.topology import TopologyBuilder
+if __name__ == "__main__":
+    {code}
+    builder = TopologyBuilder(name=sys.argv[1])
+    builder.build_and_submit()
+"""
+    [found] = read_files(tmp_path, {"sensors/topology.py": script}).topologies
+    assert found.command == f"stormspark run sensors/topology.py{arguments}"
