@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from stormspark.api.topology import Topology, TopologyBuilder
 from stormspark.compat.detection import legacy_kind
+from stormspark.compat.topology_files import topology_files
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import call, import_file
 from stormspark.working_folder import working_in
@@ -19,6 +20,8 @@ __all__ = ["DEFAULT_NAME", "FrontEndOptions", "Target", "load_topology", "parse_
 
 #: The name that is looked up in a file if the command line gives none.
 DEFAULT_NAME = "build"
+#: How the names of Flux files end. Projects of StormCrawler have the last one.
+_OF_FLUX = (".yaml", ".yml", ".flux")
 
 
 class FrontEndOptions(NamedTuple):
@@ -77,11 +80,14 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
     raised unchanged.
     """
     target = parse_target(text)
+    only = _only_flux_file(target.file) if options.name is None else None
+    if only is not None:
+        target = Target(only, DEFAULT_NAME)
     if target.file.is_dir() or options.name is not None:
         from stormspark.compat.streamparse.project import topology_file
 
         target = Target(topology_file(target.file, options.name), DEFAULT_NAME)
-    if target.file.suffix in (".yaml", ".yml", ".flux"):  # projects of StormCrawler have the last one
+    if target.file.suffix in _OF_FLUX:
         from stormspark import flux  # here, because only Flux files need YAML
 
         return flux.load(target.file, filter_file=options.filter_file, env_filter=options.env_filter)
@@ -111,6 +117,12 @@ def load_topology(text: str, options: FrontEndOptions = _NO_OPTIONS) -> Topology
                 return petrel.load(target.file, named)
     with working_in(given):
         return _built(target)
+
+
+def _only_flux_file(folder: Path) -> Path | None:
+    """Return the topology in a folder if that is the only one that was found there, and a file of Flux."""
+    found = topology_files(folder) if folder.is_dir() else []
+    return found[0] if len(found) == 1 and found[0].suffix in _OF_FLUX else None
 
 
 def _working_folder(options: FrontEndOptions) -> str | None:

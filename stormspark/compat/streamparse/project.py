@@ -19,6 +19,7 @@ from stormspark.compat.streamparse.project_config import Environment, ProjectCon
 from stormspark.compat.streamparse.requirements import how_to_install
 from stormspark.compat.streamparse.shipping import on_path
 from stormspark.compat.streamparse.topology import TopologyType
+from stormspark.compat.topology_files import topology_files
 from stormspark.errors import TopologyNotFoundError
 from stormspark.user_code import import_file, older_python, other_module, put_first
 from stormspark.working_folder import from_start
@@ -135,7 +136,9 @@ def topology_file(project: Path, name: str | None = None) -> Path:
         return files[0]
     if not files:
         of_project = f", and there is no topology in {folder}" if folder.is_dir() else ""
-        msg = f"{project} is a folder{of_project}; name a file in it"
+        found = topology_files(project)
+        naming = f": {', '.join(map(str, found))}" if found else ""
+        msg = f"{project} is a folder{of_project}; name a file in it{naming}"
         raise TopologyNotFoundError(msg)
     if len(files) > 1:
         msg = f"{project} has several topologies: choose one by --name: {there}"

@@ -274,3 +274,26 @@ def test_the_working_directory_of_the_command_line_holds_for_the_code_that_makes
     topology = load_topology(file, FrontEndOptions(conf={"stormspark.working.dir": str(tmp_path / "data")}))
     assert topology.name == "numbers"
     assert os.getcwd() == before
+
+
+FLUX = """
+name: words
+spouts:
+  - {id: words, className: org.apache.storm.testing.TestWordSpout}
+"""
+
+
+def test_a_folder_with_one_flux_file_stands_for_it(tmp_path):
+    (tmp_path / "flux").mkdir()
+    (tmp_path / "flux" / "words.yaml").write_text(FLUX)
+    (tmp_path / "settings.yaml").write_text("a: 1")
+    assert load_topology(str(tmp_path)).name == "words"
+
+
+def test_a_folder_with_several_topologies_names_them(tmp_path):
+    for name in ("words.yaml", "others.yaml"):
+        (tmp_path / name).write_text(FLUX)
+    (tmp_path / "numbers.py").write_text(textwrap.dedent(TOPOLOGY))
+    (tmp_path / "helpers.py").write_text("import json")
+    named = ", ".join(str(tmp_path / name) for name in ("others.yaml", "words.yaml", "numbers.py"))
+    assert refused(str(tmp_path)) == f"{tmp_path} is a folder; name a file in it: {named}"
