@@ -249,7 +249,7 @@ def test_an_error_of_a_child_in_python_begins_with_its_line() -> None:
     with Obedient() as rig:
         rig.do("say", {"command": "error", "msg": f"Traceback (most recent call last):\n{traced}KeyError: 1"})
         (error,) = rig.collector.errors
-    first, *_, last = error.splitlines()
+    first, *_, last = str(error).splitlines()
     assert first.endswith("its child reports: /shop/bolts/split.py:7: Traceback (most recent call last):")
     assert last == "KeyError: 1"
 
