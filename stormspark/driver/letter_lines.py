@@ -38,9 +38,9 @@ class LetterLines:
     >>> import tempfile
     >>> lines = LetterLines(tempfile.mkdtemp())
     >>> lines.write(7, [Letter("lines", 3, 7, "", "[7, 0, 1]", "no number", '["x"]', 0.0, None)], transactions=False)
-    >>> Path(lines.place).read_text()
-    '{"time": "1970-01-01T00:00:00+00:00", "batch": 7, "component": "lines", "task": 3, "message_id": [7, 0, 1], \
-"reason": "no number", "row": ["x"]}\n'
+    >>> line = json.loads(Path(lines.place).read_text())
+    >>> line["time"], line["message_id"], line["reason"], line["row"]
+    ('1970-01-01T00:00:00+00:00', [7, 0, 1], 'no number', ['x'])
     """
 
     def __init__(self, folder: str | Path) -> None:
