@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -49,10 +50,14 @@ def streamparse(
     return read_files(folder, {"topologies/words.py": words, "src/parts.py": parts, **(others or {})})
 
 
+_HINDERED = re.compile(r"can't (?:be imported|run) as it is")
+
+
 def said(findings: Findings, words: str) -> Statement:
     """The one statement with these words, of the project or of a topology."""
     every = [one for topology in findings.topologies for one in topology.statements] + findings.statements
-    [found] = [one for one in every if words in one.text]
+    # What hinders a component is also said where the component is; here the file itself is meant.
+    [found] = [one for one in every if words in one.text and not _HINDERED.search(one.text)]
     return found
 
 
