@@ -19,6 +19,8 @@ __all__ = [
     "RedisConfig",
     "RedisDataType",
     "RedisDataTypeDescription",
+    "RedisFilterBolt",
+    "RedisFilterMapper",
     "RedisLookupBolt",
     "RedisLookupMapper",
     "RedisMapper",
@@ -86,6 +88,14 @@ class RedisLookupMapper(RedisMapper):
     @abstractmethod
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declare the fields of these tuples."""
+
+
+class RedisFilterMapper(RedisMapper):
+    """Takes the key that is looked for (Storm's RedisFilterMapper)."""
+
+    @abstractmethod
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare the fields of the tuples that pass, which are those of the input."""
 
 
 @dataclass(frozen=True)
@@ -228,3 +238,44 @@ class RedisLookupBolt(_RedisBolt):
             case RedisDataType.GEO:
                 places = client.geopos(whole, key)
                 return places if any(places) else None
+
+
+class RedisFilterBolt(_RedisBolt):
+    """Emits the values of each tuple whose key Redis knows, and drops all others.
+
+    A value of a set is looked for in the set that the additional key names. Raises `InvalidTopologyError` if it is missing, and
+    for lists, in which Redis can't look for a value.
+    """
+
+    def __init__(self, config: RedisConfig, mapper: RedisFilterMapper) -> None:
+        super().__init__(config, mapper)
+        self._mapper = mapper
+        if self._type is RedisDataType.SET and self._whole is None:
+            msg = "a RedisFilterBolt of type SET needs an additional key, the name of the set (K12)"
+            raise InvalidTopologyError(msg)
+        if self._type is RedisDataType.LIST:
+            msg = "a RedisFilterBolt can't have the type LIST: use a SET (K12)"
+            raise InvalidTopologyError(msg)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declare what the mapper declares."""
+        self._mapper.declare_output_fields(declarer)
+
+    def _ask(self, tup: Tuple) -> None:
+        if self._knows(self._mapper.get_key_from_tuple(tup)):
+            self._collector.emit(tup.values, anchors=[tup])
+
+    def _knows(self, key: str) -> bool:
+        client, whole = self._client, self._whole
+        match self._type:
+            case RedisDataType.HASH:
+                return bool(client.hexists(whole, key))
+            case RedisDataType.SET:
+                return bool(client.sismember(whole, key))
+            case RedisDataType.SORTED_SET:
+                return client.zscore(whole, key) is not None
+            case RedisDataType.HYPER_LOG_LOG:
+                return bool(client.pfcount(key))
+            case RedisDataType.GEO:
+                return any(client.geopos(whole, key))
+        return bool(client.exists(key))

@@ -162,7 +162,7 @@ STORM_CLASSES: dict[str, str] = {
     **_in(
         "org.apache.storm.redis",
         "stormspark.connectors.redis_bolt",
-        "bolt.RedisStoreBolt=RedisStoreBolt bolt.RedisLookupBolt=RedisLookupBolt",
+        "bolt.RedisStoreBolt=RedisStoreBolt bolt.RedisLookupBolt=RedisLookupBolt bolt.RedisFilterBolt=RedisFilterBolt",
     ),
     **_in(
         "org.apache.storm.redis.common",

@@ -281,7 +281,9 @@ STOCK: Final[dict[str, Stock]] = {
     "RedisLookupBolt": Stock(
         "bolt", "", _unknown, f"see {_CONNECTORS}.redis_bolt.RedisLookupBolt (docs/sinks.md)"
     ),
-    "RedisFilterBolt": Stock("bolt", "", _unknown, _NOT_THERE),
+    "RedisFilterBolt": Stock(
+        "bolt", "", _unknown, f"see {_CONNECTORS}.redis_bolt.RedisFilterBolt (docs/sinks.md)"
+    ),
     "JmsSpout": Stock("spout", "", _unknown, _NOT_THERE),
     "JmsBolt": Stock("bolt", "", _emits(), _NOT_THERE),
 }

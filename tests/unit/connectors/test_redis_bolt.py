@@ -14,6 +14,8 @@ from stormspark.connectors.redis_bolt import (
     RedisConfig,
     RedisDataType,
     RedisDataTypeDescription,
+    RedisFilterBolt,
+    RedisFilterMapper,
     RedisLookupBolt,
     RedisLookupMapper,
     RedisStoreBolt,
@@ -87,6 +89,46 @@ def test_what_is_stored_is_looked_up(
     looked_up = given(RedisLookupBolt(config, mapper), (key,))
     assert [tuple(one.values) for one in looked_up.emitted] == [(key, found)]
     assert len(looked_up.acked) == 1
+
+
+class Known(Mapper, RedisFilterMapper):
+    """Looks for the field word."""
+
+    def declare_output_fields(self, declarer: Any) -> None:
+        declarer.declare(Fields("word"))
+
+
+@server_needed
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        (RedisDataType.STRING, "x"),
+        (RedisDataType.HASH, "x"),
+        (RedisDataType.SORTED_SET, "0"),
+        (RedisDataType.HYPER_LOG_LOG, "x"),
+        (RedisDataType.GEO, "13.361389:38.115556"),
+        (RedisDataType.SET, "known SET"),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_only_what_redis_knows_passes_the_filter(
+    config: RedisConfig, data_type: RedisDataType, value: str
+) -> None:
+    """K12: a score of zero counts as known; a set is named by the additional key."""
+    key = f"known {data_type.name}"
+    whole = "filter of a set" if data_type is RedisDataType.SET else f"filter {data_type.name}"
+    stored = "filter of a set" if data_type is RedisDataType.SET else key
+    given(RedisStoreBolt(config, Mapper(data_type, whole)), (stored, value))
+    passed = given(RedisFilterBolt(config, Known(data_type, whole)), (key,), ("not there",))
+    assert [tuple(one.values) for one in passed.emitted] == [(key,)]
+    assert (len(passed.acked), len(passed.failed)) == (2, 0)
+
+
+@pytest.mark.parametrize("data_type", [RedisDataType.SET, RedisDataType.LIST])
+def test_a_filter_says_what_it_needs(data_type: RedisDataType) -> None:
+    with pytest.raises(InvalidTopologyError, match=f"type {data_type.name}"):
+        RedisFilterBolt(RedisConfig(), Known(data_type))
 
 
 @server_needed
