@@ -14,7 +14,6 @@ later driver stops writing (`FencedError`).
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import uuid
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from stormspark.checkpoint.exclusive_files import take_name
 from stormspark.errors import CheckpointError, FencedError
 
 __all__ = ["AckerJournal", "JournalFiles", "LocalJournalFiles"]
@@ -33,8 +33,6 @@ _METADATA = b"stormspark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 #: An Arrow message has at most this many rows. The reader passes each message on as a whole.
 _ROWS_AT_ONCE = 8192
-#: Error codes of a file system that has no hard links.
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class JournalFiles(Protocol):
@@ -85,14 +83,7 @@ class LocalJournalFiles:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            try:
-                os.link(new, path)  # unlike a rename it replaces nothing
-            except OSError as error:
-                if error.errno not in _NO_LINKS:
-                    raise
-                if path.exists():
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
-                new.replace(path)
+            take_name(new, path)
         finally:
             with contextlib.suppress(OSError):
                 new.unlink(missing_ok=True)

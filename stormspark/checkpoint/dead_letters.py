@@ -20,7 +20,6 @@ lost, and none comes twice.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import re
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stormspark.checkpoint.exclusive_files import take_name
 from stormspark.errors import CheckpointError
 
 __all__ = [
@@ -73,8 +73,6 @@ _ASSIGNED = re.compile(r"batch-(\d+)\.json")
 _MERGE_FILES, _MERGE_BYTES, _ASSUMED_BYTES = 64, 64 << 20, 1 << 20
 #: `LetterTable.order` tries this many times to be the one that writes the next order.
 _TRIES = 100
-#: Error codes of a file system that has no hard links.
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class Letter(NamedTuple):
@@ -163,7 +161,7 @@ class LocalLetterFiles:
             if replace:
                 new.replace(path)
             else:
-                _link(new, path)
+                take_name(new, path)
             handle = os.open(self.folder, os.O_RDONLY)
             try:
                 os.fsync(handle)
@@ -176,18 +174,6 @@ class LocalLetterFiles:
     def delete(self, name: str) -> None:
         """See `LetterFiles`."""
         (self.folder / name).unlink(missing_ok=True)
-
-
-def _link(new: Path, path: Path) -> None:
-    """Give the file ``new`` the name ``path``, which no file may have."""
-    try:
-        os.link(new, path)  # unlike a rename it replaces nothing
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if path.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
-        new.replace(path)
 
 
 class LetterTable:

@@ -9,10 +9,10 @@ from typing import Final
 
 from stormspark.compat.detection import legacy_kind
 
-__all__ = ["topology_files"]
+__all__ = ["SKIPPED_FOLDERS", "topology_files"]
 
 #: Folders in which nobody keeps topologies.
-_SKIPPED: Final = {
+SKIPPED_FOLDERS: Final = {
     "node_modules",
     "target",
     "build",
@@ -45,7 +45,7 @@ def topology_files(folder: Path) -> list[Path]:
     for name, folders, files in os.walk(folder):
         deep = len(Path(name).relative_to(folder).parts)
         folders[:] = (
-            sorted(one for one in folders if one not in _SKIPPED and not one.startswith("."))
+            sorted(one for one in folders if one not in SKIPPED_FOLDERS and not one.startswith("."))
             if deep < _DEEPEST
             else []
         )

@@ -107,23 +107,20 @@ def without_keywords(text: str) -> str:
 
 
 def _is_python3(text: str) -> bool:
-    try:
-        compile(text, "draft", "exec", dont_inherit=True)
-    except TabError:
-        return True
-    except (SyntaxError, ValueError):
-        return False
-    return True
+    return isinstance(_error_of(text), TabError | None)
 
 
 def _mixes_tabs(text: str) -> bool:
+    return isinstance(_error_of(text), TabError)
+
+
+def _error_of(text: str) -> Exception | None:
+    """Return why Python 3 can't compile a text; None if it can."""
     try:
         compile(text, "draft", "exec", dont_inherit=True)
-    except TabError:
-        return True
-    except (SyntaxError, ValueError):
-        return False
-    return False
+    except (SyntaxError, ValueError) as error:
+        return error
+    return None
 
 
 def _with_spaces(text: str) -> str:

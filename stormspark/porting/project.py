@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from stormspark.compat.detection import kind_of
+from stormspark.compat.topology_files import SKIPPED_FOLDERS
 from stormspark.errors import TopologyNotFoundError
 from stormspark.porting.clojure import read_clojure_files, report_those_that_run
 from stormspark.porting.findings import Findings, Place, Statement, TopologyFound
@@ -34,16 +35,6 @@ from stormspark.porting.streamparse import read_config, read_streamparse
 
 __all__ = ["Progress", "Skeleton", "plan_each", "read_project"]
 
-_SKIPPED: Final = {
-    "node_modules",
-    "target",
-    "build",
-    "dist",
-    "site-packages",
-    "__pycache__",
-    "_build",
-    "_resources",
-}
 #: Larger files are not read, because nobody writes so much code by hand.
 _LARGEST_BYTES: Final = 2_000_000
 _PLANNING_SECS: Final = 120
@@ -214,7 +205,9 @@ def _files(root: Path, findings: Findings) -> Iterator[Path]:
         names[:] = sorted(
             name
             for name in names
-            if name not in _SKIPPED and not name.startswith(".") and not _is_virtualenv(Path(folder, name))
+            if name not in SKIPPED_FOLDERS
+            and not name.startswith(".")
+            and not _is_virtualenv(Path(folder, name))
         )
         for name in sorted(files):
             path = Path(folder, name)
