@@ -83,7 +83,8 @@ def worker_processes(topology: str) -> dict[int, psutil.Process]:
     found = {}
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "stormspark.worker" in words and topology in words and _is_of_these_tests(process):
+        # A line that is read while its process becomes the watchman has words of both programs, and other last ones.
+        if words[-3:-1] == ["stormspark.worker", topology] and _is_of_these_tests(process):
             found[int(words[-1])] = process
     return found
 
