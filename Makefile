@@ -161,6 +161,10 @@ docs: $(INSTALLED) ## run the examples in the docstrings, the README and docs/
 parity: $(INSTALLED) ## write docs/reference/parity.md: what behaves like Storm, from the tests
 	@$(BIN)/python -m tests.parity
 
+.PHONY: messages
+messages: $(INSTALLED) ## write docs/reference/messages.md: what it says when something is wrong, from the code
+	@$(BIN)/python -m tests.messages_page
+
 .PHONY: settings
 settings: $(INSTALLED) ## write docs/reference/settings.md: the settings, from the code
 	@$(BIN)/python -m tests.settings_page
