@@ -58,6 +58,7 @@ class SqlBackingMap:
     >>> with engine.connect() as connection:
     ...     connection.execute(sql.text("SELECT txid, value, previous FROM word_counts WHERE key = '[\"storm\"]'")).one()
     (2, '8', '3')
+    >>> engine.dispose()
 
     By default values are stored as JSON, so some of them come back as other types. For example, a tuple comes back as a list.
     With ``serializer=pickle`` values may be any objects, but other programs can't read them. Two keys are the same key if their
