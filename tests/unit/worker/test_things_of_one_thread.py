@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,19 +13,28 @@ from stormspark import BasicBolt, TopologyBuilder
 from tests.unit.worker.components import Script
 from tests.unit.worker.rig import Rig
 
+MADE: list[sqlite3.Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def other_thread() -> Iterator[None]:
+    """The thread on which connections are made and closed."""
+    with ThreadPoolExecutor(1) as Db.other_thread:
+        yield
+        for made in MADE:
+            Db.other_thread.submit(made.close).result()
+        MADE.clear()
+
 
 class Db(BasicBolt):
     """Gets its connection from another thread, as if it had been prepared there."""
 
+    other_thread: ClassVar[ThreadPoolExecutor]
+
     def prepare(self, conf: Any, context: Any) -> None:
         """Connect."""
-        thread = threading.Thread(target=self.connect)
-        thread.start()
-        thread.join()
-
-    def connect(self) -> None:
-        """Connect on this thread."""
-        self.db = sqlite3.connect(":memory:")
+        self.db = self.other_thread.submit(sqlite3.connect, ":memory:").result()
+        MADE.append(self.db)
 
     def execute(self, tup: Any, collector: Any) -> None:
         """Ask."""
