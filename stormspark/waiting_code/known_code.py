@@ -168,12 +168,12 @@ def _listed(module: str) -> str | None:
 def shown(module: str, name: str) -> str:
     """Return a name of a module as messages show it: as users write it.
 
-    >>> shown("time", "sleep"), shown("io", "open"), shown("builtins", "input")
-    ('time.sleep', 'open', 'input')
+    >>> shown("time", "sleep"), shown("io", "open"), shown("builtins", "input"), shown("pathlib._local", "Path")
+    ('time.sleep', 'open', 'input', 'pathlib.Path')
     """
-    return (
-        name if module == "builtins" or (module in {"io", "_io"} and name == "open") else f"{module}.{name}"
-    )
+    if module == "builtins" or (module in {"io", "_io"} and name == "open"):
+        return name
+    return f"{module.partition('._')[0]}.{name}"
 
 
 def verdict(module: str, name: str) -> Verdict:

@@ -378,7 +378,7 @@ class _Search:
                 continue
             for name, member in namespace(one).items():
                 if id(type(member)) in _IN_C and member.__objclass__ is one:
-                    self._unknown(place, f"{module_of(one)}.{name_of(one)}, which is compiled")
+                    self._unknown(place, f"{shown(module_of(one), name_of(one))}, which is compiled")
                 is_asked_once = self._only_known and not place.name and name in _NOT_PER_TUPLE
                 if name in _NOT_CODE or is_asked_once:
                     continue
@@ -415,7 +415,7 @@ class _Search:
         self._add(cls, place)
         hidden = hidden_values(value)
         if hidden is None:
-            self._unknown(place, f"{module_of(cls)}.{name_of(cls)}, whose value can't be looked at")
+            self._unknown(place, f"{shown(module_of(cls), name_of(cls))}, whose value can't be looked at")
             return
         for one in hidden:
             self._add(one, place)
@@ -445,5 +445,5 @@ def _is_known(cls: type, place: _Place) -> bool:
     """Return whether a class is known to compute. End the search if it is known to wait."""
     known = verdict(module_of(cls), name_of(cls).partition(".")[0])
     if known is Verdict.WAITS:
-        place.stop(f"{module_of(cls)}.{name_of(cls)}")
+        place.stop(shown(module_of(cls), name_of(cls)))
     return known is Verdict.COMPUTES
