@@ -70,7 +70,7 @@ def asking(bolt: Any, parallelism: int, hot: bool = False) -> Any:
 BOLTS = [(AsksOnLoop, 1), (AsksOnThread, _AT_ONCE)]
 
 
-@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("ordered", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_the_waiting_work_of_an_async_bolt_is_what_its_calls_take_at_its_capacity(ordered: bool) -> None:
     """F11: an async bolt works on as many tuples at once as its capacity says, and each takes as long as its call."""
     with LocalCluster() as cluster:
