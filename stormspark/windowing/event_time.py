@@ -60,6 +60,7 @@ class EventTimeWindows(Generic[_T]):
         self._lengths = (length, slide)
         self._by_count = isinstance(slide, Count)
         self._repeats = isinstance(length, Count)
+        self._tumbles_by_count = self._by_count and self._repeats and slide.value >= length.value
         # Whether windows don't overlap. Then a tuple whose window has fired is in no later window.
         self._once = not (self._by_count or self._repeats) and slide.value >= length.value
         self._begin()
@@ -121,7 +122,8 @@ class EventTimeWindows(Generic[_T]):
     def end(self) -> Iterator[Window[_T]]:
         """Fire all windows that have items, because the input has ended. After each of them, `drop` may be called.
 
-        If the slide is a count, the last window has the items that were in no window, even if they are fewer than the slide.
+        If the slide is a count, the last window has the items that were in no window, even if they are fewer than the slide. If
+        windows overlap, it also has items of earlier windows.
         Afterwards all items have expired, and event time begins anew.
         """
         held = self.items
@@ -129,8 +131,10 @@ class EventTimeWindows(Generic[_T]):
             last = held.time(len(held) - 1)
             if self._by_count:
                 yield from self._by_counts(last)
-                if len(held) > held.seen and (window := held.window(last, len(held))) is not None:
-                    yield window
+                if len(held) > held.seen:
+                    window = held.window(last, len(held), only_new=self._tumbles_by_count)
+                    if window is not None:
+                        yield window
             else:
                 # The last window that has an item; or, if windows repeat, the first one that has all.
                 reach = 0 if self._repeats else self._lengths[0].value

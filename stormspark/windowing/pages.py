@@ -137,12 +137,15 @@ class PagedItems(Generic[_T]):
             position -= len(times)
         raise IndexError(position)
 
-    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
+    def window(
+        self, end: int, reach: int, after: float | None = None, *, only_new: bool = False
+    ) -> Window[_T] | None:
         """See `Held.window`."""
         if isinstance(self._length, Count):
             gone = max(0, reach - self._length.value)
         else:
             gone = min(reach, self.until(end - self._length.value if after is None else after))
+        gone = max(gone, self.seen if only_new else 0)
         before = max(0, self.seen - gone)
         expired = self._leave(gone)
         self.seen = count = reach - gone

@@ -86,7 +86,8 @@ class ProcessingTimeWindows(Generic[_T]):
         return held.window(end, held.until(end), after)
 
     def end(self, now: int) -> Iterator[Window[_T]]:
-        """Return a last window with the items that were in no window yet, if there are any, because the input has ended.
+        """Return a last window with the items that were in no window yet, if there are any, because the input has ended. If windows
+        overlap, it also has items of earlier windows, as many as the length allows.
 
         Afterwards all items have expired, and windows begin anew.
         """
@@ -97,7 +98,7 @@ class ProcessingTimeWindows(Generic[_T]):
                 if self._drifts and self.period is not None
                 else None
             )
-            window = held.window(now, len(held), after)
+            window = held.window(now, len(held), after, only_new=self._tumbling)
             if window is not None:
                 yield window
         held.end()

@@ -47,8 +47,11 @@ class Items(Protocol[_T]):
     def time(self, position: int) -> int:
         """Return the time of the item at ``position``."""
 
-    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window.
+    def window(
+        self, end: int, reach: int, after: float | None = None, *, only_new: bool = False
+    ) -> Window[_T] | None:
+        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window. If
+        ``only_new``, expire those that were in a window, too.
 
         Return None if none are left (C28).
         """
@@ -108,13 +111,16 @@ class Held(Generic[_T]):
         self._put_in_order()
         return self._times[self._first + position]
 
-    def window(self, end: int, reach: int, after: float | None = None) -> Window[_T] | None:
-        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window.
+    def window(
+        self, end: int, reach: int, after: float | None = None, *, only_new: bool = False
+    ) -> Window[_T] | None:
+        """Of the first ``reach`` items, expire those that are too old at ``end``, and return the others as a window. If
+        ``only_new``, expire those that were in a window, too.
 
         Return None if none are left (C28). If the length is a duration, the window has the items later than ``after``, by default
         ``end`` minus the length.
         """
-        gone = self._too_old(end, reach, after)
+        gone = max(self._too_old(end, reach, after), self.seen if only_new else 0)
         before = max(0, self.seen - gone)
         self._leave(gone)
         self.seen = left = reach - gone

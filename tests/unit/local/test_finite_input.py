@@ -238,6 +238,14 @@ def test_a_file_bolt_finishes_its_files(tmp_path: Path) -> None:
     assert len(lines) == 4
 
 
+@pytest.mark.parametrize("exactly_once", [False, True])
+def test_the_last_of_tumbling_windows_repeats_nothing(exactly_once: bool) -> None:
+    """C33: seven rows in windows of three are in three windows, of three, three and one row."""
+    bolt = PerWindow().with_tumbling_window(Count(3))
+    ended(windowed(bolt, Numbers(7)), stormspark_exactly_once=exactly_once)
+    assert [rows for _, rows in out] == [3, 3, 1]
+
+
 # -- who says that the input has ended ----------------------------------------------------------------------------------
 
 
