@@ -338,9 +338,11 @@ class Settings:
     #: Whether a local checkpoint folder may belong to somebody else, or be writable by everybody. Beware: stormspark unpickles
     #: the folder's contents, so whoever writes there can run code.
     checkpoint_shared: bool = _setting("stormspark.checkpoint.shared", False, bool)
-    #: What a driver does if another one uses its checkpoint: it takes the checkpoint ``over``, and the other driver ends; or it
-    #: is ``refused``.
-    checkpoint_in_use: str = _setting("stormspark.checkpoint.in.use", "over", str, one_of=("over", "refused"))
+    #: What a driver does if another one uses its checkpoint: ``take-over`` makes the other driver end, and ``refuse`` does not
+    #: start this one.
+    checkpoint_in_use: str = _setting(
+        "stormspark.checkpoint.in.use", "take-over", str, one_of=("take-over", "refuse")
+    )
     #: The folder for logs, stories and ``topology.json``; None: a folder of the user's under the system's temporary folder.
     log_dir: str | None = _setting("stormspark.log.dir", None, str)
     #: The level of the loggers of components and of the worker.

@@ -7,16 +7,18 @@ A driver that starts writes its own id into the control file (`stormspark.checkp
 earlier driver fails. A driver checks when an attempt begins, and when a batch has run, before Spark commits it. If another driver
 takes over between a check and the commit, Spark itself lets only one of the two commit this batch.
 
-If ``stormspark.checkpoint.in.use`` is "refused", a driver does not take over from a driver that lives. A driver on the same host
-lives if its process does. Elsewhere it lives if its beats come: each driver with this setting counts in a file of its own. Clocks
-are not compared.
+If ``stormspark.checkpoint.in.use`` is "refuse", a driver does not take over from a driver that lives, whatever that one's setting
+is. A driver on the same machine lives if its process does. Elsewhere it lives if its beats come: each driver counts in a file of
+its own, on a thread of its own, because a start or an outage may hold up all others. Clocks are not compared.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import astuple
@@ -31,7 +33,7 @@ __all__ = ["BEAT_SECS", "Fence"]
 
 _log = logging.getLogger(__name__)
 
-#: A driver that may not be taken over from shows this often that it lives.
+#: A driver shows this often that it lives.
 BEAT_SECS = 5.0
 #: A driver on another host is dead if no beat comes for so many seconds.
 _DEAD_SECS = 3 * BEAT_SECS
@@ -50,17 +52,18 @@ class Fence:
     ) -> None:
         me = this_process()
         self._file = file
-        self._beats = plan.settings.checkpoint_in_use == "refused"
         self._me = Driver(secrets.token_hex(8), me.host, me.pid, me.started)
-        self._count, self._next_beat = 0, 0.0
+        self._count = 0
+        self._has_left, self._beating = threading.Event(), threading.Lock()
         try:
             before = read_control(file)
             former = None if before is None else before.driver
-            if self._beats and former is not None and self._lives(former, wait):
+            refuses = plan.settings.checkpoint_in_use == "refuse"
+            if refuses and former is not None and self._lives(former, wait):
                 raise CheckpointError(self._in_use(former))
             #: How many drivers this checkpoint has seen before this one.
             self.generation = next_generation(file, plan, self._me).generation
-            self.beat()
+            self._beat()
             if former is not None:
                 file.write_beat(former.id, None)
         except OSError as error:
@@ -75,41 +78,58 @@ class Fence:
             msg = (
                 f"the checkpoint folder {self._file} belongs to another driver now: {by} has taken it over as generation "
                 f"{control.generation}, and this one, {self._me}, was generation {self.generation}. It ends and commits nothing "
-                f"more. Run one driver per checkpoint folder; with stormspark.checkpoint.in.use: refused, a later one is refused "
+                f"more. Run one driver per checkpoint folder; with stormspark.checkpoint.in.use: refuse, a later one does not start "
                 f"as long as the earlier one lives"
             )
             raise FencedError(msg)
 
-    def beat(self) -> None:
-        """Show that this driver lives, if it is time to. Call this several times within `BEAT_SECS`."""
-        if not self._beats or time.monotonic() < self._next_beat:
-            return
-        self._next_beat = time.monotonic() + BEAT_SECS
-        self._count += 1
-        with contextlib.suppress(OSError):  # batches fail, too, and say so
-            self._file.write_beat(self._me.id, str(self._count).encode())
+    def keep_beating(self) -> None:
+        """Show from now on, until `leave`, that this driver lives."""
+        threading.Thread(target=self._keep_beating, name="beats-of-the-driver", daemon=True).start()
+
+    def _keep_beating(self) -> None:
+        while not self._has_left.wait(BEAT_SECS):
+            with contextlib.suppress(Exception):  # batches fail, too, and say so; or Spark has ended
+                self._beat()
+
+    def _beat(self) -> None:
+        with self._beating:
+            if self._has_left.is_set():
+                return
+            self._count += 1
+            self._file.write_beat(self._me.id, f"{self._count} {_this_machine()}".encode())
 
     def leave(self) -> None:
         """Say that this driver has ended."""
-        if self._beats:
-            with contextlib.suppress(Exception):  # Spark may have ended
-                self._file.write_beat(self._me.id, None)
+        self._has_left.set()
+        with self._beating, contextlib.suppress(Exception):  # Spark may have ended
+            self._file.write_beat(self._me.id, None)
 
     def _lives(self, former: Driver, wait: Callable[[float], object]) -> bool:
         first = self._file.read_beat(former.id)
         if first is None:
             return False
-        if former.host == self._me.host:
+        # Hosts may share a name, and containers on one host don't see one another's processes.
+        if former.host == self._me.host and first.decode(errors="replace").partition(" ")[2] == _this_machine():
             return is_alive(ProcessId(*astuple(former)[1:]))
         _log.info("the checkpoint %s was last used by %s: waiting whether it lives", self._file, former)
         for _ in range(round(_DEAD_SECS / _LOOK_SECS)):
             wait(_LOOK_SECS)
-            if self._file.read_beat(former.id) != first:
+            if self._file.read_beat(former.id) not in (first, None):
                 return True
         return False
 
     def _in_use(self, former: Driver) -> str:
         return (
             f"the checkpoint folder {self._file} is in use by another driver, {former}: stop that one first, or give another "
-            f"folder, or set stormspark.checkpoint.in.use to over, and this one takes over"
+            f"folder, or set stormspark.checkpoint.in.use to take-over, and this one takes over"
         )
+
+
+def _this_machine() -> str:
+    """Name what can see the processes that this process can see: a boot of a machine, and a container."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""

@@ -195,6 +195,7 @@ class SparkTopology:
             check_trusted(local)
         self._network = Network.of(spark, settings)
         self._fence = Fence(self._folder.control_file(), plan)
+        self._fence.keep_beating()
         self._generation = self._fence.generation
         self._commits = self._batch_commits()
         self._acker = self._durable_acker()
@@ -726,7 +727,6 @@ class SparkTopology:
                 self._stirred.set()
             self._wake.clear()
             self._nimbus.look_for_silence()
-            self._fence.beat()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
                 # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
                 # wait, and tasks that have not begun.

@@ -78,9 +78,9 @@ def test_the_later_one_goes_on_and_the_first_one_ends_with_an_error(start: Start
 
 
 def test_the_later_one_may_be_refused(start: Start, tmp_path: Path) -> None:
-    first = start("-c", "stormspark.checkpoint.in.use=refused")
+    first = start("-c", "stormspark.checkpoint.in.use=refuse")
     wait_for(lambda: commits(tmp_path) > 0)
-    second = start("-c", "stormspark.checkpoint.in.use=refused")
+    second = start("-c", "stormspark.checkpoint.in.use=refuse")
     assert second.wait() == 2
     assert f"is in use by another driver, process {first.pid} on " in (tmp_path / "output-1").read_text()
     last = commits(tmp_path)

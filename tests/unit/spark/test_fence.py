@@ -12,9 +12,10 @@ pytest.importorskip("pyspark")
 from stormspark.checkpoint.control import LocalControlFile, next_generation
 from stormspark.errors import CheckpointError, FencedError
 from stormspark.spark.fence import Fence
+from tests.waiting import wait_for
 
 
-def plan(in_use="over"):
+def plan(in_use="take-over"):
     return SimpleNamespace(
         topology="wc",
         components={"spout": None},
@@ -88,36 +89,73 @@ def test_a_folder_that_was_deleted_is_not_another_driver(file, tmp_path):
 
 
 def test_a_later_driver_may_be_refused(file):
-    first = Fence(file, plan("refused"))
+    first = Fence(file, plan("refuse"))
     with pytest.raises(
         CheckpointError, match=r"is in use by another driver, process \d+ on .*: stop that one"
     ):
-        Fence(file, plan("refused"), never)
+        Fence(file, plan("refuse"), never)
     first.check()
-    Fence(file, plan("over"), never)
+    Fence(file, plan("take-over"), never)
     with pytest.raises(FencedError):
         first.check()
 
 
 def test_nobody_is_refused_after_an_end(file, tmp_path):
-    first = Fence(file, plan("refused"))
+    first = Fence(file, plan("refuse"))
     first.leave()
-    Fence(file, plan("refused"), never)
+    Fence(file, plan("refuse"), never)
     assert len(list((tmp_path / "stormspark").glob("driver-*"))) == 1
 
 
 def test_nobody_is_refused_because_of_a_process_that_was_killed(file, tmp_path):
-    Fence(file, plan("refused"))
+    Fence(file, plan("refuse"))
     control = tmp_path / "stormspark" / "control.json"
     fields = json.loads(control.read_text())
     fields["driver"]["started"] += 1  # a later process has this pid now
     control.write_text(json.dumps(fields))
-    Fence(file, plan("refused"), never)
+    Fence(file, plan("refuse"), never)
+
+
+def test_a_driver_that_may_be_taken_over_from_is_not_taken_over_by_one_that_refuses(file):
+    """The setting of the driver that starts decides."""
+    first = Fence(file, plan("take-over"))
+    with pytest.raises(CheckpointError, match="is in use by another driver"):
+        Fence(file, plan("refuse"), never)
+    first.check()
+
+
+def test_a_process_in_another_container_of_this_host_lives_if_its_beats_come(file):
+    """It has the same host name perhaps, but its process can't be seen."""
+    first = Fence(file, plan())
+    driver = json.loads(file.read())["driver"]["id"]
+    file.write_beat(driver, b"1 another-boot pid:[4026531836]")
+    waited = []
+
+    def wait(seconds):
+        waited.append(seconds)
+        file.write_beat(driver, b"2 another-boot pid:[4026531836]")
+
+    with pytest.raises(CheckpointError, match="is in use by another driver"):
+        Fence(file, plan("refuse"), wait)
+    assert len(waited) == 1
+    first.check()
+
+
+def test_beats_come_while_a_driver_waits_and_end_with_it(file, tmp_path, monkeypatch):
+    """On a thread, because the others may wait for a Spark executor for minutes."""
+    monkeypatch.setattr("stormspark.spark.fence.BEAT_SECS", 0.001)
+    fence = Fence(file, plan())
+    fence.keep_beating()
+    (beats,) = (tmp_path / "stormspark").glob("driver-*")
+    first = beats.read_bytes()
+    wait_for(lambda: beats.read_bytes() not in (first, b""))
+    fence.leave()
+    assert not beats.exists()
 
 
 @pytest.mark.parametrize("lives", [True, False])
 def test_a_driver_on_another_host_lives_if_its_beats_come(file, tmp_path, lives):
-    Fence(file, plan("refused"))
+    Fence(file, plan("refuse"))
     driver = elsewhere(tmp_path)
     waited = []
 
@@ -128,7 +166,7 @@ def test_a_driver_on_another_host_lives_if_its_beats_come(file, tmp_path, lives)
 
     if lives:
         with pytest.raises(CheckpointError, match="on elsewhere"):
-            Fence(file, plan("refused"), wait)
+            Fence(file, plan("refuse"), wait)
     else:
-        Fence(file, plan("refused"), wait)
+        Fence(file, plan("refuse"), wait)
         assert sum(waited) == 15
