@@ -12,9 +12,9 @@ attempt may have letters of rows of earlier batches. These rows may not come aga
 
 **Replays.** To order a replay is to write one file that did not exist. So a command that is killed has ordered everything or
 nothing, and two commands can't order the same letter twice. An order changes nothing else. When the topology starts, its driver
-assigns the ordered letters to the batch that runs next, and writes this down before the batch begins. If the batch is committed,
-the letters are done. Otherwise the batch runs again, and has the letters' rows again. So if batches are transactions, no row is
-lost, and none comes twice.
+assigns the ordered letters to the batches that run next, some thousand to each, and writes this down before a batch begins. If a
+batch is committed, its letters are done. Otherwise the batch runs again, and has the letters' rows again. So if batches are
+transactions, no row is lost, and none comes twice.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ _ORDER = re.compile(r"order-(\d+)\.json")
 _ASSIGNED = re.compile(r"batch-(\d+)\.json")
 #: This many files of single batches are merged into one, unless they are large.
 _MERGE_FILES, _MERGE_BYTES, _ASSUMED_BYTES = 64, 64 << 20, 1 << 20
+#: At most so many rows of letters are emitted again in a batch, or about so many bytes. A transaction has to hold them all.
+_BATCH_ROWS, _BATCH_BYTES = 10_000, 16 << 20
 #: `LetterTable.order` tries this many times to be the one that writes the next order.
 _TRIES = 100
 
@@ -190,8 +192,8 @@ class LetterTable:
     ([], ['7-0'])
     >>> table.order(["7-0"], 7), table.order(["7-0"], 7)
     (['7-0'], [])
-    >>> [one.letter.row for one in table.assign(8, ["lines"])]
-    ['["x"]']
+    >>> {batch: [one.letter.row for one in letters] for batch, letters in table.assign(8, ["lines"]).items()}
+    {8: ['["x"]']}
     >>> [one.status for one in table.letters(7)], [one.status for one in table.letters(8)]
     (['comes with the next start'], ['replayed in batch 8'])
     """
@@ -255,26 +257,35 @@ class LetterTable:
             self._files.delete(name)
             del self._small[name]
 
-    def assign(self, batch: int, components: Collection[str]) -> list[StoredLetter]:
-        """Assign all ordered letters of these components to ``batch``, which runs next. Return those whose rows come with it.
+    def assign(self, batch: int, components: Collection[str]) -> dict[int, list[StoredLetter]]:
+        """Assign all ordered letters of these components to ``batch``, which runs next, and to the batches after it. Return the
+        letters whose rows come with each batch.
 
         Letters that earlier batches have are left out, because these batches are committed. Raises `CheckpointError`.
         """
         with self._usable("read"):
             ordered, assigned = self._look()
-            if not ordered:
-                return []
             wanted = {id for id in ordered if assigned.get(id, batch) >= batch}
             found = [
                 one
-                for one in self._all(batch - 1)
+                for one in (self._all(batch - 1) if wanted else ())
                 if one.id in wanted and one.letter.data is not None and one.letter.component in components
             ]
+            # An earlier driver has not come to these batches.
+            stale = [
+                name
+                for name in self._replays.names()
+                if (number := _ASSIGNED.fullmatch(name)) and int(number[1]) >= batch
+            ]
+        by_batch = dict(enumerate(_portions(found), batch))
         with self._usable("written"):
-            if found or batch in assigned.values():
-                text = json.dumps({"batch": batch, "letters": [one.id for one in found]})
-                self._replays.write(f"batch-{batch}.json", text.encode(), replace=True)
-        return found
+            for number, letters in by_batch.items():
+                text = json.dumps({"batch": number, "letters": [one.id for one in letters]})
+                self._replays.write(f"batch-{number}.json", text.encode(), replace=True)
+            for name in stale:
+                if name not in {f"batch-{number}.json" for number in by_batch}:
+                    self._replays.delete(name)
+        return by_batch
 
     # -- everybody -------------------------------------------------------------------------------------------
 
@@ -360,6 +371,20 @@ def local_letters(checkpoint: str | Path) -> LetterTable:
     """Return the table of the dead letters in a local checkpoint folder."""
     folder = Path(checkpoint, FOLDER)
     return LetterTable(LocalLetterFiles(folder), LocalLetterFiles(folder / REPLAYS), str(folder))
+
+
+def _portions(letters: Iterable[StoredLetter]) -> Iterator[list[StoredLetter]]:
+    """Divide letters into portions for one batch each."""
+    some: list[StoredLetter] = []
+    size = 0
+    for one in letters:
+        if some and (len(some) >= _BATCH_ROWS or size >= _BATCH_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += len(one.letter.data or b"")
+    if some:
+        yield some
 
 
 def _batches(name: str) -> tuple[int, int]:

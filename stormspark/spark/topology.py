@@ -593,7 +593,7 @@ class SparkTopology:
             raise CheckpointError(msg) from error
         batch = self._last_committed() + 1
         found = table.assign(batch, [source.id for source in self._plan.sources])
-        return table, LetterReplays(self._plan, batch, found) if found else None
+        return table, LetterReplays(self._plan, found) if found else None
 
     def _earlier_attempts(self, commits: BatchCommits) -> EarlierAttempts:
         """Return the facts that earlier attempts left for the next batch, which is the one after the last committed batch."""

@@ -239,7 +239,11 @@ class Worker:
         self.transaction.roll_back(batch, committed, reason)
 
     def adopt(
-        self, task: int, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]], *, letters: bool = False
+        self,
+        task: int,
+        rows: Iterable[tuple[tuple[int, int, int] | None, bytes]],
+        *,
+        letters: int | None = None,
     ) -> None:
         """Emit rows of a source again; see `TakesRows.adopt_encoded`."""
         spout = self.tasks[task]
@@ -349,7 +353,7 @@ class Worker:
                 states.recording.begin(step.batch)
             if step.batch != before[0]:
                 for spout in spouts:
-                    spout.life.batch_begins()
+                    spout.batch_begins(step.batch)
             self.transaction.begin_batch(step)
         self.transaction.begin_round()
         self.turns.timers_run = not orders.ending_round

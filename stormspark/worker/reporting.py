@@ -191,7 +191,7 @@ class Reporter:
     @property
     def backlog(self) -> int:
         """How many tuples, rows, calls and acks wait in this worker: in inboxes, in lanes, in frames for the next round."""
-        rows = sum(spout.rows_waiting for spout in self._spouts)
+        rows = sum(spout.rows_waiting + spout.rows_to_come for spout in self._spouts)
         calls = sum(len(task.mailbox) for task in self._tasks.values())
         waiting = self._turns.waiting + self._executors.noted_by_spouts
         lives = sum(spout.calls_of_life for spout in self._spouts)

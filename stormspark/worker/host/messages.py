@@ -272,8 +272,8 @@ class Adopt(NamedTuple):
 
     task: int
     rows: list[tuple[tuple[int, int, int] | None, bytes]]
-    #: Whether the rows come from dead letters instead.
-    letters: bool = False
+    #: If the rows come from dead letters instead, the batch with which they come; else None.
+    letters: int | None = None
 
 
 class Orders(NamedTuple):

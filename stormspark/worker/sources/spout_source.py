@@ -14,7 +14,7 @@ from stormspark.spi import RangeSpout
 from stormspark.worker.sources.held_rows import HeldRows
 from stormspark.worker.sources.letters import LetterLog
 from stormspark.worker.sources.row_spout import RowSpout
-from stormspark.worker.sources.rows import comparable
+from stormspark.worker.sources.rows import Row, comparable
 from stormspark.worker.sources.source_rows import SourceRows
 
 __all__ = ["SpoutSource"]
@@ -40,6 +40,8 @@ class SpoutSource:
         self._failed: list[Hashable] = []
         #: The dead letters for the reports; None if they don't go to the driver.
         self.letters: LetterLog | None = None
+        #: The rows of earlier dead letters that are emitted again, by the batch with which they come.
+        self.letters_to_come: dict[int, list[Row]] = {}
 
     # -- rows come -------------------------------------------------------------------------------------------
 

@@ -58,10 +58,10 @@ class TakesRows(StartsAgain):
             self.logger.info("%s emits %d rows again %s", self.name, adopted, origin)
 
     def adopt_encoded(
-        self, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]], *, letters: bool
+        self, rows: Iterable[tuple[tuple[int, int, int] | None, bytes]], *, letters: int | None
     ) -> None:
-        """Emit again the rows that an earlier incarnation of the worker left open, as the durable acker has them. If ``letters``,
-        the rows were dead letters instead.
+        """Emit again the rows that an earlier incarnation of the worker left open, as the durable acker has them. If ``letters``
+        is a batch, the rows were dead letters instead, and come when that batch begins.
         """
         found = (
             (
@@ -70,7 +70,18 @@ class TakesRows(StartsAgain):
             )
             for record, row in rows
         )
-        self.adopt(found, *(("that were dead letters",) if letters else ()))
+        if letters is None:
+            self.adopt(found)
+        else:
+            self.source.letters_to_come.setdefault(letters, []).extend(row for _, row in found)
+
+    def batch_begins(self, batch: int) -> None:
+        """Begin a batch of a number that this task has not had yet."""
+        self.life.batch_begins()
+        to_come = self.source.letters_to_come
+        for due in sorted(to_come)[::-1] if to_come else ():
+            if due <= batch:
+                self.adopt(((None, row) for row in to_come.pop(due)), "that were dead letters")
 
     def progress(self, batch: int) -> SourceProgress | None:
         """Return how far the spout has come with its source; None for a spout without a source."""
@@ -78,8 +89,13 @@ class TakesRows(StartsAgain):
 
     @property
     def rows_waiting(self) -> int:
-        """How many rows of a source wait to be emitted, or to be emitted again."""
+        """How many rows of a source wait to be emitted in this batch, or to be emitted again."""
         return len(self.source.rows)
+
+    @property
+    def rows_to_come(self) -> int:
+        """How many rows of dead letters come with later batches."""
+        return sum(map(len, self.source.letters_to_come.values()))
 
     @property
     def rows_left(self) -> int:

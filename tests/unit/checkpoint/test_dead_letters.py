@@ -92,7 +92,8 @@ def test_of_two_commands_at_once_one_orders_a_letter(tmp_path: Path) -> None:
 
 def test_ordered_letters_come_with_one_batch_until_it_is_committed(tmp_path: Path) -> None:
     def assigned(batch: int, components: Iterable[str] = ("lines",)) -> list[str]:
-        return [one.id for one in local_letters(tmp_path).assign(batch, list(components))]
+        found = local_letters(tmp_path).assign(batch, list(components))
+        return [one.id for letters in found.values() for one in letters]
 
     table = local_letters(tmp_path)
     table.write(
@@ -116,9 +117,9 @@ def test_a_component_that_is_gone_when_its_batch_runs_again_has_its_rows_later(t
     table = local_letters(tmp_path)
     table.write(7, [letter(1)], transactions=True)
     table.order(["7-0"], 7)
-    assert [one.id for one in table.assign(8, ["lines"])] == ["7-0"]
-    assert table.assign(8, ["others"]) == []
-    assert [one.id for one in table.assign(9, ["lines"])] == ["7-0"]
+    assert [one.id for one in table.assign(8, ["lines"])[8]] == ["7-0"]
+    assert table.assign(8, ["others"]) == {}
+    assert [one.id for one in table.assign(9, ["lines"])[9]] == ["7-0"]
 
 
 def test_many_small_files_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,3 +149,30 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "dead-letters" / "7.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(CheckpointError, match=r"the dead letters in .*dead-letters can't be read"):
         table.letters(7)
+
+
+def test_many_letters_come_in_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction of all letters of a long outage may never end. A driver that ends in between leaves the rest to the next."""
+    monkeypatch.setattr(dead_letters, "_BATCH_ROWS", 2)
+    table = local_letters(tmp_path)
+    table.write(7, [letter(n) for n in range(5)], transactions=True)
+    table.order([f"7-{n}" for n in range(5)], 7)
+
+    def assigned(batch: int, *components: str) -> dict[int, list[str]]:
+        found = local_letters(tmp_path).assign(batch, components)
+        return {number: [one.id for one in letters] for number, letters in found.items()}
+
+    assert assigned(8, "lines") == {8: ["7-0", "7-1"], 9: ["7-2", "7-3"], 10: ["7-4"]}
+    assert assigned(9, "lines") == {9: ["7-2", "7-3"], 10: ["7-4"]}
+    assert [one.replayed_in for one in table.letters(9)] == [8, 8, 9, 9, None]
+    assert assigned(10, "others") == {}
+    assert [one.replayed_in for one in table.letters(11)] == [8, 8, 9, 9, None]
+    assert assigned(12, "lines") == {12: ["7-4"]}
+
+
+def test_large_letters_come_in_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead_letters, "_BATCH_BYTES", 10)
+    table = local_letters(tmp_path)
+    table.write(7, [letter(1, data=bytes(100)), letter(2, data=bytes(9)), letter(3)], transactions=True)
+    table.order(["7-0", "7-1", "7-2"], 7)
+    assert [len(letters) for letters in table.assign(8, ["lines"]).values()] == [1, 2]

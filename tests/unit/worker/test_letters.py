@@ -12,6 +12,7 @@ import pytest
 
 from stormspark import Fields, StatefulBolt, TopologyBuilder
 from stormspark.api import ExponentialBackoff
+from stormspark.checkpoint import dead_letters as letter_table
 from stormspark.checkpoint.dead_letters import local_letters
 from stormspark.local import InProcessWorkers, SimulatedClock
 from stormspark.plan import plan_topology
@@ -59,7 +60,7 @@ class Drivers(DurableWorkers):
         self.kills = kills
         self._letters = table = local_letters(folder)
         batch = self._committed + 1
-        replays = LetterReplays(self.plan, batch, table.assign(batch, ["lines"]))
+        replays = LetterReplays(self.plan, table.assign(batch, ["lines"]))
         for index, messages in replays.messages((), self._committed).items():
             for message in messages:
                 self.workers[index].adopt(message.task, message.rows, letters=message.letters)
@@ -88,7 +89,7 @@ class Drivers(DurableWorkers):
         return self.plan.components["lines"].tasks[0]
 
 
-def lives(folder: Path, kills: list[str], rows: list[tuple[int, int]]) -> DurableWorkers:
+def lives(folder: Path, kills: list[str], rows: list[tuple[int, int]], batches: int = 2) -> DurableWorkers:
     """Run drivers until nobody kills them any more; ``rows`` are those of the next batch, which comes again if it must."""
     found = len(list(folder.glob("life-*")))
     while True:
@@ -99,8 +100,8 @@ def lives(folder: Path, kills: list[str], rows: list[tuple[int, int]]) -> Durabl
             committed = driver.commits.last
             if rows and committed < rows[0][1]:
                 driver.add_rows(driver.spout(), 0, [(n,) for n, _ in rows])
-            driver.run_batch()
-            driver.run_batch()
+            for _ in range(batches):
+                driver.run_batch()
         except KilledError:
             continue
         return driver
@@ -128,6 +129,25 @@ def test_replayed_rows_of_transactions_count_once_whoever_dies(
     assert all(one.replayed_in is not None for one in table.letters(driver.commits.last))
     driver = lives(tmp_path, [], [])
     assert driver.state("seen") == dict.fromkeys(range(10), 1)
+
+
+@pytest.mark.parametrize("kills", [[], ["after commit"], ["before letters", "after commit", "after letters"]])
+def test_replayed_rows_of_several_batches_count_once_whoever_dies(
+    kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of later batches wait in their tasks, and don't keep the earlier ones from their end."""
+    monkeypatch.setattr(letter_table, "_BATCH_ROWS", 2)
+    monkeypatch.setattr(Seen, "repaired", False)
+    driver = lives(tmp_path, [], [(n, 0) for n in range(0, 15, 3)])
+    table = local_letters(tmp_path)
+    table.order([one.id for one in table.letters(driver.commits.last)], driver.commits.last)
+    monkeypatch.setattr(Seen, "repaired", True)
+    driver = lives(tmp_path, list(kills), [], batches=1)
+    assert sum(worker.backlog for worker in driver.workers) > 0, "an end of the input waits for the rest"
+    driver = lives(tmp_path, [], [], batches=3)
+    assert driver.state("seen") == dict.fromkeys(range(0, 15, 3), 1)
+    batches = [one.replayed_in for one in table.letters(driver.commits.last)]
+    assert sorted(batches) == batches and len({*batches}) == 3 and None not in batches
 
 
 def test_a_replayed_row_that_fails_again_is_another_letter(
