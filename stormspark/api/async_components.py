@@ -112,6 +112,11 @@ class AsyncBolt(Component, ABC):
     async def execute(self, tup: Tuple) -> None:
         """Process one tuple. Up to `capacity` of these calls are under way at once."""
 
+    async def end_of_input(self) -> None:
+        """Called when the input has ended; see `Bolt.end_of_input`. Calls of `execute` that wait for further tuples, for example
+        until a batch is full, may be under way: let them return.
+        """
+
     async def cleanup(self) -> None:
         """Called when the topology ends, but not when a worker is killed (C1). Calls under way are cancelled first."""
 

@@ -32,7 +32,12 @@ _OTHER_NAMES = {
 
 #: The methods, with the arguments that stormspark passes to them.
 _START = ("conf", "context", "collector")
-_OF_BOLT: dict[str, Sequence[str]] = {"prepare": _START, "execute": ("tup",), "cleanup": ()}
+_OF_BOLT: dict[str, Sequence[str]] = {
+    "prepare": _START,
+    "execute": ("tup",),
+    "end_of_input": (),
+    "cleanup": (),
+}
 _OF_SPOUT: dict[str, Sequence[str]] = {
     "open": _START,
     "next_tuple": (),

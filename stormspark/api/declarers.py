@@ -154,7 +154,7 @@ class Declarer(ComponentConfiguration):
             kind_of_source=type(component).__name__ if isinstance(component, SourceSpout) else "",
             kind_of_state=kind_of_state(component),
             kind_of_batch=kind_of_batch(component),
-            flushes=windowed is not None or overrides(component, "end_of_input", Bolt, BasicBolt),
+            flushes=windowed is not None or overrides(component, "end_of_input", Bolt, BasicBolt, AsyncBolt),
             may_wait=waiting.reason or "",
             waits_all_the_same=waiting.contradiction or "",
             says_that_it_computes=declares_that_it_computes(component),

@@ -71,6 +71,8 @@ class EndOfInput:
         self._quiet, self._quiet_since = 0, 0.0
         self._emitted = self._progress = self._executed = self._failed = -1
         self._passes_of_loop = 0
+        #: While draining: what was executed at the last look, and how often in a row only calls waited since then.
+        self._drained, self._stuck = -1, 0
 
     # -- orders ------------------------------------------------------------------------------------------------
 
@@ -118,7 +120,8 @@ class EndOfInput:
             for task, counters in report.counters.items()
             if self._plan.components[self._plan.tasks[task].component].kind == "spout"
         ]
-        backlog = sum(report.backlog for report in reports)
+        earlier, later = self._waiting_calls(reports)
+        backlog = sum(report.backlog for report in reports) - later
         emitted = sum(one.emitted for one in spouts)
         quiet = not (backlog or came) and emitted == self._emitted and sources_done
         if not quiet:
@@ -137,12 +140,27 @@ class EndOfInput:
                 self._begin_pass(pending, progress, executed)
         elif state in (InputState.FLUSHING, InputState.DRAINING):
             self._go_on(backlog, pending, reports, may_come_again=failed != self._failed)
+            # Tuples of async bolts that have come again after the flush of their bolt wait for another flush.
+            waits = self.state is InputState.DRAINING and backlog == earlier and executed == self._drained
+            self._stuck, self._drained = self._stuck + 1 if waits else 0, executed
+            if self._stuck >= _QUIET_BATCHES:
+                self._failed = failed
+                self._begin_pass(pending, progress, executed)
         elif state is InputState.WAITING and self._is_over(reports, now):
             if not pending:
                 self.state = InputState.DONE
             elif progress != self._progress or self._loop_goes_on(executed):
                 self._failed = failed
                 self._begin_pass(pending, progress, executed)
+
+    def _waiting_calls(self, reports: Iterable[WorkerReport]) -> tuple[int, int]:
+        """Return how many calls of async bolts may wait for a flush: of bolts whose turn has come, and of all others."""
+        turn = self._turn if self.state in (InputState.FLUSHING, InputState.DRAINING) else 0
+        calls = [0, 0]
+        for report in reports:
+            for bolt, count in report.waiting_calls.items():
+                calls[self._plan.flush_turns.get(bolt, 0) > turn] += count
+        return calls[0], calls[1]
 
     def _is_over(self, reports: Iterable[WorkerReport], now: float) -> bool:
         said: dict[str, set[bool | None]] = {}

@@ -78,8 +78,8 @@ class Fence:
             msg = (
                 f"the checkpoint folder {self._file} belongs to another driver now: {by} has taken it over as generation "
                 f"{control.generation}, and this one, {self._me}, was generation {self.generation}. It ends and commits nothing "
-                f"more. Run one driver per checkpoint folder; with stormspark.checkpoint.in.use: refuse, a later one does not start "
-                f"as long as the earlier one lives"
+                f"more. Run one driver per checkpoint folder; with stormspark.checkpoint.in.use: refuse, a later one does not "
+                f"start as long as the earlier one lives"
             )
             raise FencedError(msg)
 
@@ -110,7 +110,10 @@ class Fence:
         if first is None:
             return False
         # Hosts may share a name, and containers on one host don't see one another's processes.
-        if former.host == self._me.host and first.decode(errors="replace").partition(" ")[2] == _this_machine():
+        if (
+            former.host == self._me.host
+            and first.decode(errors="replace").partition(" ")[2] == _this_machine()
+        ):
             return is_alive(ProcessId(*astuple(former)[1:]))
         _log.info("the checkpoint %s was last used by %s: waiting whether it lives", self._file, former)
         for _ in range(round(_DEAD_SECS / _LOOK_SECS)):

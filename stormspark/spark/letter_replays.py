@@ -1,9 +1,9 @@
 """Rows of dead letters that are emitted again, because somebody has ordered that (``stormspark dead-letters replay``).
 
-The driver gives the rows to their tasks at the start, each with the batch to which `LetterTable.assign` has assigned it. They wait
-there until that batch begins. Then they count as rows of the batch before: a worker that lives keeps them if the batch runs again,
-as it keeps all rows of earlier batches. A new incarnation of a worker gets them again, as long as their batch is not committed.
-After the commit they are done, or the durable acker or the state table has them.
+The driver gives the rows to their tasks at the start, each with the batch to which `LetterTable.assign` has assigned it. They
+wait there until that batch begins. Then they count as rows of the batch before: a worker that lives keeps them if the batch runs
+again, as it keeps all rows of earlier batches. A new incarnation of a worker gets them again, as long as their batch is not
+committed. After the commit they are done, or the durable acker or the state table has them.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class ProcessingTimeWindows(Generic[_T]):
         return held.window(end, held.until(end), after)
 
     def end(self, now: int) -> Iterator[Window[_T]]:
-        """Return a last window with the items that were in no window yet, if there are any, because the input has ended. If windows
-        overlap, it also has items of earlier windows, as many as the length allows.
+        """Return a last window with the items that were in no window yet, if there are any, because the input has ended. If
+        windows overlap, it also has items of earlier windows, as many as the length allows.
 
         Afterwards all items have expired, and windows begin anew.
         """

@@ -27,7 +27,7 @@ from stormspark.api.components import overrides
 from stormspark.api.tuple_state import SETTLED
 from stormspark.spi import BatchAware, TransactionAttempt
 from stormspark.worker.asynchronous.bolt_collector import FollowsCalls
-from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
+from stormspark.worker.asynchronous.flushing_executor import executor_of
 from stormspark.worker.bolts.chunks import CHUNK_SECONDS, ChunkSize
 from stormspark.worker.bolts.kinds import runner_for
 from stormspark.worker.bolts.queue import TupleQueue
@@ -96,7 +96,7 @@ class BoltTask(CountsWork):
                 instance, self._window_state(), self._count_late, lambda: self.input_ended
             )
         elif isinstance(instance, AsyncBolt):
-            instance = AsyncBoltExecutor(
+            instance = executor_of(
                 instance, self._host.event_loop, self.call_ended, self.counters.latency, self.follower
             )
         if self.state is not None:

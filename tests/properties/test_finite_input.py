@@ -307,9 +307,7 @@ def windows_of(rows: list[tuple[int, int]], length: Length, slide: Length) -> li
         # Tumbling windows have nothing in common, so the last one may be short.
         tumbling = isinstance(length, Count) and slide.value >= length.value
         begins = [end - 1 - (end - 1) % slide.value if tumbling else 0 for end in ends]
-        reaches = [
-            (rows[end - 1][1], rows[begin:end]) for begin, end in zip(begins, ends, strict=True)
-        ]
+        reaches = [(rows[end - 1][1], rows[begin:end]) for begin, end in zip(begins, ends, strict=True)]
     elif rows:
         first, last = (-(-at // slide.value) * slide.value for at in (rows[0][1], rows[-1][1]))
         last += length.value if isinstance(length, Duration) else 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -273,7 +273,7 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
         if self._closed:
             return
         deadline = 0.0 if self.timeout is None else self._loop.now() + self.timeout
-        begin, calls = self._loop.begin, self._calls
+        begin, calls, execute = self._loop.begin, self._calls, self.bolt.execute
         for tup in tuples:
             call = Call(tup, begun, deadline)
             calls[call] = None
@@ -281,15 +281,15 @@ class AsyncBoltExecutor(PassesNotes, Bolt):
                 self._order.append(call)
             if self.timeout is not None:
                 self._deadlines.append(call)
-            call.running = begin(self._run(call), self.task)
+            call.running = begin(self._run(call, execute), self.task)
         self._set_timer()
 
-    async def _run(self, call: Call) -> None:
+    async def _run(self, call: Call, code: Callable[[Tuple], Coroutine[Any, Any, None]]) -> None:
         call.has_begun = True
         current_call.set(call)
         try:
             if not call.is_over:
-                call.coroutine = self.bolt.execute(call.tup)
+                call.coroutine = code(call.tup)
                 await self._paced(call, call.coroutine)
         except BaseException as error:  # includes `SystemExit`, which would end the loop, and a cancellation
             if call.error is None:

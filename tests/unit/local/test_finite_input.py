@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from stormspark import (
+    AsyncBolt,
     AsyncSpout,
     BasicBolt,
     Bolt,
@@ -347,6 +348,73 @@ def test_what_a_bolt_still_holds_is_said_once(caplog: pytest.LogCaptureFixture) 
     running.stop()
     (said,) = [one.getMessage() for one in caplog.records if "has ended" in one.getMessage()]
     assert "7 messages are pending (tuples: 2 that sink holds)" in said and "end_of_input" in said
+
+
+class InBatches(AsyncBolt):
+    """Calls wait until there are five of them, or until the input ends."""
+
+    def __init__(self, *, ordered: bool = False, capacity: int = 100, raises: bool = False) -> None:
+        self.ordered, self.capacity, self.raises = ordered, capacity, raises
+
+    async def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector, self.waiting = collector, 0
+        self.full = asyncio.Event()
+
+    async def execute(self, tup: Any) -> None:
+        full = self.full
+        self.waiting += 1
+        if self.waiting == 5:
+            self.let_go()
+        await full.wait()
+        self.collector.emit(tuple(tup.values))
+
+    def let_go(self) -> None:
+        self.full.set()
+        self.full, self.waiting = asyncio.Event(), 0
+
+    async def end_of_input(self) -> None:
+        await asyncio.sleep(0.01)
+        if self.raises and not RaisesOnce.raised:
+            RaisesOnce.raised.append(1)
+            msg = "the first time"
+            raise ValueError(msg)
+        self.collector.emit((1_000, -1))
+        self.let_go()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("at", "n"))
+
+
+@pytest.mark.parametrize(
+    "bolt",
+    [InBatches(), InBatches(ordered=True), InBatches(capacity=5), InBatches(raises=True)],
+    ids=["plain", "ordered", "at its capacity", "raises once"],
+)
+def test_an_async_bolt_flushes_while_its_calls_wait_for_more(bolt: InBatches) -> None:
+    """Windows behind it wait for its calls."""
+    RaisesOnce.raised.clear()
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(12))
+    builder.set_bolt("batches", bolt).shuffle_grouping("numbers")
+    builder.set_bolt("windows", by_100()).shuffle_grouping("batches")
+    builder.set_bolt("sink", Keep()).shuffle_grouping("windows")
+    running = submit(builder.create_topology("batches"))
+    assert running.wait(WAIT_SECS) and running.error is None
+    assert sorted(out) == [(0, 1), (100, 10), (200, 1), (1000, 1)]
+    statistics = running.statistics()
+    assert statistics.components["numbers"].acked == 12
+    assert statistics.components["batches"].restarts == bolt.raises
+    if bolt.raises:
+        assert "end_of_input" in str(statistics.components["batches"].last_error)
+
+
+def test_end_of_input_of_an_async_bolt_must_be_a_coroutine() -> None:
+    class Plain(InBatches):
+        def end_of_input(self) -> None:  # type: ignore[override]
+            pass
+
+    with pytest.raises(InvalidTopologyError, match="end_of_input must be a coroutine"):
+        TopologyBuilder().set_bolt("plain", Plain())
 
 
 class RaisesOnce(PerWindow):
