@@ -275,7 +275,7 @@ class LetterTable:
             stale = [
                 name
                 for name in self._replays.names()
-                if (number := _ASSIGNED.fullmatch(name)) and int(number[1]) >= batch
+                if (of_batch := _ASSIGNED.fullmatch(name)) and int(of_batch[1]) >= batch
             ]
         by_batch = dict(enumerate(_portions(found), batch))
         with self._usable("written"):

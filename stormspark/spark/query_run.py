@@ -358,8 +358,11 @@ class QueryRun:
         _log.warning("%s", not_committed(self.plan.topology, self.batch_number, reason))
 
     def commit(self, batch: int, files: Sequence[FileDescription | ChangedRows | None]) -> None:
-        """Commit the batch to the state table."""
+        """Commit the batch to the state table. A driver that was frozen in the batch must not replace the letters of another
+        driver that has taken over meanwhile.
+        """
         assert self.commits is not None
+        self._check_fence()
         with self._on_the_table():
             self._write_letters()
             self.commits.commit(batch, files)

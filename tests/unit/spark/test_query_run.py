@@ -15,6 +15,7 @@ pytest.importorskip("pyspark")
 from stormspark.acker.records import AckerTime
 from stormspark.backpressure import SpoutLoad
 from stormspark.driver.throttle import Throttle
+from stormspark.errors import FencedError
 from stormspark.plan import plan_topology
 from stormspark.spark import query_run
 from stormspark.spark.query_run import QueryRun
@@ -67,6 +68,31 @@ def test_what_spark_has_read_is_not_held_between_two_batches() -> None:
     run.batch(frames, 0)
     frames.collect.assert_called_once()
     assert all(held is not frames for held in vars(run).values())
+
+
+class AtTheGateError(Exception):
+    """The run waits at the gate."""
+
+
+def test_a_driver_that_was_frozen_writes_no_letters_over_those_of_its_successor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a transaction: the state table refuses the batch, but only after the letters were written."""
+
+    def gate(run: QueryRun) -> None:
+        raise AtTheGateError
+
+    monkeypatch.setattr(QueryRun, "_to_the_gate", gate)
+    flags = threading.Event(), threading.Event(), threading.Event()
+    plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {"stormspark.exactly.once": True})
+    run = Round(MagicMock(), plan, MagicMock(), MagicMock(), MagicMock(), MagicMock(), *flags)
+    run.commits, run.fence, run.letters = MagicMock(), MagicMock(), MagicMock()
+    run.fence.check.side_effect = FencedError("another driver")
+    with pytest.raises(AtTheGateError):
+        run.commit(7, [])
+    assert isinstance(run.error, FencedError)
+    run.letters.write.assert_not_called()
+    run.commits.commit.assert_not_called()
 
 
 class Rounds(Round):
