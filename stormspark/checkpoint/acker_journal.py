@@ -13,8 +13,6 @@ later driver stops writing (`FencedError`).
 
 from __future__ import annotations
 
-import contextlib
-import os
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from stormspark.checkpoint.exclusive_files import take_name
+from stormspark.checkpoint.exclusive_files import write_whole
 from stormspark.errors import CheckpointError, FencedError
 
 __all__ = ["AckerJournal", "JournalFiles", "LocalJournalFiles"]
@@ -76,17 +74,7 @@ class LocalJournalFiles:
 
     def add(self, number: int, data: bytes) -> None:
         """See `JournalFiles`. The file is on disk when this returns."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        new, path = self.folder / f"{number}-{uuid.uuid4().hex}.new", self._path(number)
-        try:
-            with new.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            take_name(new, path)
-        finally:
-            with contextlib.suppress(OSError):
-                new.unlink(missing_ok=True)
+        write_whole(self._path(number), data, replace=False)
 
     def delete(self, numbers: Iterable[int]) -> None:
         """See `JournalFiles`."""

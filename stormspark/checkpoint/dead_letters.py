@@ -23,7 +23,6 @@ import contextlib
 import json
 import os
 import re
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -31,7 +30,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stormspark.checkpoint.exclusive_files import take_name
+from stormspark.checkpoint.exclusive_files import write_whole
 from stormspark.errors import CheckpointError
 
 __all__ = [
@@ -152,26 +151,13 @@ class LocalLetterFiles:
         return (self.folder / name).read_bytes()
 
     def write(self, name: str, data: bytes, *, replace: bool) -> None:
-        """See `LetterFiles`. The file is on disk when this returns."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path, new = self.folder / name, self.folder / f".{name}-{uuid.uuid4().hex}.new"
+        """See `LetterFiles`. The file and its name are on disk when this returns."""
+        write_whole(self.folder / name, data, replace=replace)
+        handle = os.open(self.folder, os.O_RDONLY)
         try:
-            with new.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if replace:
-                new.replace(path)
-            else:
-                take_name(new, path)
-            handle = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            os.fsync(handle)
         finally:
-            with contextlib.suppress(OSError):
-                new.unlink(missing_ok=True)
+            os.close(handle)
 
     def delete(self, name: str) -> None:
         """See `LetterFiles`."""

@@ -1,15 +1,39 @@
-"""Gives a file that was written whole its name, if no other file has the name."""
+"""Writes files whole or not at all, and gives a file a name only if no other file has it."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import uuid
 from pathlib import Path
 
-__all__ = ["take_name"]
+__all__ = ["take_name", "write_whole"]
 
 #: Error codes of a file system that has no hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def write_whole(path: Path, data: bytes, *, replace: bool) -> None:
+    """Write a file, whole or not at all, and make its folder. The contents are on disk when this returns. A process that is
+    killed meanwhile leaves a file whose name begins with a dot and ends with ``.new``.
+
+    Without ``replace``, raises FileExistsError if there is a file already.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}-{uuid.uuid4().hex}.new")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            new.replace(path)
+        else:
+            take_name(new, path)
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def take_name(new: Path, path: Path) -> None:

@@ -347,6 +347,25 @@ def explain(
         click.echo(explain_mermaid(plan).rstrip("\n"))
 
 
+def _last(things: str, least: int, none: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the options of a command that lists the last ``things``: how many, and whether as JSON."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        most = click.option(
+            "-n",
+            "most",
+            type=click.IntRange(min=least),
+            default=20,
+            show_default=True,
+            help=f"List at most this many {things}{none}.",
+        )
+        one = {"stories": "story"}.get(things, things.removesuffix("s"))
+        as_json = click.option("--json", "as_json", is_flag=True, help=f"Print JSON, one {one} per line.")
+        return most(as_json(command))
+
+    return decorate
+
+
 @main.command()
 @click.argument("name")
 @click.argument("root", required=False)
@@ -356,15 +375,7 @@ def explain(
     metavar="DIR",
     help="The log folder of the topology (stormspark.log.dir), if it is not the default one.",
 )
-@click.option(
-    "-n",
-    "most",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="List at most this many stories.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one story per line.")
+@_last("stories", 1)
 @_refusing
 def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json: bool) -> None:
     """Show what happened to tuples of the topology NAME.
@@ -508,15 +519,7 @@ _of_components = click.option(
 @dead_letters.command("list")
 @_letters_of
 @_of_components
-@click.option(
-    "-n",
-    "most",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="List at most this many letters, the last ones; 0 means all.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one letter per line.")
+@_last("letters", 0, ", the last ones; 0 means all")
 @_refusing
 def list_dead_letters(where: str, components: tuple[str, ...], most: int, as_json: bool) -> None:
     """List dead letters, the oldest first.
