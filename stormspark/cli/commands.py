@@ -233,7 +233,8 @@ def main() -> None:
     type=click.Choice([kind.value for kind in Kind]),
     multiple=True,
     help="End with exit code 0 even if rows were given up (dead-letters), if all tuples of a component failed (all-failed), if "
-    "tasks waited for their restart at the end (tasks-down), or if no tuple was emitted (nothing-done). May be repeated.",
+    "tasks waited for their restart at the end (tasks-down), if the last end_of_input or post_save of a bolt raised an error "
+    "(unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
 )
 @_refusing
 def run(

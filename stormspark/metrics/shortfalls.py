@@ -20,6 +20,8 @@ class Kind(Enum):
     ALL_FAILED = "all-failed"
     #: Tasks had no instance at the end, because they waited for their restart or it had not ended (W22).
     TASKS_DOWN = "tasks-down"
+    #: What a bolt does with the last rows has raised an error.
+    UNWRITTEN = "unwritten"
     #: No tuple was emitted, or none was executed.
     NOTHING_DONE = "nothing-done"
 
@@ -46,6 +48,7 @@ def shortfalls(statistics: TopologyStatistics) -> list[Shortfall]:
         *_dead_letters(statistics),
         *_failures(statistics),
         *_tasks_down(statistics),
+        *_unwritten(statistics),
         *_nothing_done(statistics),
     ]
 
@@ -73,6 +76,20 @@ def _tasks_down(statistics: TopologyStatistics) -> Iterator[Shortfall]:
             tasks = "its task" if component.tasks == 1 else f"{component.down:,} of {component.tasks:,} tasks"
             yield Shortfall(
                 Kind.TASKS_DOWN, f"{name}: {tasks} had raised an error and had not started again at the end"
+            )
+
+
+def _unwritten(statistics: TopologyStatistics) -> Iterator[Shortfall]:
+    for name, component in statistics.components.items():
+        if component.unwritten:
+            tasks = (
+                "its task"
+                if component.tasks == 1
+                else f"{component.unwritten:,} of {component.tasks:,} tasks"
+            )
+            yield Shortfall(
+                Kind.UNWRITTEN,
+                f"{name}: the last end_of_input or post_save of {tasks} raised an error, so rows may be unwritten",
             )
 
 

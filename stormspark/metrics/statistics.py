@@ -52,6 +52,8 @@ class TaskCounters:
     #: A gauge: 1 if an error has ended the task's instance and the next one has not started yet, because the task waits for its
     #: restart or because its restart lasts (W22).
     down: int = 0
+    #: A gauge: 1 if the bolt's last ``end_of_input`` or ``post_save`` has raised an error, so that something may be unwritten.
+    unwritten: int = 0
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     latency: Histogram = field(default_factory=Histogram)
 
@@ -136,6 +138,8 @@ class ComponentStatistics:
     calls_under_way: float
     #: How many tasks wait for their restart.
     down: int
+    #: How many tasks may have left something unwritten, because their last ``end_of_input`` or ``post_save`` raised an error.
+    unwritten: int
     last_error: str | None
     #: The latencies: for a spout the times from emit to ack, for a bolt the times in execute.
     histogram: Histogram

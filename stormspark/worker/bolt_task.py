@@ -128,6 +128,7 @@ class BoltTask(CountsWork):
         bolt = self.instance
         if self.is_down or bolt is None:
             return
+        self.counters.unwritten = 0
         if isinstance(bolt, BasicBolt) and overrides(bolt, "end_of_input", BasicBolt):
             self.call_once(partial(bolt.end_of_input, self._collector_for_end()), "end_of_input")
         elif isinstance(bolt, Bolt) and overrides(bolt, "end_of_input", Bolt):

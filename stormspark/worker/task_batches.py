@@ -79,9 +79,11 @@ class TaskInBatches:
         instance = self.instance
         if not self.state.take_over(txid):
             return
+        self.counters.unwritten = 0
         try:
             self._run_to_the_end(self.state.call_post_save, instance, txid)
         except ERRORS_OF_CODE as error:
+            self.counters.unwritten = 1
             self.report_error(error)
             if not self.state.tries_again(instance):
                 self.counters.restarts += 1

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from stormspark import (
-    BasicBolt,
     Duration,
-    Fields,
-    OutputFieldsDeclarer,
     Topology,
     TopologyBuilder,
-    WindowedBolt,
 )
 from stormspark.connectors import DeltaBolt, FileSpout
+from tests.finite_components import Parse, PerWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,26 +23,6 @@ pytestmark = pytest.mark.spark
 
 ROWS = 20_000
 WAIT_SECS = 600.0
-
-
-class Parse(BasicBolt):
-    def execute(self, tup: Any, collector: Any) -> None:
-        at, n = tup["line"].split()
-        collector.emit((int(at), int(n)))
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("at", "n"))
-
-
-class PerWindow(WindowedBolt):
-    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
-        self.collector = collector
-
-    def execute(self, window: Any) -> None:
-        self.collector.emit((window.end_timestamp, len(window)))
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("until", "rows"))
 
 
 def topology(folder: Path, **conf: Any) -> Topology:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.spark.processes import ending_with_the_test
 from tests.waiting import wait_for, wait_until_gone
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -60,40 +60,20 @@ def temporary() -> Iterator[Path]:
 
 @pytest.fixture
 def start(tmp_path: Path, temporary: Path) -> Iterator[Start]:
-    started: list[subprocess.Popen[str]] = []
-
     def start(*, ignores_sigint: bool = False) -> subprocess.Popen[str]:
-        file = tmp_path / "interrupted_topology.py"
-        file.write_text(textwrap.dedent(TOPOLOGY))
-        command = [
-            sys.executable,
-            "-m",
-            "stormspark",
-            "run",
-            str(file),
+        # A shell starts a program in the background like this if it has no job control.
+        shell = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+        return runs.start(
+            textwrap.dedent(TOPOLOGY),
             "--json",
             str(tmp_path / "figures.json"),
-        ]
-        command += ["-c", f"stormspark.log.dir={tmp_path / 'logs'}"]
-        if ignores_sigint:
-            # A shell starts a program in the background like this if it has no job control.
-            command = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            before=shell if ignores_sigint else (),
             start_new_session=True,
             env=os.environ | {"TMPDIR": str(temporary), "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}"},
         )
-        started.append(process)
-        return process
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    with ending_with_the_test(tmp_path) as runs:
+        yield start
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.spark.processes import ending_with_the_test
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -24,34 +25,19 @@ def build():
     builder.set_bolt("end", IdentityBolt(Fields("word"))).shuffle_grouping("words")
     return builder.create_topology("twice", {"topology.workers": 1})
 """
-Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[subprocess.Popen[bytes]] = []
+    numbers = itertools.count()
 
-    def start(*options: str) -> subprocess.Popen[bytes]:
-        file = tmp_path / "twice_topology.py"
-        file.write_text(TOPOLOGY)
-        command = [sys.executable, "-m", "stormspark", "run", str(file), *options]
-        command += [
-            "--checkpoint",
-            str(tmp_path / "checkpoint"),
-            "-c",
-            f"stormspark.log.dir={tmp_path / 'logs'}",
-        ]
-        output = (tmp_path / f"output-{len(started)}").open("wb")
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        output.close()
-        started.append(process)
-        return process
+    def start(*options: str) -> subprocess.Popen[str]:
+        with (tmp_path / f"output-{next(numbers)}").open("wb") as output:
+            return runs.start(TOPOLOGY, *options, "--checkpoint", str(tmp_path / "checkpoint"), stdout=output)
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    with ending_with_the_test(tmp_path) as runs:
+        yield start
 
 
 def commits(tmp_path: Path) -> int:

@@ -31,6 +31,7 @@ class Moment:
     queued: int = 0
     batches: int = 1
     down: int = 0
+    unwritten: int = 0
     restarts: int = 0
 
 
@@ -60,6 +61,7 @@ def snapshot(moment: Moment, seconds: float | None = None) -> TopologyStatistics
                 pending=moment.pending,
                 queued=moment.queued,
                 down=moment.down,
+                unwritten=moment.unwritten,
                 restarts=moment.restarts,
             ),
             "bolt": component("bolt", executed=moment.executed, acked=moment.executed),

@@ -37,6 +37,8 @@ class FailsTuples(StartsAgain):
         verdict = Verdict(
             Outcome.FAILED, f"{type(error).__name__}: {error}"[:1000], self.component.id, self.id
         )
+        if where == "end_of_input":
+            self.counters.unwritten = 1
         if tup is not None and tup.state != SETTLED:
             self.counters.failed += 1
             self._runner.forget(tup)

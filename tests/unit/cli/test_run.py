@@ -180,6 +180,7 @@ def test_misspelt_settings_are_warned_about_wherever_they_stand(file, script):
 
 NOTHING = [Moment(0, batches=0), Moment(1.0, batches=4)]
 DOWN = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, acked=9, down=1)]
+UNWRITTEN = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, acked=9, unwritten=1)]
 ALL_FAILED = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, failed=9)]
 
 
@@ -188,6 +189,11 @@ ALL_FAILED = [Moment(0, batches=0), Moment(1.0, emitted=9, executed=9, failed=9)
     [
         (NOTHING, "nothing was emitted by spout", "nothing-done"),
         (DOWN, "spout: 1 of 2 tasks had raised an error and had not started again at the end", "tasks-down"),
+        (
+            UNWRITTEN,
+            "spout: the last end_of_input or post_save of 1 of 2 tasks raised an error, so rows may be unwritten",
+            "unwritten",
+        ),
         (ALL_FAILED, "spout: 9 messages failed, and none was acked", "all-failed"),
     ],
 )

@@ -22,16 +22,20 @@ from stormspark import (
     Fields,
     OutputFieldsDeclarer,
     Spout,
+    StatefulBolt,
     Topology,
     TopologyBuilder,
     TupleWindow,
+    TwoPhaseStatefulComponent,
     WindowedBolt,
 )
 from stormspark.connectors import CountSyncPolicy, DeltaBolt, FileBolt, FileSpout
 from stormspark.errors import InvalidTopologyError
 from stormspark.local import LocalCluster, LocalTopology, SimulatedClock, submit
+from stormspark.metrics.shortfalls import Kind, shortfalls
 from stormspark.plan import plan_topology
 from stormspark.plan.flushing import bolts_in_loops
+from tests.finite_components import Parse, PerWindow
 from tests.unit.worker.components import Call
 
 ROWS = 400
@@ -42,30 +46,6 @@ out: list[tuple[Any, ...]] = []
 @pytest.fixture(autouse=True)
 def _nothing_is_out() -> None:
     out.clear()
-
-
-class Parse(BasicBolt):
-    def execute(self, tup: Any, collector: Any) -> None:
-        at, n = tup["line"].split()
-        collector.emit((int(at), int(n)))
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("at", "n"))
-
-
-class PerWindow(WindowedBolt):
-    """Emits the end of each window and how many rows it has."""
-
-    waits = False
-
-    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
-        self.collector = collector
-
-    def execute(self, window: TupleWindow) -> None:
-        self.collector.emit((window.end_timestamp, len(window)))
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("until", "rows"))
 
 
 class Keep(Bolt):
@@ -436,6 +416,75 @@ def test_a_bolt_that_raises_in_its_flush_starts_again_and_gets_its_tuples_again(
     running = ended(windowed(bolt, Numbers(25)))
     assert sorted(out) == [(0, 1), (100, 10), (200, 10), (300, 4)]
     assert running.statistics().components["windows"].restarts == 1
+
+
+class Writes(BasicBolt):
+    """What it wrote last is lost if that raises, because its tuples are acked."""
+
+    def __init__(self, raises: int) -> None:
+        self.raises = raises
+
+    def execute(self, tup: Any, collector: Any) -> None:
+        pass
+
+    def end_of_input(self, collector: Any) -> None:
+        if len(RaisesOnce.raised) < self.raises:
+            RaisesOnce.raised.append(1)
+            msg = "the disk is full"
+            raise OSError(msg)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        pass
+
+
+class Delivers(StatefulBolt, TwoPhaseStatefulComponent):
+    """Its table is away after the first batches."""
+
+    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def init_state(self, state: Any) -> None:
+        self.state = state
+
+    def execute(self, tup: Any) -> None:
+        self.collector.ack(tup)
+
+    def pre_save(self, checkpoint_id: int) -> None:
+        pass
+
+    def pre_restore(self, checkpoint_id: int) -> None:
+        pass
+
+    def post_save(self, checkpoint_id: int) -> None:
+        msg = "the table is away"
+        raise OSError(msg)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("bolt", "exactly_once", "found"),
+    [
+        (Writes(1), False, [Kind.UNWRITTEN]),
+        (Writes(0), False, []),
+        (Writes(1), True, []),
+        (Delivers(), True, [Kind.UNWRITTEN]),
+    ],
+    ids=["raises", "writes", "the batch runs again", "can't deliver"],
+)
+def test_what_could_not_be_written_at_the_end_is_a_shortfall(
+    bolt: Any, exactly_once: bool, found: list[Kind]
+) -> None:
+    """All messages are acked, so nothing else would say it."""
+    RaisesOnce.raised.clear()
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(7))
+    builder.set_bolt("bolt", bolt).shuffle_grouping("numbers")
+    running = ended(builder.create_topology("writes"), stormspark_exactly_once=exactly_once)
+    statistics = running.statistics()
+    assert statistics.components["numbers"].acked == 7
+    assert [one.kind for one in shortfalls(statistics)] == found
 
 
 def test_windows_stay_open_if_the_setting_says_so() -> None:
