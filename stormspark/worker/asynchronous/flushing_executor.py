@@ -45,6 +45,8 @@ class FlushingExecutor(AsyncBoltExecutor):
         """Begin a call of the bolt's ``end_of_input``. The call's tuple is like a tick: it belongs to no tree, and is not
         counted. The call may be one more than ``capacity``, because all others may wait for it.
         """
+        if self._is_starting:
+            return  # the bolt has got nothing yet
         self._end, self._begins_end = (end := Tuple((), TICK_SOURCE, None)), True
         self._occupied += 1
         self._outside += 1
