@@ -27,7 +27,7 @@ from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
 from stormspark.api import Topology
 from stormspark.plan import PhysicalPlan, plan_topology
 from stormspark.spark import local_session, submit
-from stormspark.spark.query import session_for_query
+from stormspark.spark.query_session import own_session
 from stormspark.wire import FRAME_DDL, Frame, FrameKind, frames_to_batch
 
 
@@ -97,7 +97,7 @@ def _collect(frames: DataFrame, batch: int) -> None:
 
 def run_bare(spark: SparkSession, plan: PhysicalPlan, sink: str, warm_up: int, batches: int) -> float:
     """Median milliseconds of a batch of the bare query."""
-    session = session_for_query(spark)
+    session = own_session(spark)
     folder = tempfile.mkdtemp(prefix="idle-batch-")
     writer = bare_query(session, plan).writeStream.option("checkpointLocation", folder)
     writer = writer.foreachBatch(_collect) if sink == "foreachBatch" else writer.format("noop")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from stormspark.backpressure import Pressure
+from stormspark.driver.batch_counts import BatchCounts, Totals
 from stormspark.metrics import DataPoint, Histogram, TaskCounters, TopologyStatistics, summarise
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.worker.busy import Busy
@@ -45,6 +46,8 @@ class Tally:
         self._last_error: dict[str, str] = {}
         self._last_failure: dict[str, str] = {}
         self._metrics: dict[str, dict[str, dict[int, DataPoint]]] = {}  # component, name, task
+        #: The totals at the end of the last batch (`take_batch`).
+        self._at_last_batch = Totals()
         self._batch_times = Histogram()
         self._phases: dict[str, Histogram] = {}
         self._began = clock()
@@ -108,6 +111,16 @@ class Tally:
         for point in report.data_points:
             named = self._metrics.setdefault(point.component, {}).setdefault(point.name, {})
             named[point.task] = point
+
+    def take_batch(self) -> BatchCounts:
+        """Return what was added since the last call. A batch that has ended calls this, whatever the number of its rounds."""
+        with self._lock:
+            totals = Totals()
+            for counters in (self._past, *self._counters.values()):
+                for task, counted in counters.items():
+                    totals.add(self._plan.components[self._plan.tasks[task].component].kind, counted)
+            before, self._at_last_batch = self._at_last_batch, totals
+            return totals.since(before)
 
     def add_phases(self, seconds: Mapping[str, float]) -> None:
         """Add how many seconds each part of a batch took."""

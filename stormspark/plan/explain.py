@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stormspark.plan.physical import ComponentPlan, EdgePlan, PhysicalPlan
+from stormspark.plan.supersteps import forward_order, stages
 
-__all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges"]
+__all__ = ["counted", "explain_mermaid", "explain_text", "id_ranges", "superstep_names"]
 
 
 def explain_text(plan: PhysicalPlan) -> str:
@@ -67,6 +68,26 @@ def explain_mermaid(plan: PhysicalPlan) -> str:
         label = _escaped(stream + edge.grouping.describe())
         lines.append(f'    {names[edge.source]} {arrow}|"{label}"| {names[edge.target]}')
     return "\n".join(lines)
+
+
+def superstep_names(plan: PhysicalPlan) -> list[str]:
+    """Return for each superstep the components that run there, such as "split -> count", for people who look at Spark's UI.
+
+    A component runs in the superstep in which the last of its tuples arrive, even if others arrive earlier.
+    """
+    stage_of = stages(plan.components, plan.edges)
+    order = forward_order(plan.components, plan.edges)
+    subscribed = {(edge.source, edge.target) for edge in plan.edges}
+    names = []
+    for superstep in range(plan.last_superstep + 1):
+        here = sorted((name for name, stage in stage_of.items() if stage == superstep), key=order.__getitem__)
+        text = "".join(
+            name if before is None else f"{' -> ' if (before, name) in subscribed else ', '}{name}"
+            for before, name in zip([None, *here], here, strict=False)
+        )
+        acks = superstep and superstep == plan.last_superstep
+        names.append(f"{text}, acks" if text and acks else text or "acks")
+    return names
 
 
 def _edge(edge: EdgePlan) -> str:

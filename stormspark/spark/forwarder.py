@@ -110,12 +110,12 @@ class Attempt:
 
 
 def forwarder(
-    attempt: Attempt, superstep: int, *, ticks: bool = False
+    attempt: Attempt, superstep: int, *, name: str = "", ticks: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep ``superstep`` for ``mapInArrow``.
 
-    With ``ticks``, the function takes tick rows instead of frames: one row per worker, which starts the round there. The function
-    raises `WorkerLostError` if the worker is lost or the attempt is over.
+    With ``ticks``, the function takes tick rows instead of frames: one row per worker, which starts the round there. Spark's UI
+    shows ``name``. The function raises `WorkerLostError` if the worker is lost or the attempt is over.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -130,16 +130,17 @@ def forwarder(
         route = _route(attempt, partition % attempt.workers)
         yield from route.exchange(_request(attempt, route, task, superstep, partition), batches)
 
+    forward.__name__ = name or forward.__name__
     return forward
 
 
 def source_forwarder(
-    attempt: Attempt, tasks: Sequence[tuple[int, int]], partition_column: str | None
+    attempt: Attempt, tasks: Sequence[tuple[int, int]], partition_column: str | None, *, name: str = ""
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of superstep 0 that sends the rows of a source to the spout's ``tasks``: pairs (task id, worker).
 
     All rows of a partition go to one task. The value of ``partition_column`` in the partition's first row chooses the task.
-    Without such a column, the partition's number in Spark chooses it.
+    Without such a column, the partition's number in Spark chooses it. Spark's UI shows ``name``.
     """
 
     def forward(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,6 +157,7 @@ def source_forwarder(
         request = _request(attempt, route, context, 0, attempt.workers + partition)
         yield from route.exchange(request, _as_frames(chain([first], rows), worker, task, partition))
 
+    forward.__name__ = name or forward.__name__
     return forward
 
 

@@ -10,39 +10,20 @@ A batch of several rounds runs its further rounds through the same supersteps, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from stormspark.plan.explain import superstep_names
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.forwarder import Attempt, forwarder, source_forwarder
+from stormspark.spark.observed import observed
 from stormspark.spark.sources import SourceStream
 from stormspark.spark.ticks import endless_ticks
 from stormspark.wire.frames import FRAME_DDL
 
-__all__ = ["data_query", "round_query", "session_for_query"]
-
-#: A frame may be megabytes large, so record batches are limited by bytes, too. With Spark's default limit of 10,000 rows alone, a
-#: record batch could outgrow its 32-bit offsets.
-_BATCH_ROWS = 256
-_BATCH_BYTES = 16 * 1024 * 1024
-
-
-def session_for_query(spark: SparkSession) -> SparkSession:
-    """Make a new session for a data query, with the Spark context of the user's session. The user's session stays as it is."""
-    session = spark.newSession()
-    for key, value in {
-        # Adaptive execution would plan each micro-batch stage by stage. That effort is wasted, because the exchanges are fixed.
-        "spark.sql.adaptive.enabled": False,
-        "spark.sql.adaptive.streaming.stateless.enabled": False,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
-        "spark.sql.execution.arrow.maxBytesPerBatch": _BATCH_BYTES,
-        # The workers read record batches with 32-bit offsets.
-        "spark.sql.execution.arrow.useLargeVarTypes": False,
-        "spark.sql.streaming.noDataMicroBatches.enabled": False,
-    }.items():
-        session.conf.set(key, value)
-    return session
+__all__ = ["data_query", "round_description", "round_query"]
 
 
 def data_query(
@@ -55,8 +36,8 @@ def data_query(
 ) -> DataFrame:
     """Make the streaming DataFrame that runs a topology. Each of its micro-batches is one batch of the topology.
 
-    Its rows are `FrameKind.REPORT` frames. ``sources`` are the streams of the plan's source spouts. Superstep 0 has the
-    partitions of these streams and those of the tick rows.
+    Its rows are `FrameKind.REPORT` frames. Spark's progress of a batch has room for the batch's numbers (`observed`). ``sources``
+    are the streams of the plan's source spouts. Superstep 0 has the partitions of these streams and those of the tick rows.
     """
     if available_now:
         ticks = endless_ticks(session, plan.workers)
@@ -69,11 +50,12 @@ def data_query(
             .option("numPartitions", plan.workers)
             .load()
         )
-    frames = ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL)
+    names = superstep_names(plan)
+    frames = ticks.mapInArrow(forwarder(attempt, 0, name=names[0], ticks=True), FRAME_DDL)
     for source in sources:
-        forward = source_forwarder(attempt, source.tasks, source.partition_column)
+        forward = source_forwarder(attempt, source.tasks, source.partition_column, name=source.spout)
         frames = frames.union(source.rows.mapInArrow(forward, FRAME_DDL))
-    return _to_the_reports(frames, plan, attempt)
+    return observed(_to_the_reports(frames, plan, attempt, names))
 
 
 def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
@@ -82,14 +64,31 @@ def round_query(session: SparkSession, plan: PhysicalPlan, attempt: Attempt) -> 
     To run it a second time, plan it anew with ``.select("*")``, because Spark runs the exchanges of a plan only once.
     """
     ticks = session.range(0, plan.workers, 1, plan.workers)
-    return _to_the_reports(ticks.mapInArrow(forwarder(attempt, 0, ticks=True), FRAME_DDL), plan, attempt)
+    names = superstep_names(plan)
+    first = ticks.mapInArrow(forwarder(attempt, 0, name=names[0], ticks=True), FRAME_DDL)
+    return _to_the_reports(first, plan, attempt, names)
 
 
-def _to_the_reports(frames: DataFrame, plan: PhysicalPlan, attempt: Attempt) -> DataFrame:
+def round_description(topology: str, batch: int, round_number: int, supersteps: Sequence[str]) -> str:
+    """Return the description of a round's job in Spark's UI. ``supersteps`` are the names of the supersteps.
+
+    Spark's UI shows ``<br/>`` as a new line.
+
+    >>> round_description("words", 7, 1, ["lines -> split", "count, acks"])
+    'words: batch 7, round 1<br/>superstep 0: lines -&gt; split<br/>superstep 1: count, acks'
+    """
+    lines = [f"{topology}: batch {batch}" + (f", round {round_number}" if round_number else "")]
+    lines += [f"superstep {number}: {name}" for number, name in enumerate(supersteps)]
+    return "<br/>".join(html.escape(line, quote=False) for line in lines)
+
+
+def _to_the_reports(
+    frames: DataFrame, plan: PhysicalPlan, attempt: Attempt, names: Sequence[str]
+) -> DataFrame:
     """Append all further supersteps, from number 1 on, to the output of superstep 0."""
     for superstep in range(1, plan.last_superstep + 1):
         # The reports of the last superstep need no exchange, because the driver collects them from any partition.
         frames = frames.repartitionById(plan.workers, "target").mapInArrow(
-            forwarder(attempt, superstep), FRAME_DDL
+            forwarder(attempt, superstep, name=names[superstep]), FRAME_DDL
         )
     return frames

@@ -34,16 +34,19 @@ from stormspark.driver.tally import Tally
 from stormspark.driver.throttle import Throttle
 from stormspark.driver.transaction import Transaction
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
+from stormspark.plan.explain import superstep_names
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt, orders_property
 from stormspark.spark.gate import Gate
+from stormspark.spark.observed import ObservedCounts
 from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
 from stormspark.spark.prolonging import Prolonging
-from stormspark.spark.query import data_query, round_query
+from stormspark.spark.query import data_query, round_description, round_query
+from stormspark.spark.query_session import QuerySession
 from stormspark.spark.retrying import is_outside, is_outside_error
 from stormspark.spark.sources import explain_failure, open_sources
 from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
@@ -60,6 +63,10 @@ _ROUNDS_TO_THE_END = 3
 _ROUNDS_UNTIL_WARNED = 20
 #: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
+#: How long the first batch waits at most until the supervisor knows the query that has begun it.
+_START_SECS = 60.0
+#: How long the supervisor waits for the thread of a query that has ended by itself.
+_END_SECS = 20.0
 #: To find out what failed, the driver reads the names of at most this many Java classes: of an error, its causes, and their base
 #: classes.
 _CAUSES = 60
@@ -73,7 +80,8 @@ class QueryRun:
     `BatchDriver` calls its methods on the same thread. The supervisor calls the rest.
     """
 
-    session: SparkSession
+    #: The session of the query and of its sources, which is a clone of the user's.
+    shared: QuerySession
     plan: PhysicalPlan
     attempt: Attempt
     tally: Tally
@@ -99,6 +107,7 @@ class QueryRun:
     end_of_input: EndOfInput | None = None
 
     def __post_init__(self) -> None:
+        self.session: SparkSession = self.shared.session
         self.gate = Gate(self.session)
         #: The batch that runs now, or ran last.
         self.batch_number = -1
@@ -119,6 +128,12 @@ class QueryRun:
         self._went_on = False
         self._last_ended: float | None = None
         self.query: StreamingQuery | None = None
+        #: Set once `query` is known. The first batch may begin before that.
+        self._started = threading.Event()
+        #: Whether somebody else has stopped the query, as with ``spark.streams.active[0].stop()``.
+        self.stopped_by_others = False
+        self._supersteps = superstep_names(self.plan)
+        self._counts = ObservedCounts(self.session.sparkContext._gateway)
         #: The new limits of sources, if any. Once the running batch is committed, the query has to be started again with them.
         #: That restart is no failure.
         self.new_limits: list[NewLimit] = []
@@ -174,6 +189,7 @@ class QueryRun:
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
+        self._tell_listeners()
         if self.end_of_input is not None:
             self.end_of_input.observe(reports, self._prolonging.came.total())
             if self.end_of_input.is_done:
@@ -188,6 +204,12 @@ class QueryRun:
         self._end_batch(
             idle=all(report.idle for report in reports), at_rest=all(report.at_rest for report in reports)
         )
+
+    def _tell_listeners(self) -> None:
+        """Put the batch's numbers into Spark's progress of the batch."""
+        self._started.wait(_START_SECS)
+        if self.query is not None:
+            self._counts.put(self.query, self.tally.take_batch())
 
     def _check_fence(self) -> None:
         """Go to the gate if another driver has taken over the checkpoint, because Spark would commit the batch after this."""
@@ -380,8 +402,12 @@ class QueryRun:
         frames = self._frames_of_round() if self._frames is None else self._frames
         self._frames = None  # otherwise Spark could not clean up before the next batch begins
         began = time.monotonic()
-        # This is the query's own thread, so the tasks of this round inherit the property.
-        self.session.sparkContext.setLocalProperty(*orders_property(orders))
+        # This is the query's own thread, so the tasks of this round inherit the properties.
+        context = self.session.sparkContext
+        context.setLocalProperty(*orders_property(orders))
+        context.setJobDescription(
+            round_description(self.plan.topology, self.batch_number, orders.round, self._supersteps)
+        )
         try:
             reports: list[WorkerReport] = [read_report(row.payload) for row in frames.collect()]
         except Exception as error:
@@ -452,13 +478,16 @@ class QueryRun:
         native = [source.spout for source in sources if source.native]
         self._prolonging = Prolonging(self.plan, self.throttle, native)
         frames = data_query(self.session, self.plan, self.attempt, sources, available_now=self.available_now)
-        writer = frames.writeStream.foreachBatch(self.batch).option("checkpointLocation", checkpoint)
+        name = self.shared.free_name(self.plan.topology, self.attempt.generation)
+        writer = frames.writeStream.queryName(name).foreachBatch(self.batch)
+        writer = writer.option("checkpointLocation", checkpoint)
         if self.available_now:
             writer = writer.trigger(availableNow=True)
         else:
             interval = int(self.plan.settings.trigger_interval_ms)
             writer = writer.trigger(processingTime=f"{interval} milliseconds")
-        self.query = writer.start()
+        self.query = self.shared.query = writer.start()
+        self._started.set()
 
     def is_between_batches(self) -> bool:
         """Whether the query stands between two batches, or before its first one.
@@ -487,6 +516,8 @@ class QueryRun:
     def stop(self) -> None:
         """Stop the query. Its thread has to be at the gate or between two batches."""
         assert self.query is not None
+        # At the gate, a query is active unless somebody stops it.
+        self.stopped_by_others = not self.query.isActive
         self.gate.opened.set()
         self.query.stop()
 
@@ -496,7 +527,14 @@ class QueryRun:
         # If another driver in this session takes the checkpoint, Spark reports the query as ended, interrupts its batch, and
         # waits for its thread without limit. The interrupt fails the batch, so the thread comes to the gate. Let it pass.
         self.gate.opened.set()
-        failure = str(self.query.exception())
+        # Spark takes the query off its list at the end of the query's thread. Before that, no other query may have its name.
+        with contextlib.suppress(Exception):
+            self.query.awaitTermination(_END_SECS)
+        error = self.query.exception()
+        if error is None:
+            self.stopped_by_others = True
+            return
+        failure = str(error)
         self.failure = _text(failure)
         self.failed_outside = is_outside(f"{failure}\n{_classes_of(self.query)}")
         self.error = explain_failure(self.plan, self.session, failure)

@@ -67,8 +67,8 @@ from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.placement import Placement
-from stormspark.spark.query import session_for_query
 from stormspark.spark.query_run import QueryRun
+from stormspark.spark.query_session import QuerySession, own_session
 from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
 from stormspark.spark.session import check_session, local_session
@@ -155,7 +155,8 @@ class SparkTopology:
     ) -> None:
         self._plan, self._settings = plan, plan.settings
         self._available_now = trigger == AVAILABLE_NOW
-        self._session = session_for_query(spark)
+        self._session = own_session(spark)
+        self._shared_session = QuerySession(spark)
         # This folder holds sockets, the workers' own folders, and the checkpoint if the user gave none. The driver removes the
         # folder at the end of the topology, or when the interpreter exits. If the driver is killed, the workers remove the
         # folder.
@@ -228,7 +229,9 @@ class SparkTopology:
             shared=self._shared,
             working_folder=settings.working_dir and os.path.abspath(settings.working_dir),
         )
-        self._feedback = Feedback(self._session, self._scratch, f"{plan.topology} {self._folder}")
+        self._feedback = Feedback(
+            self._shared_session.session, self._scratch, f"{plan.topology} {self._folder}"
+        )
         Whereabouts(plan.topology, str(self._folder), self._log_folder, self._generation, os.getpid()).write()
         self._executors = Executors(spark)
         self._executors.warn(plan.topology, plan.workers)
@@ -453,6 +456,7 @@ class SparkTopology:
             self._claim.close()
             self._tidy_up()
             self._tally.stop()
+            self._shared_session.tell_end(self._error)
             self._ended.set()
 
     def _run_attempts(self) -> None:
@@ -464,7 +468,7 @@ class SparkTopology:
         )
         while True:
             run = self._run = QueryRun(
-                self._session,
+                self._shared_session,
                 self._plan,
                 self._attempt(attempt, reason),
                 self._tally,
@@ -498,6 +502,8 @@ class SparkTopology:
                 self._start(run, first=attempt == 0 and not self._planned_restarts)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():
+                return
+            if run.stopped_by_others and self._ends_with_its_query():
                 return
             planned = bool(run.new_limits) and run.failure is None and self._nimbus.broken is None
             if run.succeeded or planned:
@@ -534,6 +540,29 @@ class SparkTopology:
             self._nimbus.begin_attempt(attempt)
             self._throttle.begin()
             self._end_of_input.begin_attempt()
+
+    def _ends_with_its_query(self) -> bool:
+        """Whether the topology has to end because somebody has stopped its query, as with ``spark.streams.active[0].stop()``."""
+        if self._session.sparkContext._jsc.sc().isStopped():
+            return False
+        try:
+            # Spark itself stops a query if another driver in this process takes over the checkpoint.
+            self._fence.check()
+        except FencedError as error:
+            self._error = error
+            return True
+        except (CheckpointError, OSError):
+            return False
+        _log.warning(
+            "%s ends, because its query was stopped in the Spark session. Batch %d is not committed, and a later start with the "
+            "same checkpoint does it again. `stop` of the running topology ends it between two batches",
+            self.name,
+            self._run.batch_number if self._run is not None else 0,
+        )
+        self._tally.begin_to_stop()
+        self._nimbus.limit_waiting()
+        self._stop_wanted.set()
+        return True
 
     def _start(self, run: QueryRun, *, first: bool) -> None:
         """Start a query and watch it until it ends.
