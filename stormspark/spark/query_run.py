@@ -63,8 +63,6 @@ _ROUNDS_TO_THE_END = 3
 _ROUNDS_UNTIL_WARNED = 20
 #: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
-#: How long the first batch waits at most until the supervisor knows the query that has begun it.
-_START_SECS = 60.0
 #: How long the supervisor waits for the thread of a query that has ended by itself.
 _END_SECS = 20.0
 #: To find out what failed, the driver reads the names of at most this many Java classes: of an error, its causes, and their base
@@ -128,8 +126,9 @@ class QueryRun:
         self._went_on = False
         self._last_ended: float | None = None
         self.query: StreamingQuery | None = None
-        #: Set once `query` is known. The first batch may begin before that.
+        #: Not set while `start` runs: the first batch may begin before `query` is known.
         self._started = threading.Event()
+        self._started.set()
         #: Whether somebody else has stopped the query, as with ``spark.streams.active[0].stop()``.
         self.stopped_by_others = False
         self._supersteps = superstep_names(self.plan)
@@ -207,7 +206,7 @@ class QueryRun:
 
     def _tell_listeners(self) -> None:
         """Put the batch's numbers into Spark's progress of the batch."""
-        self._started.wait(_START_SECS)
+        self._started.wait()
         if self.query is not None:
             self._counts.put(self.query, self.tally.take_batch())
 
@@ -486,8 +485,11 @@ class QueryRun:
         else:
             interval = int(self.plan.settings.trigger_interval_ms)
             writer = writer.trigger(processingTime=f"{interval} milliseconds")
-        self.query = self.shared.query = writer.start()
-        self._started.set()
+        self._started.clear()
+        try:
+            self.query = self.shared.query = writer.start()
+        finally:
+            self._started.set()
 
     def is_between_batches(self) -> bool:
         """Whether the query stands between two batches, or before its first one.

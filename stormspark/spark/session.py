@@ -68,8 +68,9 @@ def local_session(
 
     If this process has a session already, the function returns that one.
 
-    ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own. The output of Spark's JVM goes to ``spark.log`` in
-    the folder of ``stormspark.log.dir``, or in a folder under the system's temporary folder. It is rotated like other logs.
+    ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own, and so do settings of Spark's UI in
+    ``spark-defaults.conf``. The output of Spark's JVM goes to ``spark.log`` in the folder of ``stormspark.log.dir``, or in a
+    folder under the system's temporary folder. It is rotated like other logs.
     Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, if the master does not
     answer, or if Spark does not start.
     """
@@ -103,6 +104,8 @@ def local_session(
     if master.startswith("local-cluster"):
         settings["spark.executor.extraClassPath"] = settings["spark.driver.extraClassPath"]
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    for key in _set_by_the_user().intersection(key for key in settings if key.startswith("spark.ui.")):
+        del settings[key]
     settings |= {key: str(value) for key, value in conf.items() if key.startswith("spark.")}
     for side in ("driver", "executor") if master.startswith("local") else ():
         # Keep our jar on the class path, beside the user's own entries.
@@ -181,6 +184,22 @@ def require_master(master: str) -> None:
             return
     msg = f"no Spark master answers at {master} ({'; '.join(problems)}); start it, or name another one by --master"
     raise UnsupportedEnvironmentError(msg)
+
+
+def _set_by_the_user() -> set[str]:
+    """Return the keys in the user's ``spark-defaults.conf``."""
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(
+        os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent, "conf"
+    )
+    try:
+        lines = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return set()
+    return {
+        re.split(r"[\s=:]", line.strip(), maxsplit=1)[0]
+        for line in lines
+        if line.strip()[:1] not in ("", "#", "!")
+    }
 
 
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:

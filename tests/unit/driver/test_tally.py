@@ -57,6 +57,28 @@ def test_reports_of_the_last_commit_are_no_batch():
     assert (now.components["s"].acked, now.components["s"].pending) == (10, 5)
 
 
+def test_the_numbers_of_batches_add_up_to_the_totals_over_all_lives():
+    """Whatever the number of their rounds, and where a worker was lost within a batch."""
+    tally = Tally(PLAN, "spark")
+    tally.add_batch([report(0, 0, 0, emitted=10, acked=3)], 0.1)
+    tally.add_batch([report(0, 0, 0, emitted=11, acked=5, failed=1), report(1, 0, 0, emitted=1)], 0.1)
+    first = tally.take_batch()
+    assert (first.emitted, first.acked, first.failed, first.executed) == (12, 5, 1, 0)
+    assert first.complete_latency_ms is None, "nothing was measured"
+    tally.add_batch([report(0, 1, 1, emitted=2, acked=1), report(1, 0, 1, emitted=4)], 0.1)
+    second, nothing = tally.take_batch(), tally.take_batch()
+    assert (second.emitted, second.acked, nothing.emitted) == (5, 1, 0)
+    total = tally.statistics().components["s"]
+    assert (first.emitted + second.emitted, first.acked + second.acked) == (total.emitted, total.acked)
+
+
+def test_the_tuples_of_bolts_are_no_trees():
+    tally = Tally(PLAN_OF_BOLT, "spark")
+    tally.add_batch([report(0, 0, 0, executed=7, acked=6, failed=1)], 0.1)
+    counts = tally.take_batch()
+    assert (counts.executed, counts.acked, counts.failed) == (7, 0, 0)
+
+
 def test_a_repeated_report_changes_nothing():
     tally = Tally(PLAN, "spark")
     for _ in range(3):

@@ -13,6 +13,7 @@ from stormspark import (
 )
 from stormspark.connectors import DataFrameSpout
 from stormspark.plan import explain_mermaid, explain_text, plan_topology
+from stormspark.plan.explain import superstep_names
 from stormspark.testing import TestGlobalCount, TestWordCounter, TestWordSpout
 
 TEXT = """\
@@ -57,6 +58,26 @@ def test_text_and_mermaid() -> None:
     plan = plan_topology(builder.create_topology("demo"), {"topology.workers": 2})
     assert explain_text(plan) == TEXT
     assert explain_mermaid(plan) == MERMAID
+    assert superstep_names(plan) == ["words", "count", "total", "acks"]
+
+
+def test_supersteps_are_named_after_their_components() -> None:
+    """Arrows are subscriptions; the last superstep of a source spout's topology has its acks."""
+    builder = TopologyBuilder()
+    builder.set_spout("words", TestWordSpout())
+    builder.set_bolt("count", TestWordCounter(), 2).fields_grouping("words", Fields("word"))
+    builder.set_bolt("total", TestGlobalCount()).global_grouping("count")
+    builder.set_bolt("again", TestGlobalCount()).global_grouping("count")
+    topology = builder.create_topology("demo")
+    assert superstep_names(plan_topology(topology, {"topology.workers": 1})) == [
+        "words -> count -> total, again"
+    ]
+    builder = TopologyBuilder()
+    rows = DataFrameSpout(lambda spark: spark.readStream.text("/data"), ["word"])
+    builder.set_spout("rows", rows)
+    builder.set_bolt("count", TestWordCounter(), 2).fields_grouping("rows", Fields("word"))
+    topology = builder.create_topology("demo")
+    assert superstep_names(plan_topology(topology, {"topology.workers": 1})) == ["rows -> count", "acks"]
 
 
 def test_a_spout_that_spark_reads_for_is_shown_as_such() -> None:

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.spark.session import check_session, require_java
+from stormspark.spark.session import _set_by_the_user, check_session, require_java
 
 
 def refusal(call, *arguments):
@@ -57,3 +57,11 @@ def test_a_spark_connect_session():
 
 def test_something_else():
     assert "expected a SparkSession, got 'spark' of type str" in refusal(check_session, "spark")
+
+
+def test_what_the_user_has_set_for_all_sessions(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert _set_by_the_user() == set()
+    lines = "# a comment\n\nspark.ui.enabled true\n  spark.ui.port=4050\nspark.master: local\n"
+    (tmp_path / "spark-defaults.conf").write_text(lines)
+    assert _set_by_the_user() == {"spark.ui.enabled", "spark.ui.port", "spark.master"}
