@@ -64,7 +64,7 @@ _ROUNDS_UNTIL_WARNED = 20
 #: Longer error messages of Spark are cut to this many characters.
 _ERROR_TEXT = 4000
 #: How long the supervisor waits for the thread of a query that has ended by itself.
-_END_SECS = 20.0
+_END_SECS = 20
 #: To find out what failed, the driver reads the names of at most this many Java classes: of an error, its causes, and their base
 #: classes.
 _CAUSES = 60

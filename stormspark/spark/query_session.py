@@ -103,10 +103,13 @@ class QuerySession:
         if query is None or not self.is_shown:
             return
         with contextlib.suppress(Exception):  # Spark may have ended, too
+            streams = self._user._jsparkSession.streams()
+            if streams.get(query.id) is not None:
+                return  # another driver goes on with the same checkpoint, and so with the same id
             execution = query._jsq.streamingQuery()
             if error is not None and execution.exception().isEmpty():
                 getattr(execution, "streamDeathCause_$eq")(self._as_exception(query, str(error)))
-            self._user._jsparkSession.streams().notifyQueryTermination(execution)
+            streams.notifyQueryTermination(execution)
 
     def _as_exception(self, query: StreamingQuery, text: str) -> Any:
         jvm: Any = self._user.sparkContext._jvm

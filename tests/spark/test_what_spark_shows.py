@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -71,12 +71,24 @@ class FailsOnce(Bolt):
 
 
 @pytest.fixture
-def user(spark: SparkSession) -> Iterator[SparkSession]:
+def user(spark: SparkSession) -> SparkSession:
     """A session of a user's own, with queries, listeners and views of its own."""
-    session = spark.newSession()
-    yield session
-    for query in session.streams.active:
-        query.stop()
+    return spark.newSession()
+
+
+@pytest.fixture
+def begin(user: SparkSession) -> Iterator[Callable[..., SparkTopology]]:
+    """`submit` in that session; what a test leaves running is killed."""
+    started: list[SparkTopology] = []
+
+    def submit_here(topology: Topology, **options: Any) -> SparkTopology:
+        started.append(submit(topology, user, **options))
+        return started[-1]
+
+    yield submit_here
+    for running in started:
+        if not running.wait(0):
+            running.kill()
 
 
 def confs(session: SparkSession) -> dict[str, str]:
@@ -129,7 +141,7 @@ def prepare(user: SparkSession, folder: Path) -> None:
 
 
 def test_the_users_session_sees_the_query_and_the_query_sees_the_session(
-    user: SparkSession, tmp_path: Path
+    user: SparkSession, begin: Callable[..., SparkTopology], tmp_path: Path
 ) -> None:
     """Views, functions, listeners from before and after `submit`, the query and its name; the session's settings stay."""
     prepare(user, tmp_path)
@@ -138,7 +150,7 @@ def test_the_users_session_sees_the_query_and_the_query_sees_the_session(
     early, late = Listener(), Listener()
     user.streams.addListener(early)
     try:
-        running = submit(numbers_and_sentences(tmp_path, "seen"), user, conf=settings(tmp_path / "out"))
+        running = begin(numbers_and_sentences(tmp_path, "seen"), conf=settings(tmp_path / "out"))
         user.streams.addListener(late)
         wait_for_acks(running, "numbers", 100)
         wait_for_acks(running, "sentences", 100)
@@ -149,7 +161,7 @@ def test_the_users_session_sees_the_query_and_the_query_sees_the_session(
         wait_until_idle(running)
         assert running.query is not None
         plan = running.query._jsq.explainInternal(False)
-        assert "MapInArrow numbers(" in plan and "MapInArrow fails, record" in plan
+        assert "MapInArrow numbers(" in plan and "MapInArrow record, fails(" in plan, plan
         descriptions = jobs_of(user, "seen")
         assert any("superstep 0: numbers, sentences" in text for text in descriptions)
         assert any(", round " in text for text in descriptions)
@@ -186,7 +198,7 @@ def count_words(name: str, total: int = 50) -> Topology:
 
 
 def test_whoever_stops_the_query_stops_the_topology(
-    user: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    user: SparkSession, begin: Callable[..., SparkTopology], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its workers close, and it goes on from its checkpoint when it is submitted again."""
     write_numbers(tmp_path / "in", "0.json", range(100))
@@ -197,14 +209,14 @@ def test_whoever_stops_the_query_stops_the_topology(
     builder.set_bolt("record", Record(), 2).fields_grouping("numbers", Fields("n"))
     topology = builder.create_topology("stopped")
     options = {"conf": settings(tmp_path / "out"), "checkpoint": tmp_path / "checkpoint"}
-    running = submit(topology, user, **options)  # type: ignore[arg-type]
+    running = begin(topology, **options)
     wait_for_acks(running, "numbers", 100)
     user.streams.active[0].stop()
     assert running.wait(60) and running.error is None
     assert user.streams.active == [] and worker_processes("stopped") == {}
     assert "its query was stopped in the Spark session" in caplog.text
     write_numbers(tmp_path / "in", "1.json", range(100, 150))
-    again = submit(topology, user, **options)  # type: ignore[arg-type]
+    again = begin(topology, **options)
     wait_for(lambda: set(recorded(tmp_path / "out")) == set(range(150)))
     wait_until_idle(again)
     again.stop()
@@ -212,14 +224,16 @@ def test_whoever_stops_the_query_stops_the_topology(
 
 
 @pytest.mark.long
-def test_two_topologies_in_one_session_and_a_lost_worker(user: SparkSession, tmp_path: Path) -> None:
+def test_two_topologies_in_one_session_and_a_lost_worker(
+    user: SparkSession, begin: Callable[..., SparkTopology], tmp_path: Path
+) -> None:
     """A new attempt has the old one's name; `awaitAnyTermination` waits for the end of a topology, and not of an attempt."""
     listener = Listener()
     user.streams.addListener(listener)
     mine = user.readStream.format("rate").load().writeStream.format("noop").queryName("one").start()
     try:
         one, two = (
-            submit(count_words(name), user, conf={"topology.workers": 2, "test.folder": str(tmp_path)})
+            begin(count_words(name), conf={"topology.workers": 2, "test.folder": str(tmp_path)})
             for name in ("one", "two")
         )
         wait_for_acks(one, "sentences", 50)
@@ -243,13 +257,15 @@ def test_two_topologies_in_one_session_and_a_lost_worker(user: SparkSession, tmp
 
 
 @pytest.mark.long
-def test_a_topology_that_fails_ends_the_wait_of_its_session_with_its_error(user: SparkSession) -> None:
+def test_a_topology_that_fails_ends_the_wait_of_its_session_with_its_error(
+    user: SparkSession, begin: Callable[..., SparkTopology]
+) -> None:
     """As the end of any other query does that has failed."""
     builder = TopologyBuilder()
     builder.set_spout("sentences", Sentences(5))
     builder.set_bolt("broken", Broken()).shuffle_grouping("sentences")
-    running = submit(
-        builder.create_topology("failing"), user, conf={"topology.workers": 1, "stormspark.max.attempts": 1}
+    running = begin(
+        builder.create_topology("failing"), conf={"topology.workers": 1, "stormspark.max.attempts": 1}
     )
     with pytest.raises(Exception, match="prepare"):
         user.streams.awaitAnyTermination()
@@ -267,16 +283,15 @@ class Broken(Bolt):
 
 
 @pytest.mark.long
-def test_available_now(user: SparkSession, tmp_path: Path) -> None:
+def test_available_now(user: SparkSession, begin: Callable[..., SparkTopology], tmp_path: Path) -> None:
     """The totals are exact, and a second run with the same checkpoint has only what is new."""
     prepare(user, tmp_path)
     for part in range(2):
         listener = Listener()
         user.streams.addListener(listener)
         try:
-            running: SparkTopology = submit(
+            running = begin(
                 numbers_and_sentences(tmp_path, "finite"),
-                user,
                 conf=settings(tmp_path / "out"),
                 checkpoint=tmp_path / "checkpoint",
                 trigger="available-now",
