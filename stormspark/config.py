@@ -81,17 +81,15 @@ def _setting(
     *types: type,
     least: float | None = None,
     one_of: tuple[str, ...] = (),
-    row: str = "",
     of_components: bool = False,
 ) -> Any:
     """Declare a setting with its key, its default and the types of its values.
 
-    ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``row`` is the id of the row of
-    ``docs/reference/parity.md`` that lists these words. ``of_components`` is true for a key of stormspark that a component's
-    own configuration may set. `stormspark.storm_keys` lists Storm's keys of this kind.
+    ``least`` is the smallest value that is allowed, and ``one_of`` are the allowed words. ``of_components`` is true for a
+    key of stormspark that a component's own configuration may set. `stormspark.storm_keys` lists Storm's keys of this kind.
     """
     metadata: dict[str, Any] = {"key": key, "types": types, "of_components": of_components}
-    metadata |= {"least": least, "one_of": one_of, "row": row}
+    metadata |= {"least": least, "one_of": one_of}
     return field(default=default, metadata=metadata)
 
 
@@ -158,7 +156,6 @@ class Settings:
         None,
         str,
         one_of=("ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE"),
-        row="C43",
     )
     #: Whether a component's attributes are its state, pickled whole at the end of each batch.
     state_pickle: bool = _setting("topology.state.pickle", False, bool, of_components=True)
@@ -228,7 +225,7 @@ class Settings:
     open_trees_high_mark: int = _setting("stormspark.open.trees.high.mark", 5_000_000, int, least=1)
     #: How to react to a backlog above the marks: slow spouts down, drop tuples, or fail them (X51).
     backpressure: str | None = _setting(
-        "stormspark.backpressure.strategy", None, str, one_of=("slow", "drop", "fail"), row="X51"
+        "stormspark.backpressure.strategy", None, str, one_of=("slow", "drop", "fail")
     )
     #: Heron's key for the strategy "drop" (F10).
     drop_tuples: bool = _setting("topology.droptuples.upon.backpressure", False, bool)
@@ -244,15 +241,12 @@ class Settings:
         "auto",
         str,
         one_of=("auto", "always", "never"),
-        row="A16",
         of_components=True,
     )
     #: At most this much of the time between two batches counts towards message timeouts (see `stormspark.acker.running_clock`).
     clock_gap_ms: float = _setting("stormspark.clock.gap.ms", 1000, int, float, least=0)
     #: How a fields grouping hashes integers: as Java's Long, as its Integer, or as Storm 2.6 and later read them from JSON (D3).
-    fields_ints: str = _setting(
-        "stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"), row="D3"
-    )
+    fields_ints: str = _setting("stormspark.fields.ints", "long", str, one_of=("long", "integer", "json"))
     #: Storm's default is False. In stormspark a plain shuffle follows load only if the configuration sets False (D6, W17).
     disable_load_aware: bool | None = _setting("topology.disable.loadaware.messaging", None, bool)
     #: A load, from 0 to 1. A shuffle that follows load sends tuples only to tasks in the sender's worker until the mean load of
@@ -504,10 +498,9 @@ def _problem(setting: Field[Any], value: Any) -> str | None:
         return f"{key} must be at least {least}, got {value!r}"
     if key.endswith(".port") and value > _LAST_PORT:
         return f"{key} must be at most {_LAST_PORT}, got {value!r}"
-    words, row = setting.metadata["one_of"], setting.metadata["row"]
+    words = setting.metadata["one_of"]
     if words and value not in words:
-        wanted = _one_of(words) + (f" ({row})" if row else "")
-        return f"{key} must be {wanted}, got {value!r}"
+        return f"{key} must be {_one_of(words)}, got {value!r}"
     return None
 
 
@@ -527,14 +520,14 @@ def conf_problems(conf: Mapping[Any, Any]) -> list[str]:
     problems = []
     for key, value in conf.items():
         if not isinstance(key, str):
-            problems.append(f"a key must be a string, got {key!r} of type {type(key).__name__} (A24)")
+            problems.append(f"a key must be a string, got {key!r} of type {type(key).__name__}")
             continue
         setting = _SETTINGS.get(key)
         problem = storm_key_problem(key, value) if setting is None else _problem(setting, value)
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
-            problem = f"{key!r} is not JSON-serialisable (A24): {error}"
+            problem = f"{key!r} is not JSON-serialisable: {error}"
         if problem:
             problems.append(problem)
     return problems

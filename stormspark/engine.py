@@ -90,7 +90,7 @@ class AliveTopologies:
         with self._lock:
             before = self._started.get(name)
             if name in self._starting or (before is not None and not before.wait(0)):
-                msg = f"a topology named {name!r} is already running (A14); end it first, or choose another name"
+                msg = f"a topology named {name!r} is already running; end it first, or choose another name"
                 raise TopologyAlreadyRunningError(msg)
             self._starting.add(name)
         try:

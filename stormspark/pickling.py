@@ -58,9 +58,9 @@ cannot pickle '_thread.lock' object; make it in open() (A2, A3)
         culprits = list(_culprits(thing))
         because = f" because of {', '.join(culprits)}" if culprits else ""
         if _OF_SPARK in str(error):
-            msg = f"{place} can't be pickled{because}: Spark's sessions and DataFrames stay in the driver; {_MADE_THERE} (A2, A3)"
+            msg = f"{place} can't be pickled{because}: Spark's sessions and DataFrames stay in the driver; {_MADE_THERE}"
             raise SerializationError(msg) from error
-        msg = f"{place} can't be pickled{because}: {error}; {instead} (A2, A3)"
+        msg = f"{place} can't be pickled{because}: {error}; {instead}"
         raise SerializationError(msg) from error
     return done
 

@@ -51,7 +51,7 @@ from stormspark.acker.verdict import ACKED, Outcome, Verdict
 
 __all__ = ["Ledger", "LedgerStatistics", "Parts", "RemoteEdges"]
 
-_FORGOTTEN = Verdict(Outcome.WORKER_LOST, "its spout's task began anew and knows nothing of it (B10, E35)")
+_FORGOTTEN = Verdict(Outcome.WORKER_LOST, "its spout's task began anew and knows nothing of it")
 #: A function that returns why trees have timed out, as far as that is known.
 Explain = Callable[[Sequence[Tree]], Mapping[Tree, str]]
 

@@ -43,7 +43,7 @@ class ComponentConfiguration:
         if not isinstance(conf, Mapping):
             self._refuse(f"a configuration must be a mapping, got {conf!r} of type {type(conf).__name__}")
         if "topology.kryo.register" in conf:
-            self._refuse("topology.kryo.register can only be set for the topology (A9)")
+            self._refuse("topology.kryo.register can only be set for the topology")
         if problems := conf_problems(conf):
             self._refuse("; ".join(problems))
         self._conf.update(conf)

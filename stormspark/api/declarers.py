@@ -276,10 +276,10 @@ class BoltDeclarer(Declarer):
         where = user_line()
         for kind, name in (("component", source), ("stream", stream)):
             if not isinstance(name, str) or not name:
-                msg = f"{where}: {self._place} subscribes to a {kind} without a name: {name!r} (A6)"
+                msg = f"{where}: {self._place} subscribes to a {kind} without a name: {name!r}"
                 raise InvalidTopologyError(msg)
         if not isinstance(grouping, Grouping):
-            msg = f"{where}: {self._place}: a grouping must be a Grouping, got {described(grouping)} (A6)"
+            msg = f"{where}: {self._place}: a grouping must be a Grouping, got {described(grouping)}"
             raise InvalidTopologyError(msg)
         pickled(
             grouping,

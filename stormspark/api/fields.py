@@ -34,7 +34,7 @@ class Fields(Sequence[str]):
         self._index = {name: position for position, name in enumerate(flat)}
         if len(self._index) < len(flat):
             twice = sorted({name for name in flat if flat.count(name) > 1})
-            msg = f"field names must differ, but {', '.join(map(repr, twice))} occurs more than once in {flat!r} (A11)"
+            msg = f"field names must differ, but {', '.join(map(repr, twice))} occurs more than once in {flat!r}"
             raise InvalidTopologyError(msg)
 
     def index_of(self, name: str) -> int:

@@ -29,7 +29,7 @@ class ExponentialBackoff:
 
     def __post_init__(self) -> None:
         if min(self.initial_delay, self.period, self.max_delay) < 0 or (self.max_retries or 0) < 0:
-            msg = f"times and numbers of retries must not be negative, got {self!r} (K4)"
+            msg = f"times and numbers of retries must not be negative, got {self!r}"
             raise InvalidTopologyError(msg)
 
     def delay(self, fails: int) -> float | None:

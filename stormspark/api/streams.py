@@ -71,10 +71,10 @@ class OutputFieldsDeclarer:
     ) -> None:
         """Declare a stream. Raises `InvalidTopologyError` if it has no name, is already declared, or has wrong fields."""
         if not isinstance(stream, str) or not stream:
-            msg = f"component {self._component!r} declares a stream without a name: {stream!r} (A10)"
+            msg = f"component {self._component!r} declares a stream without a name: {stream!r}"
             raise InvalidTopologyError(msg)
         if stream in self._streams:
-            msg = f"component {self._component!r} declares stream {stream!r} twice (A10)"
+            msg = f"component {self._component!r} declares stream {stream!r} twice"
             raise InvalidTopologyError(msg)
         schema = _schema(fields)
         if schema is not None:

@@ -120,7 +120,7 @@ class TopologyBuilder:
         """
         where = user_line()
         if not isinstance(hook, WorkerHook):
-            msg = f"{where}: a worker hook must be an instance of WorkerHook, got {described(hook)} (A5)"
+            msg = f"{where}: a worker hook must be an instance of WorkerHook, got {described(hook)}"
             raise InvalidTopologyError(msg)
         name = type(hook).__qualname__
         bytes_ = pickled(
@@ -137,7 +137,7 @@ class TopologyBuilder:
         components fit together.
         """
         if conf is not None and not isinstance(conf, Mapping):
-            msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)} (A24)"
+            msg = f"{user_line()}: the configuration of topology {name!r} must be a mapping, got {described(conf)}"
             raise InvalidTopologyError(msg)
         components = {d._id: d.declaration() for d in self._declarers.values()}
         return Topology(name, components, dict(conf or {}), tuple(self._worker_hooks))
@@ -148,10 +148,14 @@ class TopologyBuilder:
             raise InvalidTopologyError(msg)
         if component_id in self._declarers:
             first = self._declarers[component_id]._declared_at
-            msg = f"{where}: the id {component_id!r} is already in use, declared at {first} (A2); choose another one"
+            msg = (
+                f"{where}: the id {component_id!r} is already in use, declared at {first}; choose another one"
+            )
             raise InvalidTopologyError(msg)
         if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
-            msg = f"{where}: Parallelism must be a positive whole number (A2): {component_id!r} has {parallelism!r}"
+            msg = (
+                f"{where}: Parallelism must be a positive whole number: {component_id!r} has {parallelism!r}"
+            )
             raise InvalidTopologyError(msg)
         return parallelism
 
@@ -162,7 +166,7 @@ class TopologyBuilder:
 
 def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) -> NoReturn:
     other = " (a spout is added by set_spout)" if isinstance(got, Spout | AsyncSpout) else ""
-    msg = f"{where}: {kind} {component_id!r} must be {wanted}, got {described(got)}{other} (A1)"
+    msg = f"{where}: {kind} {component_id!r} must be {wanted}, got {described(got)}{other}"
     raise InvalidTopologyError(msg)
 
 
@@ -187,5 +191,5 @@ def _made(where: str, kind: str, component_id: str, make: Callable[[], _C]) -> _
     try:
         return make()
     except InvalidTopologyError as error:
-        msg = f"{where}: {kind} {component_id!r}: {error} (A1)"
+        msg = f"{where}: {kind} {component_id!r}: {error}"
         raise InvalidTopologyError(msg) from error

@@ -251,7 +251,7 @@ class BatchCommits:
                 continue
             msg = (
                 f"{component.place} has {len(component.tasks)} tasks, but its state in {self.location} is of {before.tasks} "
-                f"tasks, and each task has its own state (C36). Give it {before.tasks} tasks again, or begin with a new "
+                f"tasks, and each task has its own state. Give it {before.tasks} tasks again, or begin with a new "
                 f"checkpoint folder. If the keys of its state are the values of its fields groupings, set stormspark.state.keys "
                 f"to grouping, and the keys are dealt out anew"
             )

@@ -187,7 +187,7 @@ def _check_sources(before: Control, plan: PhysicalPlan, file: ControlFile) -> No
             f"the checkpoint folder {file} has the offsets of other sources of {plan.topology!r}: {'; '.join(changes)}. "
             f"Spark keeps offsets by position, so its sources can't be added, removed or changed. Run the old topology to "
             f"its end (--trigger available-now), then begin with a new checkpoint folder: a KafkaSpout continues where its "
-            f"group has committed (K3). Everything else may change: bolts, groupings, parallelism and workers"
+            f"group has committed. Everything else may change: bolts, groupings, parallelism and workers"  # K3
         )
         raise CheckpointError(msg)
 

@@ -179,7 +179,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
         if self._txid not in {None, txid}:
             msg = (
                 f"{self._owner}: transaction {txid} can't be prepared while {self._txid} is; commit that one or "
-                "roll it back first (C35)"
+                "roll it back first"
             )
             raise StateError(msg)
         done = {
@@ -201,7 +201,7 @@ class KeyValueStore(KeyValueState[Any, Any]):
             self.prepare_commit(-1 if self._txid is None else self._txid)
         elif txid != self._txid:
             found = "none" if self._txid is None else str(self._txid)
-            msg = f"{self._owner}: transaction {txid} can't be committed, because {found} is prepared; prepare it first (C35)"
+            msg = f"{self._owner}: transaction {txid} can't be committed, because {found} is prepared; prepare it first"
             raise StateError(msg)
         recent, size = self._recent, self._recent_size
         for data, value in self._prepared.items():

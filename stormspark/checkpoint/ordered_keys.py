@@ -179,7 +179,7 @@ def _pickled(key: Any) -> bytes:
     except Exception as error:
         msg = (
             f"{key!r}, of type {type(key).__qualname__}, can't be a key of a state: {error}; keys are strings, "
-            "numbers, bytes, tuples of these, or objects that can be hashed and pickled and whose class is in a module (C35)"
+            "numbers, bytes, tuples of these, or objects that can be hashed and pickled and whose class is in a module"
         )
         raise SerializationError(msg) from error
     return out.getvalue()

@@ -39,6 +39,8 @@ __all__ = [
 
 _KIND, _KEY = "inputs", b"files"
 _INPUTS = re.compile(r"(?:inputs/)?(\d+)-(\d+)-[0-9a-f]{32}")
+#: At most this many ranges of batches are listed.
+_RANGES_SHOWN = 8
 _PLAN = re.compile(r"(?:inputs/)?plan-(\d+)")
 #: A worker writes about this many bytes at once.
 _BUFFER = 1 << 18
@@ -192,10 +194,19 @@ class InputFiles:
         if not paths:
             msg = (
                 f"{self.location} has no recorded inputs of batch {txid}: the topology ran without stormspark.record.inputs, or "
-                f"no bolt executed a tuple in that batch"
+                f"no bolt executed a tuple in that batch; {self._recorded(table)}"
             )
             raise CheckpointError(msg)
         return paths
+
+    def _recorded(self, table: StateTable) -> str:
+        """Say which batches of the table were recorded."""
+        kept = range(table.oldest_txid, table.last_txid + 1)
+        found = (_INPUTS.fullmatch(path) for path in self.folder.list("inputs"))
+        batches = sorted({int(one[2]) for one in found if one} & set(kept))
+        if not batches:
+            return "no batch was recorded"
+        return f"recorded {'is batch' if len(batches) == 1 else 'are the batches'} {_ranges(batches)}"
 
     def chunks(self, paths: list[str], component: str, task: int) -> Iterator[Chunk]:
         """Yield the chunks of a task, in order. Raises `CheckpointError` if a file is missing or damaged."""
@@ -237,6 +248,22 @@ class InputFiles:
         except OSError as error:
             msg = f"{path} of the state table {self.location}, {content}, can't be read: {error}"
             raise CheckpointError(msg) from error
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers in words, the last ones if there are many.
+
+    >>> _ranges([1, 2, 3, 5, 8, 9])
+    '1 to 3, 5, 8 to 9'
+    """
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    shown = [str(first) if first == last else f"{first} to {last}" for first, last in ends[-_RANGES_SHOWN:]]
+    return ", ".join(["...", *shown] if len(ends) > _RANGES_SHOWN else shown)
 
 
 def generation_of_inputs(path: str) -> int:

@@ -12,7 +12,7 @@ import click
 
 from stormspark import __version__
 from stormspark.cli.load import FrontEndOptions, load_topology
-from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology
+from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
@@ -20,6 +20,7 @@ from stormspark.metrics import Kind
 from stormspark.plan import PhysicalPlan, advice, explain_mermaid, explain_text, plan_by_phases, plan_topology
 from stormspark.plan.phases import PHASES
 from stormspark.private_files import default_log_folder
+from stormspark.process_exits import telling_exits
 from stormspark.ui import InterruptedStartError, Interrupts
 from stormspark.user_code import search_here
 
@@ -270,7 +271,7 @@ def run(
     if engine != "spark" and (checkpoint or master):
         msg = "--checkpoint and --master need --engine spark"
         raise click.UsageError(msg)
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, telling_exits(tell_exit):
         try:
             with interrupts.while_starting():
                 planned = _Planning(target, workers, conf, front_end)

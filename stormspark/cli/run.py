@@ -33,9 +33,10 @@ from stormspark.ui import (
     print_summary,
     watch,
 )
+from stormspark.user_line import CodePlace
 from stormspark.working_folder import working_in
 
-__all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology"]
+__all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology", "tell_exit"]
 
 #: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_FELL_SHORT`: it ended without an error,
 #: but rows were given up, everything failed, or nothing was done. `_KILLED`: a second Ctrl-C killed it (130, as in shells).
@@ -79,7 +80,7 @@ def _on_spark(run: Run) -> RunningTopology:
 
     plan, session = run.plan, None
     if plan.cores is None and follows_cores(plan):
-        session = spark.local_session(plan.workers, plan.conf, master=run.master)
+        session = spark.local_session(plan.workers, plan.conf, master=run.master, topology=plan.topology)
         plan = run.plan_with(spark.session_cores(session, plan.settings.executors_wait_secs))
     return spark.submit(plan, session, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
 
@@ -176,6 +177,19 @@ def _where(shortfall: Shortfall, statistics: TopologyStatistics) -> str:
     if place is None:
         return "; they are in the log of the task (stormspark.dead.letter.dir)"
     return f"; they are in {place} (stormspark dead-letters list {shlex.quote(place)})"
+
+
+def tell_exit(code: int, place: CodePlace) -> None:
+    """Say that user code has called ``os._exit`` in this process, before that ends it."""
+    from stormspark.worker.current_call import task_of_this_thread
+
+    task = task_of_this_thread()
+    of = f" of {task}" if task else ""
+    text = (
+        f"{place.line}: {place.call}{of} calls os._exit({code}), which ends this program at once, without close, cleanup and "
+        f"figures: return, or raise an exception if something is wrong\n"
+    )
+    os.write(2, text.encode())
 
 
 def leave_at_once(code: int) -> NoReturn:

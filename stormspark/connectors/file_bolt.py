@@ -131,7 +131,7 @@ class FileBolt(TransactionalSink, TickTupleAwareBolt):
         When a task needs one more file, it finishes the file that got no tuple for the longest time.
         """
         if count < 1:
-            msg = f"FileBolt needs at least one open file, got {count!r} (K10)"
+            msg = f"FileBolt needs at least one open file, got {count!r}"
             raise InvalidTopologyError(msg)
         self._max_open = count
         return self

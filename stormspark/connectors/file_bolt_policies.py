@@ -50,7 +50,7 @@ class CountSyncPolicy(SyncPolicy):
 
     def __init__(self, count: int) -> None:
         if count < 1:
-            msg = f"CountSyncPolicy syncs after at least one tuple, got {count!r} (K10)"
+            msg = f"CountSyncPolicy syncs after at least one tuple, got {count!r}"
             raise InvalidTopologyError(msg)
         self.count = count
         self._marked = 0
@@ -99,7 +99,9 @@ class FileSizeRotationPolicy(FileRotationPolicy):
 
     def __init__(self, count: float, unit: str = "MB") -> None:
         if unit not in _UNITS or not count > 0:
-            msg = f"FileSizeRotationPolicy takes a size and one of {', '.join(_UNITS)}, got {count!r} {unit!r} (K10)"
+            msg = (
+                f"FileSizeRotationPolicy takes a size and one of {', '.join(_UNITS)}, got {count!r} {unit!r}"
+            )
             raise InvalidTopologyError(msg)
         self.max_bytes = int(count * _UNITS[unit])
 
@@ -113,7 +115,7 @@ class TimedRotationPolicy(FileRotationPolicy):
 
     def __init__(self, seconds: float) -> None:
         if not seconds > 0:
-            msg = f"TimedRotationPolicy takes a number of seconds, got {seconds!r} (K10)"
+            msg = f"TimedRotationPolicy takes a number of seconds, got {seconds!r}"
             raise InvalidTopologyError(msg)
         self.interval_secs = seconds
 

@@ -198,7 +198,7 @@ class JdbcInsertBolt(_JdbcBolt):
     def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
         """Connect. Raises `InvalidTopologyError` unless either a table or a statement is set."""
         if bool(self._table) == bool(self._query):
-            msg = "JdbcInsertBolt needs either with_table_name or with_insert_query, and not both (K11)"
+            msg = "JdbcInsertBolt needs either with_table_name or with_insert_query, and not both"
             raise InvalidTopologyError(msg)
         super().prepare(conf, context, collector)
 
@@ -253,6 +253,6 @@ def with_names(query: str, count: int) -> str:
 
     result = _NOT_SQL.sub(named, query)
     if found != count:
-        msg = f"the statement {query!r:.200} has {found} question marks, but its mapper has {count} columns (K11)"
+        msg = f"the statement {query!r:.200} has {found} question marks, but its mapper has {count} columns"
         raise InvalidTopologyError(msg)
     return result

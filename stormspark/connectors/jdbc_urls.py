@@ -45,7 +45,7 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
         return f"sqlite:///{rest}"
     if kind not in _DRIVERS:
         msg = (
-            f"there is no database for {url!r} here (K11): use one of {', '.join([*_DRIVERS, 'sqlite'])}, or the URL of a "
+            f"there is no database for {url!r} here: use one of {', '.join([*_DRIVERS, 'sqlite'])}, or the URL of a "  # K11
             f"dialect of SQLAlchemy"
         )
         raise InvalidTopologyError(msg)
@@ -59,7 +59,7 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
     elif kind == "oracle":
         where = re.fullmatch(r"(?:thin|oci):@(?://)?([^/:]+(?::\d+)?)([/:])([\w.$#-]+)", rest)
         if where is None:
-            msg = f"the URL {url!r} must be like jdbc:oracle:thin:@//host:1521/service (K11)"
+            msg = f"the URL {url!r} must be like jdbc:oracle:thin:@//host:1521/service"
             raise InvalidTopologyError(msg)
         # As in JDBC, a name after a slash is a service, and one after a colon is the SID of an instance.
         service = where[2] == "/"
@@ -73,7 +73,7 @@ def sqlalchemy_url(url: str, user: str | None = None, password: str | None = Non
         options = dict(parse_qsl(query))
         if not _ONE_HOST.fullmatch(rest):
             # The options, which the message leaves out, may have the password.
-            msg = f"the URL must be like jdbc:{kind}://host:port/database, with one host (K11), got {f'jdbc:{kind}:{rest}'!r}"
+            msg = f"the URL must be like jdbc:{kind}://host:port/database, with one host, got {f'jdbc:{kind}:{rest}'!r}"
             raise InvalidTopologyError(msg)
     return _with_user(
         f"{_DRIVERS[kind]}:{rest}", user or options.get("user"), password or options.get("password")

@@ -229,7 +229,7 @@ class KafkaBolt(TransactionalSink, TickTupleAwareBolt):
         self._message_bytes = serializer("value.serializer", self._properties)
         if self._selector is None:
             if not isinstance(conf.get("topic"), str):
-                msg = "KafkaBolt has no topic: give it one with with_topic_selector, or set 'topic' in the configuration (K8)"
+                msg = "KafkaBolt has no topic: give it one with with_topic_selector, or set 'topic' in the configuration"
                 raise InvalidTopologyError(msg)
             self._selector = _DefaultTopicSelector(conf["topic"])
         timeout_ms = int(context.max_topology_message_timeout * 1000)

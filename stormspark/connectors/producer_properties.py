@@ -58,7 +58,7 @@ def _as_bytes(value: Any) -> bytes | None:
         return bytes(value)
     msg = (
         f"KafkaBolt writes strings and bytes, got {value!r:.100} of type {type(value).__name__}: give it a mapper that returns "
-        f"bytes, or the property value.serializer (K8)"
+        f"bytes, or the property value.serializer"
     )
     raise TypeError(msg)
 
@@ -71,14 +71,14 @@ def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in properties.items():
         if name in _REFUSED:
-            msg = f"KafkaBolt: {name} can't be set: {_REFUSED[name]} (K8)"
+            msg = f"KafkaBolt: {name} can't be set: {_REFUSED[name]}"
             raise InvalidTopologyError(msg)
         if name in ("key.serializer", "value.serializer"):
             known = {"StringSerializer", "ByteArraySerializer", *_SERIALIZERS}
             if not callable(value) and str(value).rpartition(".")[2] not in known:
                 msg = (
                     f"KafkaBolt: {name} must be a function that returns bytes, or one of Java's {', '.join(sorted(known))}, got "
-                    f"{value!r} (K8)"
+                    f"{value!r}"
                 )
                 raise InvalidTopologyError(msg)
         elif name == "buffer.memory":
@@ -86,6 +86,6 @@ def librdkafka_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
         elif name != "max.block.ms":
             found[_RENAMED.get(name, name)] = str(value).lower() if isinstance(value, bool) else value
     if "bootstrap.servers" not in found and "metadata.broker.list" not in found:
-        msg = "KafkaBolt: its producer properties need bootstrap.servers, such as 'kafka-1:9092,kafka-2:9092' (K8)"
+        msg = "KafkaBolt: its producer properties need bootstrap.servers, such as 'kafka-1:9092,kafka-2:9092'"
         raise InvalidTopologyError(msg)
     return found

@@ -54,7 +54,7 @@ class RedisDataTypeDescription:
     def __post_init__(self) -> None:
         needs = (RedisDataType.HASH, RedisDataType.SORTED_SET, RedisDataType.GEO)
         if self.data_type in needs and self.additional_key is None:
-            msg = f"values of type {self.data_type.name} need an additional key (K12)"
+            msg = f"values of type {self.data_type.name} need an additional key"
             raise InvalidTopologyError(msg)
 
 
@@ -251,10 +251,10 @@ class RedisFilterBolt(_RedisBolt):
         super().__init__(config, mapper)
         self._mapper = mapper
         if self._type is RedisDataType.SET and self._whole is None:
-            msg = "a RedisFilterBolt of type SET needs an additional key, the name of the set (K12)"
+            msg = "a RedisFilterBolt of type SET needs an additional key, the name of the set"
             raise InvalidTopologyError(msg)
         if self._type is RedisDataType.LIST:
-            msg = "a RedisFilterBolt can't have the type LIST: use a SET (K12)"
+            msg = "a RedisFilterBolt can't have the type LIST: use a SET"
             raise InvalidTopologyError(msg)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:

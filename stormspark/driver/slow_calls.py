@@ -73,25 +73,23 @@ class SlowCalls:
         if stops and busy.alone and not busy.of_spout:
             return (
                 f"{busy.code} in worker {worker} has not returned for {seconds}: the topology stops, and waits for such calls at "
-                f"most {STOP_SECS:.0f} s (B1)"
+                f"most {STOP_SECS:.0f} s"
             )
         if busy.alone and busy.awaits:
             then = (
-                "the spout hears of nothing else until it returns (B3)"
-                if busy.of_spout
-                else _of_async_bolt(busy)
+                "the spout hears of nothing else until it returns" if busy.of_spout else _of_async_bolt(busy)
             )
             return f"{busy.code} in worker {worker} has not returned for {seconds}: {then}"
         if busy.alone and not busy.of_spout:
             return (
                 f"{busy.code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and tuples "
-                f"behind it time out once it has lasted longer than topology.message.timeout.secs (B1, E10)"
+                f"behind it time out once it has lasted longer than topology.message.timeout.secs"
             )
         if busy.alone:
             code = f"next_tuple of {busy.task}" if busy.place is None else busy.code
             return (
                 f"{code} has not returned for {seconds}; only its own executor in worker {worker} waits for it, and the spout "
-                f"hears of acks and fails when it returns (B1, B3)"
+                f"hears of acks and fails when it returns"  # B3
             )
         if busy.opens:
             code = busy.task if busy.place is None else busy.code
@@ -105,7 +103,7 @@ class SlowCalls:
             )
         return (
             f"worker {worker} has been in {busy.code} for {seconds}, and the topology waits for it: next_tuple, execute and the "
-            f"like must return soon (B1); if this call never returns, kill the topology"
+            f"like must return soon; if this call never returns, kill the topology"
         )
 
 
@@ -121,4 +119,4 @@ def _of_async_bolt(busy: Busy) -> str:
             f"it was cancelled after {busy.cancelled_after:g} s (timeout_secs), but it goes on and keeps its place: let "
             f"asyncio.CancelledError through; {others}"
         )
-    return f"{others}, and its tuple times out (E10); set timeout_secs to limit such calls"
+    return f"{others}, and its tuple times out; set timeout_secs to limit such calls"  # E10

@@ -37,10 +37,10 @@ def register(class_name: str, factory: Factory | str) -> None:
     True
     """
     if not isinstance(class_name, str) or not class_name:
-        msg = f"register needs the name of a Java class, got {class_name!r} (K23)"
+        msg = f"register needs the name of a Java class, got {class_name!r}"
         raise InvalidTopologyError(msg)
     if not callable(factory) and not isinstance(factory, str):
-        msg = f"register({class_name!r}, ...) needs a class, a function, or the dotted path of one, got {factory!r} (K23)"
+        msg = f"register({class_name!r}, ...) needs a class, a function, or the dotted path of one, got {factory!r}"
         raise InvalidTopologyError(msg)
     _registered[class_name] = factory
 
@@ -70,9 +70,9 @@ def class_named(class_name: str, place: str, own: Mapping[str, str] | None = Non
     if found is not None:
         return found
     if mapped is not class_name:
-        msg = f"{place}: {mapped} stands for {class_name}, but can't be found (K23)"
+        msg = f"{place}: {mapped} stands for {class_name}, but can't be found"
     else:
-        msg = f"{place}: no Python is known for the class {class_name} (K23). {_advice(class_name, name)}"
+        msg = f"{place}: no Python is known for the class {class_name}. {_advice(class_name, name)}"
     raise InvalidTopologyError(msg)
 
 
@@ -101,7 +101,7 @@ def _imported(path: str, place: str, class_name: str) -> Factory | ModuleType | 
         if callable(found):
             return cast(Factory, found)
         if found is not None:
-            msg = f"{place}: {path} must be a class or a function (K23), got {found!r:.80} of type {type(found).__name__}"
+            msg = f"{place}: {path} must be a class or a function, got {found!r:.80} of type {type(found).__name__}"
             raise InvalidTopologyError(msg)
         if path != class_name or count == len(parts) - 1:
             _refuse_missing(module, parts, count, place, path)
@@ -114,7 +114,7 @@ def _refuse_missing(module: ModuleType, parts: list[str], count: int, place: str
     names = [name for name, value in vars(module).items() if isinstance(value, type)]
     like = difflib.get_close_matches(parts[count], names, 1)
     asked = f": did you mean {like[0]}?" if like else ""
-    msg = f"{place}: {path}: the module {module.__name__} has no {parts[count]}{asked} (K23)"
+    msg = f"{place}: {path}: the module {module.__name__} has no {parts[count]}{asked}"
     raise InvalidTopologyError(msg)
 
 
@@ -157,9 +157,9 @@ def _advice(class_name: str, name: str) -> str:
             "(docs/kafka.md)"
         )
     for package, what in NOT_PROVIDED.items():
-        if name.startswith(package):
+        if name.startswith(package):  # K12
             return (
-                f"{what} is not provided (K12): write a bolt that does what {class_name.rpartition('.')[2]} did with a client of "
+                f"{what} is not provided: write a bolt that does what {class_name.rpartition('.')[2]} did with a client of "
                 f"your choice, and {_how_to_register(class_name)}"
             )
     known = known_class_names()

@@ -166,7 +166,7 @@ def read_topology(root: Located, file: str) -> TopologyDefinition:
     if "name" in keys:
         topology.name, topology.name_where = keys["name"].text("name"), keys["name"].where
     if "type" in keys and (kind := keys["type"].text("type")) not in ("storm", "heron"):
-        keys["type"].refuse(f"type must be storm or heron (K22), got {kind!r}")
+        keys["type"].refuse(f"type must be storm or heron, got {kind!r}")  # K22
     topology.config = _config(keys.get("config"), "config")
     topology.class_names = _class_names(keys.get("classNames"))
     topology.components = _by_id("component", _list(keys, "components", _component))
@@ -256,10 +256,10 @@ def _object(part: Located, keys: dict[str, Located], what: str, id: str | None =
     if "id" in keys:
         id = keys["id"].text(f"the id of {what}")
     if id is None:
-        part.refuse(f"{what} needs an id (K14)")
+        part.refuse(f"{what} needs an id")
     named = what if id == what else f"{what.removeprefix('a ')} {id!r}"
     if "className" not in keys:
-        part.refuse(f"{named} needs a className (K14)")
+        part.refuse(f"{named} needs a className")
     factory = None
     if "factory" in keys:
         factory = Method(
@@ -301,10 +301,10 @@ def _argument(part: Located) -> Any:
 def _property(part: Located, named: str) -> Property:
     keys = part.mapping(f"a property of {named}", ["name", "value", "ref"])
     if "name" not in keys:
-        part.refuse(f"a property of {named} needs a name (K14)")
+        part.refuse(f"a property of {named} needs a name")
     name = keys["name"].text(f"{named}: the name of a property")
     if ("value" in keys) == ("ref" in keys):
-        part.refuse(f"property {name!r} of {named} needs either a value or a ref (K14)")
+        part.refuse(f"property {name!r} of {named} needs either a value or a ref")
     value = Reference(keys["ref"].text("ref"), keys["ref"].where) if "ref" in keys else keys["value"].value()
     return Property(name, value, part.where)
 
@@ -312,7 +312,7 @@ def _property(part: Located, named: str) -> Property:
 def _method(part: Located, named: str) -> Method:
     keys = part.mapping(f"a config method of {named}", ["name", "args"])
     if "name" not in keys:
-        part.refuse(f"a config method of {named} needs a name (K14)")
+        part.refuse(f"a config method of {named} needs a name")
     name = keys["name"].text(f"{named}: the name of a config method")
     return Method(name, _arguments(keys.get("args"), f"{named}: the args of {name}"), part.where)
 
@@ -321,7 +321,7 @@ def _stream(part: Located) -> Stream:
     keys = part.mapping("a stream", _STREAM)
     for key in ("from", "to", "grouping"):
         if key not in keys:
-            part.refuse(f"a stream needs '{key}' (K16)")
+            part.refuse(f"a stream needs '{key}'")
     source, target = keys["from"].text("from"), keys["to"].text("to")
     grouping = _grouping(keys["grouping"], f"the stream from {source!r} to {target!r}")
     return Stream(source, target, grouping, part.where, keys["from"].where, keys["to"].where)
@@ -330,19 +330,19 @@ def _stream(part: Located) -> Stream:
 def _grouping(part: Located, named: str) -> Grouping:
     keys = part.mapping(f"the grouping of {named}", _GROUPING)
     if "type" not in keys:
-        part.refuse(f"the grouping of {named} needs a type (K16): one of {', '.join(GROUPING_TYPES)}")
+        part.refuse(f"the grouping of {named} needs a type: one of {', '.join(GROUPING_TYPES)}")
     kind = keys["type"].text("type").upper()
     if kind not in GROUPING_TYPES:
         keys["type"].refuse(
-            f"{named}: there is no grouping {kind!r} (K16); choose one of {', '.join(GROUPING_TYPES)}"
+            f"{named}: there is no grouping {kind!r}; choose one of {', '.join(GROUPING_TYPES)}"
         )
     args = keys["args"].items(f"{named}: args") if "args" in keys else None
     if kind in ("FIELDS", "PARTIAL_KEY") and args is None:
-        part.refuse(f"{named}: a {kind} grouping needs the names of its fields: args: [...] (K16)")
+        part.refuse(f"{named}: a {kind} grouping needs the names of its fields: args: [...]")
     custom = None
     if kind == "CUSTOM":
         if "customClass" not in keys:
-            part.refuse(f"{named}: a CUSTOM grouping needs a customClass with its className (K16)")
+            part.refuse(f"{named}: a CUSTOM grouping needs a customClass with its className")
         one = keys["customClass"]
         what = f"the customClass of {named}"
         custom = _object(one, one.mapping(what, _OBJECT), what, what)
@@ -358,7 +358,7 @@ def _grouping(part: Located, named: str) -> Grouping:
 def _include(part: Located) -> Include:
     keys = part.mapping("an include", ["resource", "file", "override"])
     if "file" not in keys:
-        part.refuse("an include needs a file (K17)")
+        part.refuse("an include needs a file")
     return Include(
         keys["file"].text("the file of an include"),
         part.where,

@@ -47,7 +47,7 @@ def parsed(text: str, file: str) -> Located:
         msg = f"{file}: this YAML is nested too deeply to be a topology"
         raise InvalidTopologyError(msg) from error
     if node is None:
-        msg = f"{file}: the file is empty; a topology needs a name, spouts, bolts and streams (K13)"
+        msg = f"{file}: the file is empty; a topology needs a name, spouts, bolts and streams"  # K13
         raise InvalidTopologyError(msg)
     return Located(file, node)
 

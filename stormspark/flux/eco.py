@@ -48,15 +48,15 @@ def taken_out(conf: Mapping[str, Any]) -> tuple[dict[str, Resources], dict[str, 
     resources = {}
     for one in rest.pop(_RESOURCES, None) or []:
         if not isinstance(one, Mapping) or "id" not in one:
-            msg = f"{_RESOURCES} must be a list of mappings with an id, ram, cpu and disk (K22), got {one!r}"
+            msg = f"{_RESOURCES} must be a list of mappings with an id, ram, cpu and disk, got {one!r}"
             raise InvalidTopologyError(msg)
         cpu = one.get("cpu")
         if cpu is not None and (isinstance(cpu, bool) or not isinstance(cpu, int | float)):
-            msg = f"{_RESOURCES}: the cpu of {one['id']!r} must be a number of cores (K22), got {cpu!r}"
+            msg = f"{_RESOURCES}: the cpu of {one['id']!r} must be a number of cores, got {cpu!r}"
             raise InvalidTopologyError(msg)
         resources[str(one["id"])] = Resources(_megabytes(one.get("ram"), str(one["id"])), cpu)
     if rest.pop(_JVM_OPTIONS, None) is not None:
-        _log.warning("%s changes nothing here: components are Python (K22)", _JVM_OPTIONS)
+        _log.warning("%s changes nothing here: components are Python", _JVM_OPTIONS)
     return resources, rest
 
 
@@ -65,6 +65,6 @@ def _megabytes(amount: object, component: str) -> float | None:
         return None
     found = _AMOUNT.fullmatch(str(amount).strip())
     if found is None:
-        msg = f"{_RESOURCES}: the ram of {component!r} must be an amount such as 256MB (K22), got {amount!r}"
+        msg = f"{_RESOURCES}: the ram of {component!r} must be an amount such as 256MB, got {amount!r}"
         raise InvalidTopologyError(msg)
     return float(found[1]) * _MB[found[2].upper()]

@@ -115,9 +115,7 @@ def _time_format(java: str) -> str:
             return found["quoted"].replace("''", "'") or "'"
         if found[0] not in _LETTERS:
             known = ", ".join(_LETTERS)
-            msg = (
-                f"the time format {java!r} has {found[0]}; it may only have {known} and text in quotes (K10)"
-            )
+            msg = f"the time format {java!r} has {found[0]}; it may only have {known} and text in quotes"
             raise InvalidTopologyError(msg)
         return _LETTERS[found[0]]
 
@@ -164,7 +162,7 @@ class MoveFileAction(Unfinished):
     def finished(self) -> _MoveFileAction:
         """Return the action. Raises `InvalidTopologyError` without a destination."""
         if not self.destination:
-            msg = "MoveFileAction needs a config method toDestination with the folder (K10)"
+            msg = "MoveFileAction needs a config method toDestination with the folder"
             raise InvalidTopologyError(msg)
         return _MoveFileAction(self.destination)
 
@@ -195,7 +193,7 @@ class HdfsBolt(Unfinished):
         """Set the folder and the names of files. Raises `InvalidTopologyError` for a format without a folder."""
         if not isinstance(names, _Path):
             msg = (
-                f"withFileNameFormat needs a DefaultFileNameFormat or a SimpleFileNameFormat, got {names!r:.80} (K10); with "
+                f"withFileNameFormat needs a DefaultFileNameFormat or a SimpleFileNameFormat, got {names!r:.80}; with "
                 f"names of your own, use stormspark.connectors.FileBolt"
             )
             raise InvalidTopologyError(msg)
@@ -237,9 +235,7 @@ class HdfsBolt(Unfinished):
     def finished(self) -> FileBolt:
         """Return the bolt. Raises `InvalidTopologyError` without a file name format, as Storm does."""
         if self._names is None:
-            msg = (
-                "HdfsBolt needs a config method withFileNameFormat (K10), which names the folder of the files"
-            )
+            msg = "HdfsBolt needs a config method withFileNameFormat, which names the folder of the files"
             raise InvalidTopologyError(msg)
         bolt = FileBolt(_url(self._url, self._names.path)).with_file_name_format(self._names.names())
         for call in self._calls:

@@ -77,7 +77,7 @@ def _found(include: Include, file: Path) -> Path:
     for path in tried:
         if path.is_file():
             return path
-    msg = f"{include.where}: the included file {include.file!r} is not {places} (K17)"
+    msg = f"{include.where}: the included file {include.file!r} is not {places}"
     raise InvalidTopologyError(msg)
 
 
@@ -100,7 +100,7 @@ def _add(included: TopologyDefinition, topology: TopologyDefinition, include: In
     ):
         if present:
             _log.warning(
-                "%s: %s of an included file are ignored, as in Storm (K17): move them to the file that includes it",
+                "%s: %s of an included file are ignored, as in Storm: move them to the file that includes it",
                 included.file,
                 what,
             )
@@ -112,7 +112,7 @@ def _merge(what: str, mine: dict[str, _T], added: Mapping[str, _T], include: Inc
             mine[key] = value
         else:
             _log.warning(
-                "%s: the %s %r of %s is ignored, because it is defined already (K17): override: true would replace it",
+                "%s: the %s %r of %s is ignored, because it is defined already: override: true would replace it",
                 include.where,
                 what,
                 key,

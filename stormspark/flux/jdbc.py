@@ -39,7 +39,7 @@ def connection_provider(config: Mapping[str, Any]) -> str:
         if kind is None or server is None or database is None:
             msg = (
                 f"HikariCPConnectionProvider needs jdbcUrl or dataSource.url, or the class of a known data source with "
-                f"dataSource.serverName and dataSource.databaseName (K11), got {', '.join(config) or 'nothing'}"
+                f"dataSource.serverName and dataSource.databaseName, got {', '.join(config) or 'nothing'}"
             )
             raise InvalidTopologyError(msg)
         port = config.get("dataSource.port") or config.get("dataSource.portNumber")

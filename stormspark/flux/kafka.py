@@ -52,7 +52,7 @@ class KafkaSpoutConfigBuilder(_Builder):
 
     def set_tuple_listener(self, listener: object) -> KafkaSpoutConfigBuilder:
         """Raise `InvalidTopologyError`, because stormspark has no tuple listeners."""
-        msg = "there are no tuple listeners here (K1): use a subclass of KafkaSpout with open, ack and fail"
+        msg = "there are no tuple listeners here: use a subclass of KafkaSpout with open, ack and fail"
         raise InvalidTopologyError(msg)
 
 
@@ -66,7 +66,7 @@ def _constant(kind: Any, name: str) -> Any:
 def kafka_spout_config(builder: _Builder) -> KafkaSpoutConfig:
     """Stand in for the constructor of Java's KafkaSpoutConfig. As in Java, its argument is the builder."""
     if not isinstance(builder, _Builder):
-        msg = f"KafkaSpoutConfig needs a KafkaSpoutConfig$Builder, as a ref: to a component, got {builder!r:.80} (K1)"
+        msg = f"KafkaSpoutConfig needs a KafkaSpoutConfig$Builder, as a ref: to a component, got {builder!r:.80}"
         raise InvalidTopologyError(msg)
     return builder.build()
 

@@ -67,17 +67,19 @@ def _refuse_halves(definition: TopologyDefinition) -> None:
     problem = None
     if source is not None and of_dsl:
         problem = (
-            f"{source.where}: topologySource makes a whole topology, so the file can't have {' and '.join(of_dsl)} too (K13): "
+            f"{source.where}: topologySource makes a whole topology, so the file can't have {' and '.join(of_dsl)} too: "
             f"remove one or the other"
         )
     elif source is None and "spouts" not in of_dsl:
         lacking = "spouts" if of_dsl else "neither spouts, bolts and streams nor a topologySource"
-        problem = f"{definition.file}: the file has {'no ' if of_dsl else ''}{lacking}, so there is nothing to run (K13)"
+        problem = (
+            f"{definition.file}: the file has {'no ' if of_dsl else ''}{lacking}, so there is nothing to run"
+        )
     elif source is None and definition.name is None:
-        problem = f"{definition.file}: the topology has no name: add the line `name: my-topology` (K13)"
+        problem = f"{definition.file}: the topology has no name: add the line `name: my-topology`"
     elif twice := next((id_ for id_ in definition.bolts if id_ in definition.spouts), None):
         spout, bolt = definition.spouts[twice].object, definition.bolts[twice].object
-        problem = f"{bolt.where}: a spout has the id {twice!r} already, declared at {spout.where} (A2): choose another id"
+        problem = f"{bolt.where}: a spout has the id {twice!r} already, declared at {spout.where}: choose another id"
     if problem is not None:
         raise InvalidTopologyError(problem)
 
@@ -132,7 +134,7 @@ def _add_bolts(
         key = (stream.source, stream.target, stream.grouping.stream or "default")
         if key in subscribed:
             _log.warning(
-                "%s: this stream from %r to %r replaces the one at %s (A8)",
+                "%s: this stream from %r to %r replaces the one at %s",  # A8
                 *(stream.where, stream.source, stream.target, subscribed[key].where),
             )
         subscribed[key] = stream
@@ -140,7 +142,7 @@ def _add_bolts(
     for id_, vertex in definition.bolts.items():
         if id_ not in declarers:
             _log.warning(
-                "%s: bolt %r is left out, because no stream leads to it (no stream with `to: %s`) (K16)",
+                "%s: bolt %r is left out, because no stream leads to it (no stream with `to: %s`)",
                 *(vertex.object.where, id_, id_),
             )
 
@@ -163,10 +165,10 @@ def _refuse_unknown_ends(stream: Stream, definition: TopologyDefinition) -> None
             if stream.target in definition.spouts
             else f"there is no bolt {stream.target!r}: {nearest(stream.target, definition.bolts)}"
         )
-        msg = f"{stream.target_where}: {problem} (K16)"
+        msg = f"{stream.target_where}: {problem}"
         raise InvalidTopologyError(msg)
     if stream.source not in ids:
-        msg = f"{stream.source_where}: there is no spout or bolt {stream.source!r}: {nearest(stream.source, ids)} (K16)"
+        msg = f"{stream.source_where}: there is no spout or bolt {stream.source!r}: {nearest(stream.source, ids)}"
         raise InvalidTopologyError(msg)
 
 
@@ -203,11 +205,11 @@ def _of_source(
     name = definition.name
     if isinstance(made, TopologyBuilder):
         if name is None:
-            msg = f"{definition.file}: {source.class_name} returns a builder, so the file needs a line `name: my-topology` (K13)"
+            msg = f"{definition.file}: {source.class_name} returns a builder, so the file needs a line `name: my-topology`"
             raise InvalidTopologyError(msg)
         made = made.create_topology(name)
     if not isinstance(made, Topology):
-        msg = f"{place} must return a Topology or a TopologyBuilder (K21), got {made!r:.80} of type {type(made).__name__}"
+        msg = f"{place} must return a Topology or a TopologyBuilder, got {made!r:.80} of type {type(made).__name__}"
         raise InvalidTopologyError(msg)
     return replace(made, name=name or made.name, conf=merged(made.conf, conf))
 
@@ -219,12 +221,12 @@ def _call_source(source: object, method: str, place: str, conf: Mapping[str, Any
             break
     else:
         others = [one for one in dir(source) if not one.startswith("_") and callable(getattr(source, one))]
-        msg = f"{place} has no method {method} (K21): {nearest(method, others)}"
+        msg = f"{place} has no method {method}: {nearest(method, others)}"
         raise InvalidTopologyError(msg)
     try:
         inspect.signature(found).bind(conf)
     except TypeError:
-        msg = f"{place}: {name} must take one argument, the configuration (K21)"
+        msg = f"{place}: {name} must take one argument, the configuration"
         raise InvalidTopologyError(msg) from None
     try:
         return found(Config(conf))

@@ -64,7 +64,7 @@ class Objects:
             name = f"{what}: {definition.class_name}"
             made = self._call(found, definition.constructor_args, f"{definition.where}: {name}")
         else:
-            msg = f"{place}: {definition.class_name} is a module (K23): name a class or a function in it, or a factory"
+            msg = f"{place}: {definition.class_name} is a module: name a class or a function in it, or a factory"
             raise InvalidTopologyError(msg)
         for one in definition.properties:
             self._set(made, one, f"{what} ({definition.class_name})")
@@ -80,7 +80,7 @@ class Objects:
             if callable(found := getattr(owner, name, None)):
                 return self._call(found, method.args, f"{where}: {kind} {method.name}")
         others = nearest(_snake(method.name), _methods(owner))
-        msg = f"{where} has no {kind} {method.name} (K14): {others}"
+        msg = f"{where} has no {kind} {method.name}: {others}"
         raise InvalidTopologyError(msg)
 
     def _call(self, function: Callable[..., Any], args: Sequence[Any], place: str) -> Any:
@@ -88,7 +88,7 @@ class Objects:
         try:
             values = fitted(function, values)
         except Unfit as error:
-            msg = f"{place} {error} (K14)"
+            msg = f"{place} {error}"
             raise InvalidTopologyError(msg) from error
         return _called(place, function, values)
 
@@ -108,16 +108,14 @@ class Objects:
                 try:
                     setattr(made, name, fitted_value(type(made), name, value))
                 except (Unfit, AttributeError, TypeError) as error:
-                    msg = f"{where}: property {one.name} can't be {value!r:.80}: {error} (K14)"
+                    msg = f"{where}: property {one.name} can't be {value!r:.80}: {error}"
                     raise InvalidTopologyError(msg) from error
                 return
         settable = [name.removeprefix("set_") for name in _methods(made) if name.startswith("set_")]
         settable += [name for name in getattr(made, "__dict__", {}) if not name.startswith("_")]
         setter_name = _snake(f"set{one.name[:1].upper()}{one.name[1:]}")
         others = nearest(_snake(one.name), settable)
-        msg = (
-            f"{where} has neither a method {setter_name} nor an attribute {_snake(one.name)} (K14): {others}"
-        )
+        msg = f"{where} has neither a method {setter_name} nor an attribute {_snake(one.name)}: {others}"
         raise InvalidTopologyError(msg)
 
     def _resolved(self, arg: Any) -> Any:
@@ -135,11 +133,11 @@ class Objects:
             declared = self._all[reference.id].where
             msg = (
                 f"{reference.where}: ref {reference.id!r} is declared at {declared}, after the component that refers to it "
-                f"(K14): move it further up; two components can't refer to each other"
+                f": move it further up; two components can't refer to each other"
             )
         else:
             others = nearest(reference.id, self._all)
-            msg = f"{reference.where}: there is no component {reference.id!r} to refer to (K14): {others}"
+            msg = f"{reference.where}: there is no component {reference.id!r} to refer to: {others}"
         raise InvalidTopologyError(msg)
 
 

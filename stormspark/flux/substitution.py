@@ -61,9 +61,9 @@ def _value(name: str, properties: Mapping[str, str], environment: Mapping[str, s
 
 def _advice(name: str) -> str:
     if name.startswith(_FROM_ENVIRONMENT):
-        return f" (K18): set the environment variable {name.removeprefix(_FROM_ENVIRONMENT)}, and give --env-filter"
+        return f": set the environment variable {name.removeprefix(_FROM_ENVIRONMENT)}, and give --env-filter"
     element = _ELEMENT.fullmatch(name)
-    return f" (K18): give --filter FILE with a line {f'{element[1]}=[...]' if element else f'{name}=...'}"
+    return f": give --filter FILE with a line {f'{element[1]}=[...]' if element else f'{name}=...'}"
 
 
 def read_properties(file: Path) -> dict[str, str]:

@@ -84,17 +84,17 @@ class CustomGrouping(Grouping):
             if not callable(getattr(grouping, method, None)):
                 msg = (
                     f"a custom grouping needs the methods prepare(context, stream, target_tasks) and choose_tasks(task, values), "
-                    f"but {grouping!r} of type {name} has no {method} (D13); derive it from CustomStreamGrouping"
+                    f"but {grouping!r} of type {name} has no {method}; derive it from CustomStreamGrouping"
                 )
                 raise InvalidTopologyError(msg)
         problem = problem_with_coroutine(grouping, _CALLED)
         if problem is not None:
-            msg = f"the custom grouping {name}: {problem} (D13)"
+            msg = f"the custom grouping {name}: {problem}"
             raise InvalidTopologyError(msg)
         try:
             pickled: bytes = cloudpickle.dumps(grouping)
         except Exception as error:
-            msg = f"the custom grouping {name} can't be pickled: {error}. Create what it needs in prepare() (A3, D13)"
+            msg = f"the custom grouping {name} can't be pickled: {error}. Create what it needs in prepare()"
             raise SerializationError(msg) from error
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "pickled", pickled)
@@ -160,7 +160,7 @@ class CustomChooser:
             user.prepare(context, GlobalStreamId(context.source, context.stream), list(context.targets))
             self._user = user
         except Exception as error:
-            msg = f"{self._place}: prepare raised {type(error).__name__}: {error} (D13)"
+            msg = f"{self._place}: prepare raised {type(error).__name__}: {error}"
             raise ComponentError(msg) from error
 
     def __call__(self, values: Sequence[Any]) -> Sequence[int]:
@@ -168,7 +168,7 @@ class CustomChooser:
         try:
             tasks = self._user.choose_tasks(self._sender, values)
         except Exception as error:
-            msg = f"{self._place}: choose_tasks raised {type(error).__name__}: {error} (D13); nothing was sent of {values!r}"
+            msg = f"{self._place}: choose_tasks raised {type(error).__name__}: {error}; nothing was sent of {values!r}"
             raise EmitError(msg) from error
         if isinstance(tasks, list | tuple):
             for task in tasks:
@@ -188,7 +188,7 @@ class CustomChooser:
             got = f"{tasks!r} of type {type(tasks).__name__}"
         return (
             f"{self._place}: choose_tasks must return a list of ids of its target tasks {list(self._targets)}, [] for none, "
-            f"got {got} (D13); nothing was sent of {values!r}"
+            f"got {got}; nothing was sent of {values!r}"
         )
 
 
@@ -200,7 +200,7 @@ class _LoadAwareCustom(CustomChooser):
         try:
             self._user.refresh_load(loads)
         except Exception as error:
-            msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13)"
+            msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error}"
             raise ComponentError(msg) from error
 
 
@@ -227,6 +227,6 @@ class _LoadAwareOnThread(CustomChooser):
             try:
                 self._user.refresh_load(loads)
             except Exception as error:
-                msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error} (D13); nothing was sent of {values!r}"
+                msg = f"{self._place}: refresh_load raised {type(error).__name__}: {error}; nothing was sent of {values!r}"
                 raise EmitError(msg) from error
         return super().__call__(values)

@@ -29,7 +29,7 @@ class DirectGrouping(Grouping):
 
         def refuse(values: Sequence[Any]) -> int:
             msg = (
-                f"Cannot do regular emit to direct stream {context.stream!r} of {context.source!r} (B9): "
+                f"Cannot do regular emit to direct stream {context.stream!r} of {context.source!r}: "
                 f"use emit_direct(task, values), with one of the tasks {list(context.targets)}"
             )
             raise EmitError(msg)

@@ -90,7 +90,7 @@ def value_hasher(ints: str) -> Hasher:
     Raises `ValueError` for an unknown ``ints``. The returned function raises `ValueNotHashableError`.
     """
     if ints not in INTS:
-        msg = f"ints must be one of {', '.join(map(repr, INTS))} (D3), got {ints!r}"
+        msg = f"ints must be one of {', '.join(map(repr, INTS))}, got {ints!r}"
         raise ValueError(msg)
 
     def hash_of(value: Any) -> int:
@@ -142,7 +142,7 @@ def value_hasher(ints: str) -> Hasher:
 def _not_hashable(type_name: str) -> ValueNotHashableError:
     return ValueNotHashableError(
         f"a fields grouping can't route by a value of type {type_name}: it has no hash that is the same in "
-        "every process and in Java (D2). Put its identity into the field, as a str, an int, bytes or a tuple "
+        "every process and in Java. Put its identity into the field, as a str, an int, bytes or a tuple "
         "of these: an id, enum.name, dataclasses.astuple(value), array.tolist()"
     )
 

@@ -119,7 +119,7 @@ def _by_first_value(context: GroupingContext) -> Callable[[Sequence[Any]], tuple
         if not isinstance(value, str | int):
             msg = (
                 f"field {context.fields[0]!r} of {place}: a partial key grouping without fields takes a str, an int or a "
-                f"bool, got {value!r} of type {type(value).__name__} (D12); name the fields of the key instead"
+                f"bool, got {value!r} of type {type(value).__name__}; name the fields of the key instead"
             )
             raise ValueNotHashableError(msg)
         text = value if isinstance(value, str) else str(value).lower()  # Java writes true and false.

@@ -448,7 +448,7 @@ class LocalTopology:
         for busy in self._calls():
             if not (busy.alone or busy.starts_again) and busy.seconds > _STUCK_SECS:
                 _log.warning(
-                    "topology %s waits for %s, which has not returned for %.0f s, before it stops (B1)",
+                    "topology %s waits for %s, which has not returned for %.0f s, before it stops",  # B1
                     self.name,
                     busy.code,
                     busy.seconds,
@@ -461,7 +461,7 @@ class LocalTopology:
                 self._tally.add_not_returned([busy])
                 _log.warning(
                     "%s has not returned for %.0f s, and topology %s stops without it; it is on the worker's thread, so the "
-                    "tasks behind it get no close or cleanup (B1, C1)",
+                    "tasks behind it get no close or cleanup",  # C1
                     busy.code,
                     busy.seconds,
                     self.name,

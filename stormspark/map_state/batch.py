@@ -39,7 +39,7 @@ class Batch(Generic[S]):
         """
         if not self._open or txid != self.txid:
             begun = f"batch {self.txid} has begun" if self._open else "none has begun"
-            msg = f"batch {txid} can't be committed, because {begun}; call begin_commit({txid}) before its updates (G14)"
+            msg = f"batch {txid} can't be committed, because {begun}; call begin_commit({txid}) before its updates"  # G14
             raise StateError(msg)
         if self._changed:
             self._write({**first, **self._changed})
@@ -87,6 +87,6 @@ def raise_behind(key: Key, txid: int, stored: int) -> NoReturn:
     """Raise `StateError`: batch ``txid`` would be counted twice, because the later batch ``stored`` has changed ``key``."""
     msg = (
         f"batch {txid} is behind the state: key {key!r} was changed by batch {stored}. Another topology writes to this "
-        "store, or this one began anew on an old store. Give it a store of its own, or an empty one (G15)"
+        "store, or this one began anew on an old store. Give it a store of its own, or an empty one"  # G15
     )
     raise StateError(msg)

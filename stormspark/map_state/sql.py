@@ -116,7 +116,7 @@ class SqlBackingMap:
         if there != wanted:
             msg = (
                 f"table {table!r} has the columns {', '.join(sorted(there))}, but {kind.value} state has "
-                f"{', '.join(sorted(wanted))}; name another table, or the kind of state that this table has (G15)"
+                f"{', '.join(sorted(wanted))}; name another table, or the kind of state that this table has"  # G15
             )
             raise StateError(msg)
 
@@ -172,7 +172,7 @@ class SqlBackingMap:
         else:
             msg = (
                 f"table {self._table.name!r} holds {self._kind.value} state, but got a {type(value).__name__} for key "
-                f"{text}; the map in front of it and its StateType must be of the same kind (G15)"
+                f"{text}; the map in front of it and its StateType must be of the same kind"
             )
             raise StateError(msg)
         for column in row.keys() & {"value", "previous"}:

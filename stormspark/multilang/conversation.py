@@ -123,7 +123,7 @@ class Conversation:
                     self._logger.info("child %s runs: %s", message["pid"], child.shown_command)
                     answered = True
                 elif type(message) is not dict or not self._handle_common(message):
-                    self.broken(message, 'its first message must be its process id, as {"pid": 1234} (I2)')
+                    self.broken(message, 'its first message must be its process id, as {"pid": 1234}')
         child.asked_at = None
 
     # -- messages of both kinds of children --------------------------------------------------------------------
@@ -148,14 +148,14 @@ class Conversation:
     def _count(self, message: dict[str, Any]) -> None:
         name, params = message.get("name"), message.get("params")
         if not isinstance(name, str) or not name:
-            self.broken(message, "a metric must have a name (I11)")
+            self.broken(message, "a metric must have a name")
         metric = self._metrics.get(name)
         if metric is not None:
             _update(metric, params)
             return
         if name not in self._unregistered:
             self._logger.warning(
-                "%s: metric %r is not in metrics=... of its component, so its last value goes to the metric 'multilang' (I11)",
+                "%s: metric %r is not in metrics=... of its component, so its last value goes to the metric 'multilang'",
                 self.label,
                 name,
             )
@@ -175,7 +175,7 @@ class Conversation:
     def broken(self, message: Any, why: str, cause: Exception | None = None) -> NoReturn:
         """Kill the child, because it has sent ``message``. Raise a `MultilangError` that says ``why`` the message is wrong."""
         if type(message) is Unreadable:
-            what = f"sent {message.quoted!r}: {message.why}. Its stdout is only for messages (I1): print to stderr, or log"
+            what = f"sent {message.quoted!r}: {message.why}. Its stdout is only for messages: print to stderr, or log"
         else:
             if isinstance(message, msgspec.Struct):
                 message = msgspec.to_builtins(message)
@@ -202,7 +202,7 @@ class Conversation:
         If the message has no task, or task 0, the emit is not direct (I9).
         """
         if type(task or 0) is not int:
-            msg = f"a task must be a number, got {task!r} (I9)"
+            msg = f"a task must be a number, got {task!r}"
             raise ValueError(msg)
         return values, DEFAULT_STREAM if stream is None else stream, task or 0
 

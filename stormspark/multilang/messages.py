@@ -343,7 +343,7 @@ class Msgpack:
         try:
             import msgpack
         except ImportError:
-            msg = "topology.multilang.serializer is msgpack, which is not installed: pip install 'stormspark[msgpack]' (I15)"
+            msg = "topology.multilang.serializer is msgpack, which is not installed: pip install 'stormspark[msgpack]'"
             raise InvalidTopologyError(msg) from None
         self._pack = msgpack.Packer().pack
         self._unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
@@ -423,7 +423,7 @@ def messages_for(serializer: str | None) -> Messages:
         return Json()
     if wanted in ("msgpack", "msgpackserializer", "messagepackserializer"):
         return Msgpack()
-    msg = f"topology.multilang.serializer must be json or msgpack, or the class name of one of these, got {serializer!r} (I15)"
+    msg = f"topology.multilang.serializer must be json or msgpack, or the class name of one of these, got {serializer!r}"
     raise InvalidTopologyError(msg)
 
 

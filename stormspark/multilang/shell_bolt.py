@@ -362,7 +362,7 @@ class _BoltConversation(Conversation):
             ids, need_task_ids = message.get("anchors"), message.get("need_task_ids")
             self._emit(*self.emit_of(message), ids, need_task_ids, answers)
         elif command is None or not self._handle_common(message):
-            self.broken(message, "a bolt may send emit, ack, fail, log, error, metrics or sync (I12)")
+            self.broken(message, "a bolt may send emit, ack, fail, log, error, metrics or sync")
 
     def _emit(
         self, values: Any, stream: str, task: int, ids: Any, need_task_ids: Any, answers: list[bytes]
@@ -399,7 +399,7 @@ class _BoltConversation(Conversation):
             if kept is not None:
                 anchors.append(_as_tuple(kept))
             elif not one.startswith(TICK):
-                msg = f"there is no tuple {one!r} to anchor to, or it was acked or failed already (I12): emit first, then ack"
+                msg = f"there is no tuple {one!r} to anchor to, or it was acked or failed already: emit first, then ack"
                 raise ValueError(msg)
         return anchors[0] if len(anchors) == 1 else anchors
 
@@ -408,7 +408,7 @@ class _BoltConversation(Conversation):
         if kept is None:
             kept = self._held.pop(name, None)
         if kept is None and not (isinstance(name, str) and name.startswith(TICK)):
-            msg = f"there is no tuple {name!r}, or it was acked or failed already (I12)"
+            msg = f"there is no tuple {name!r}, or it was acked or failed already"  # I12
             raise ValueError(msg)
         return kept
 

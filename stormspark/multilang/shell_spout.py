@@ -140,7 +140,7 @@ class _SpoutConversation(Conversation):
                 self.broken(message, str(error), error)
             self.child.asked_at = time.monotonic()
         elif not self._handle_common(message):
-            self.broken(message, "a spout may send emit, log, error, metrics or sync (I12)")
+            self.broken(message, "a spout may send emit, log, error, metrics or sync")  # I12
 
     def _emit(self, message: dict[str, Any]) -> None:
         values, stream, task = self.emit_of(message)

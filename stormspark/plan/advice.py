@@ -92,7 +92,7 @@ def _of_keys_of_the_topology(plan: PhysicalPlan) -> Iterator[str]:
         if dropped:
             yield (
                 f"{_place(component)}: {', '.join(dropped)} can't be set for one component and "
-                f"{'is' if len(dropped) == 1 else 'are'} ignored there (A21); set "
+                f"{'is' if len(dropped) == 1 else 'are'} ignored there; set "
                 f"{'it' if len(dropped) == 1 else 'them'} in the topology's configuration"
             )
 
@@ -122,14 +122,14 @@ def _of_capped_tasks(plan: PhysicalPlan) -> Iterator[str]:
         if c.wanted_tasks > len(c.tasks)
     ]
     if capped:
-        yield f"topology.max.task.parallelism caps the number of tasks (A16): {', '.join(capped)}"
+        yield f"topology.max.task.parallelism caps the number of tasks: {', '.join(capped)}"
 
 
 def _of_loops(plan: PhysicalPlan) -> Iterator[str]:
     for loop in _loops(plan.components, plan.edges):
         crosses = any(edge.crosses and edge.source in loop and edge.target in loop for edge in plan.edges)
         yield (
-            f"{' -> '.join(map(repr, loop))} is a loop, which is legal (A15); a tree that never leaves it times out"
+            f"{' -> '.join(map(repr, loop))} is a loop, which is legal; a tree that never leaves it times out"  # A15
             + (", and each round after the first waits for the next batch" if crosses else "")
         )
 
@@ -172,10 +172,10 @@ def _of_max_spout_pending(plan: PhysicalPlan) -> Iterator[str]:
         if not settings.enable_message_timeouts:
             yield (
                 f"{place}, but message timeouts are off: a tuple that is never acked or failed counts for ever, and enough of "
-                f"them stop the spout (W15); set topology.enable.message.timeouts to true"
+                f"them stop the spout; set topology.enable.message.timeouts to true"  # W15
             )
         if not settings.acking:
-            yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing (B4)"
+            yield f"{place}, but acking is off (topology.acker.executors is 0), so it limits nothing"  # B4
         elif limit < _FELT_BELOW and (crossing := _crossings_of(component.id, plan)):
             yield (
                 f"{place}, and trees that cross workers ({', '.join(crossing)}) end with their round: that limits them to "
@@ -210,20 +210,20 @@ def _of_backpressure(plan: PhysicalPlan) -> Iterator[str]:
     strategy = plan.settings.backpressure_strategy
     if strategy == "slow" and plan.conf.get("topology.backpressure.enable") is False:
         yield (
-            "topology.backpressure.enable is false, but spouts are slowed down all the same while their bolts are behind (F7); "
+            "topology.backpressure.enable is false, but spouts are slowed down all the same while their bolts are behind; "
             "to drop or fail tuples instead, set stormspark.backpressure.strategy to drop or fail"
         )
     limit = plan.conf.get("topology.executor.overflow.limit")
     if strategy == "slow" and limit:
         yield (
-            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped: spouts are slowed down instead (F5); to "
+            f"topology.executor.overflow.limit is {limit}, but no tuple is dropped: spouts are slowed down instead; to "
             f"drop tuples that do not fit, set stormspark.backpressure.strategy to drop and stormspark.queue.high.mark.tuples "
             f"to {limit}"
         )
     if strategy == "fail" and not plan.settings.acking:
         yield (
             "stormspark.backpressure.strategy is fail, but acking is off (topology.acker.executors is 0): no spout is informed "
-            "of failed tuples, so they are dropped and counted (X51)"
+            "of failed tuples, so they are dropped and counted"
         )
 
 
@@ -239,7 +239,7 @@ def _of_many_executors(plan: PhysicalPlan) -> Iterator[str]:
     of_cores = "" if plan.cores is None else f" on {counted(plan.cores, 'core')}"
     yield (
         f"the topology has {computing} executors that compute in {counted(plan.workers, 'worker')}{of_cores}, so at most "
-        f"{at_once} of them {'computes' if at_once == 1 else 'compute'} at the same time (A16): more executors don't "
+        f"{at_once} of them {'computes' if at_once == 1 else 'compute'} at the same time: more executors don't "  # A16
         f"make a bolt that computes faster; give it fewer, or run the topology with more workers and cores"
     )
 
@@ -255,7 +255,7 @@ def _of_many_threads(plan: PhysicalPlan) -> Iterator[str]:
         largest = plan.components[names.most_common(1)[0][0]]
         yield (
             f"{_place(largest)}: worker {worker} has {most:,} executors with threads of their own, {names[largest.id]:,} of them "
-            f"for this {largest.kind} (A16). Each takes some 70 KB of memory and 2 ms at the start, and the threads of a process "
+            f"for this {largest.kind}. Each takes some 70 KB of memory and 2 ms at the start, and the threads of a process "
             f"compute one at a time: beyond {_THREADS_PER_WORKER}, switching between them costs more than short calls gain. Make "
             f"the component asynchronous, whose calls cost no threads, or run the topology in more workers"
         )
@@ -266,7 +266,7 @@ def _of_code_that_waits_all_the_same(plan: PhysicalPlan) -> Iterator[str]:
         if component.waits_all_the_same:
             yield (
                 f"{_place(component)} says that it only computes (waits = False), but {component.waits_all_the_same}: while that "
-                f"waits, all tasks of its worker wait that have no thread of their own (A16); remove waits = False, or set "
+                f"waits, all tasks of its worker wait that have no thread of their own; remove waits = False, or set "
                 f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
             )
 
@@ -276,7 +276,7 @@ def _of_others_that_hold_up_the_worker(plan: PhysicalPlan) -> Iterator[str]:
         for found in component.holds_up:
             yield (
                 f"{_place(component)} runs on the worker's thread, and so does {found}: while that waits, all tasks of its "
-                f"worker wait that have no thread of their own (A16, D13, J21); let it only compute, or set "
+                f"worker wait that have no thread of their own; let it only compute, or set "  # D13, J21
                 f"stormspark.executor.threads of this {component.kind} to 'never' if it never waits for long"
             )
 

@@ -50,7 +50,7 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
         if loop:
             msg = (
                 f"{_place(bolt)} is a batch bolt in a loop of {', '.join(map(repr, loop))}, and a batch in a loop has no end "
-                f"(G7): take the bolt out of the loop, or make it an ordinary bolt"
+                f": take the bolt out of the loop, or make it an ordinary bolt"
             )
             raise InvalidTopologyError(msg)
         for later in after[bolt.id]:
@@ -61,7 +61,7 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
             if between:
                 msg = (
                     f"{_place(component)} is a batch bolt after a loop of {', '.join(map(repr, between))} that the batch bolt "
-                    f"{bolt.id!r} feeds, and a batch in a loop has no end (G7): make one of the two an ordinary bolt"
+                    f"{bolt.id!r} feeds, and a batch in a loop has no end: make one of the two an ordinary bolt"
                 )
                 raise InvalidTopologyError(msg)
     return plan

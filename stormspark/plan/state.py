@@ -74,7 +74,7 @@ def _check_without_transactions(plan: PhysicalPlan, topology: Topology) -> None:
         raise InvalidTopologyError(msg)
     if knows_batches(topology):
         msg = (
-            f"topology {topology.name!r} has batch bolts or a transactional spout, so its batches are transactions (G3), "
+            f"topology {topology.name!r} has batch bolts or a transactional spout, so its batches are transactions, "  # G3
             f"but stormspark.exactly.once is false: remove the setting"
         )
         raise InvalidTopologyError(msg)
@@ -112,7 +112,7 @@ def _check_keys(component: ComponentDeclaration, own_settings: Settings) -> None
     if component.window_time is not None:
         msg = (
             f"{_place(component)} has windows, and stormspark.state.keys is grouping: a window holds tuples of all keys, so it "
-            f"can't be distributed by keys (C34). Remove the setting, and don't change the bolt's number of tasks"
+            f"can't be distributed by keys. Remove the setting, and don't change the bolt's number of tasks"  # C34
         )
         raise InvalidTopologyError(msg)
     if component.kind_of_state not in ("storm", "heron"):

@@ -53,12 +53,12 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
      "topology 'a.b' has no spout (J5): add one with builder.set_spout(id, spout)"]
     """
     if not isinstance(topology.name, str) or not _NAME.fullmatch(topology.name):
-        yield f"a topology's name must not be empty or contain / . : or \\, got {topology.name!r} (A14)"
+        yield f"a topology's name must not be empty or contain / . : or \\, got {topology.name!r}"
     wrong = conf_problems(conf)
     for problem in wrong:
         yield f"configuration of topology {topology.name!r}: {problem}"
     if not any(component.kind == "spout" for component in topology.components.values()):
-        yield f"topology {topology.name!r} has no spout (J5): add one with builder.set_spout(id, spout)"
+        yield f"topology {topology.name!r} has no spout: add one with builder.set_spout(id, spout)"
     for component in topology.components.values():
         yield from _of_ids(component)
         yield from _of_numbers(component)
@@ -67,7 +67,7 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
             yield f"{_place(component)}: configuration of the component: {problem}"
         if component.kind == "spout" and component.inputs:
             sources = ", ".join(sorted(repr(source) for source, _ in component.inputs))
-            yield f"{_place(component)} may not subscribe to anything (J5), but subscribes to {sources}; make it a bolt"
+            yield f"{_place(component)} may not subscribe to anything, but subscribes to {sources}; make it a bolt"
             continue
         for input, grouping in component.inputs.items():
             yield from _of_input(component, input, grouping, topology)
@@ -82,20 +82,20 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_ids(component: ComponentDeclaration) -> Iterator[str]:
     if not isinstance(component.id, str) or not component.id:
-        yield f"{_place(component)}: an id must be a string that is not empty, got {component.id!r} (A13)"
+        yield f"{_place(component)}: an id must be a string that is not empty, got {component.id!r}"  # A13
         return
     if component.id.startswith("__"):
-        yield f"{_place(component)}: ids that begin with __ are reserved (A13); choose another one"
+        yield f"{_place(component)}: ids that begin with __ are reserved; choose another one"
     for stream in component.streams:
         if stream.startswith("__"):
-            yield f"{_place(component)} declares stream {stream!r}, but ids that begin with __ are reserved (A13)"
+            yield f"{_place(component)} declares stream {stream!r}, but ids that begin with __ are reserved"
 
 
 def _of_numbers(component: ComponentDeclaration) -> Iterator[str]:
     executors = component.parallelism
     if isinstance(executors, bool) or not isinstance(executors, int) or executors < 1:
         tasks = f" for {component.num_tasks} tasks" if component.num_tasks else ""
-        yield f"{_place(component)}: the number of executors must be a positive whole number, got {executors!r}{tasks} (A2, J5)"
+        yield f"{_place(component)}: the number of executors must be a positive whole number, got {executors!r}{tasks}"  # A2
 
 
 def _of_types(component: ComponentDeclaration) -> Iterator[str]:
@@ -118,13 +118,13 @@ def _of_input(
         there = (
             _nearest(source, topology.components) or f"; the components are {_listed(topology.components)}"
         )
-        yield f"{place} subscribes to {source!r}, which does not exist (J5){there}"
+        yield f"{place} subscribes to {source!r}, which does not exist{there}"
         return
     declared = emitter.streams.get(stream)
     if declared is None:
         yield (
             f"{place} subscribes to stream {stream!r} of {source!r} (declared at {emitter.declared_at}), which declares "
-            f"{_listed(emitter.streams)} (J5){_nearest(stream, emitter.streams)}"
+            f"{_listed(emitter.streams)}{_nearest(stream, emitter.streams) if emitter.streams else _DECLARE}"
         )
         return
     for name in grouping.key_fields:
@@ -133,7 +133,7 @@ def _of_input(
             elsewhere = f"; stream {others[0]!r} has it" if others else _nearest(name, declared.fields)
             yield (
                 f"{place} groups stream {stream!r} of {source!r} by {grouping.describe()}, but that stream has no field "
-                f"{name!r}; it has {_listed(declared.fields)} (J5){elsewhere}"
+                f"{name!r}; it has {_listed(declared.fields)}{elsewhere}"
             )
     if component.vectorised and declared.schema is None:
         yield (
@@ -143,7 +143,7 @@ def _of_input(
     if isinstance(grouping, DirectGrouping) and not declared.direct:
         yield (
             f"{place} subscribes to stream {stream!r} of {source!r} by a direct grouping, but the stream is not declared as "
-            f"direct (D11): declare it with declarer.declare(fields, direct=True)"
+            f"direct: declare it with declarer.declare(fields, direct=True)"  # D11
         )
 
 
@@ -153,7 +153,7 @@ def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
     if allowed is not None and wanted > allowed:
         yield (
             f"topology {topology.name!r} wants {wanted} workers (topology.workers), but at most "
-            f"{allowed} are allowed (nimbus.slots.perTopology, J5)"
+            f"{allowed} are allowed (nimbus.slots.perTopology)"
         )
     executors = sum(
         one.parallelism for one in topology.components.values() if isinstance(one.parallelism, int)
@@ -161,18 +161,25 @@ def _of_limits(topology: Topology, settings: Settings) -> Iterator[str]:
     if settings.executors_allowed is not None and executors > settings.executors_allowed:
         yield (
             f"topology {topology.name!r} wants {executors} executors (the sum of all parallelisms), but at most "
-            f"{settings.executors_allowed} are allowed (nimbus.executors.perTopology, J5)"
+            f"{settings.executors_allowed} are allowed (nimbus.executors.perTopology)"
         )
     if (settings.validator or "").rpartition(".")[2] == "StrictTopologyValidator":
         for component in topology.components.values():
             for kind, name in (("id", component.id), *(("stream", stream) for stream in component.streams)):
                 if "." in name:
-                    yield f"{_place(component)}: {kind} {name!r} contains a dot, which nimbus.topology.validator forbids (J5)"
+                    yield f"{_place(component)}: {kind} {name!r} contains a dot, which nimbus.topology.validator forbids"
 
 
 def _place(component: ComponentDeclaration) -> str:
     where = f"{component.declared_at}: " if component.declared_at else ""
     return f"{where}{component.kind} {component.id!r}"
+
+
+#: What a component lacks to which somebody subscribes.
+_DECLARE = (
+    ": give its class a method declare_output_fields(self, declarer) that calls declarer.declare(Fields(...)), or, in "
+    "streamparse and heronpy, the attribute outputs = [...]"
+)
 
 
 def _listed(names: Iterable[str]) -> str:

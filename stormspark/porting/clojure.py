@@ -171,13 +171,13 @@ def _report_graph(found: TopologyFound) -> None:
     """Report ids and subscriptions with which a topology can't be built."""
     streams = {one.id: one.streams for one in found.components}
     if not any(one.kind == "spout" for one in found.components):
-        found.report("change", "it has no spout (A36)", found.place, "give it one")
+        found.report("change", "it has no spout", found.place, "give it one")
     for component in found.components:
         if component.id is not None and component.id.startswith("__"):
             todo = "choose another one"
             found.report(
                 "change",
-                f"{component.label}: ids that begin with __ are reserved (A13)",
+                f"{component.label}: ids that begin with __ are reserved",  # A13
                 component.place,
                 todo,
             )
@@ -191,18 +191,18 @@ def _report_graph(found: TopologyFound) -> None:
 
 def _problem(one: InputFound, streams: Mapping[str | None, tuple[StreamFound, ...] | None]) -> str | None:
     if one.source not in streams:
-        return f"subscribes to {one.source!r}, which is no component of this topology (A35)"
+        return f"subscribes to {one.source!r}, which is no component of this topology"  # A35
     if one.custom:
-        return f"takes stream {one.stream!r} of {one.source!r} by {one.custom}, a grouping in Java, which can't run (A34)"
+        return f"takes stream {one.stream!r} of {one.source!r} by {one.custom}, a grouping in Java, which can't run"  # A34
     declared = streams[one.source]
     if declared is None:
         return None
     stream = next((known for known in declared if known.id == one.stream), None)
     if stream is None:
-        return f"subscribes to stream {one.stream!r} of {one.source!r}, which does not declare it (A35)"
+        return f"subscribes to stream {one.stream!r} of {one.source!r}, which does not declare it"
     missing = [name for name in one.fields or () if stream.fields is not None and name not in stream.fields]
     if one.grouping == "fields" and missing:
-        return f"groups by {', '.join(map(repr, missing))}, which is no field of stream {one.stream!r} of {one.source!r} (A36)"
+        return f"groups by {', '.join(map(repr, missing))}, which is no field of stream {one.stream!r} of {one.source!r}"  # A36
     return None
 
 
@@ -273,7 +273,7 @@ def _report_class(
     elif spec.java is not None and spec.java.class_name not in known_class_names():
         found.report(
             "change",
-            f"{label} is the Java class {spec.java.class_name}, and no Python is known for it (A32)",
+            f"{label} is the Java class {spec.java.class_name}, and no Python is known for it",  # A32
             place,
             f"write it in Python, and call stormspark.flux.register({spec.java.class_name!r}, YourClass) in src/flux_classes.py",
         )

@@ -160,7 +160,7 @@ class _Reader:
             asked = f"did you mean {near[0]}? If not, " if near else ""
             found.report(
                 "change",
-                f"{label}: no Python is known for the class {name} (K23)",
+                f"{label}: no Python is known for the class {name}",
                 place,
                 f"{asked}write it in Python, and name that under classNames: or with stormspark.flux.register in {CLASSES_FILE}",
             )

@@ -158,7 +158,7 @@ def _component(
         elif one.grouping == "custom" and one.custom.startswith("custom_serialized"):
             topology.report(
                 "change",
-                f"{component.label} has a serialised grouping (A42)",
+                f"{component.label} has a serialised grouping",
                 one.place,
                 "name the class of a grouping in Python: Grouping.custom(...)",
             )
@@ -167,13 +167,13 @@ def _component(
         elif one.grouping == "direct":
             topology.report(
                 "note",
-                f"{component.label} has a direct grouping: it works here, unlike in Heron (A42)",
+                f"{component.label} has a direct grouping: it works here, unlike in Heron",
                 one.place,
             )
         elif one.grouping == "fields":
             topology.report(
                 "note",
-                f"{component.label} is grouped by fields: equal values meet in one task, which differs from Heron's (D4)",
+                f"{component.label} is grouped by fields: equal values meet in one task, which differs from Heron's",  # D4
                 one.place,
             )
     component.streams = _streams(project, file, component, cls, given, names)
@@ -364,7 +364,7 @@ def _end(topology: TopologyFound) -> None:
     if not modes:
         topology.report(
             "note",
-            "no reliability mode is set, and Heron's default is ATMOST_ONCE: nothing is tracked, as in Heron (A43)",
+            "no reliability mode is set, and Heron's default is ATMOST_ONCE: nothing is tracked, as in Heron",  # A43
             topology.place,
         )
     if not topology.components:

@@ -18,25 +18,25 @@ __all__ = ["DIFFERENT_MEANING", "about_settings"]
 
 #: Keys whose effect in stormspark differs from their effect in Storm or Heron.
 DIFFERENT_MEANING: Mapping[str, str] = {
-    "topology.workers": "workers are Python processes beside Spark executors; in each, one executor computes at a time (A16)",
+    "topology.workers": "workers are Python processes beside Spark executors; in each, one executor computes at a time",  # A16
     "topology.stmgrs": "Heron's containers become workers here",
-    "topology.acker.executors": "0 turns acking off; others only shift task ids, because workers track their own trees (E12)",
-    "topology.max.spout.pending": "the limit is per task; Storm's limit is per executor, the value times its tasks (B4)",
-    "topology.message.timeout.secs": "a tuple that waits in a queue does not time out, and outages do not count (W2)",
-    "topology.tick.tuple.freq.secs": "ticks are only as exact as batches are short, and they need no ack (C9)",
-    "topology.tick.tuple.freq.ms": "ticks are only as exact as batches are short, and they need no ack (C9)",
-    "topology.backpressure.enable": "false has no effect: spouts are slowed down whenever their bolts are behind (F7)",
-    "topology.executor.receive.buffer.size": "it limits no queue; the water marks are shares of it (F1)",
-    "topology.executor.overflow.limit": "it drops nothing; see stormspark.backpressure.strategy (F5)",
-    "topology.disable.loadaware.messaging": "the default is plain round robin here; false brings Storm's load-aware shuffle (D6)",
-    "topology.eventlogger.executors": "there are no event loggers; the number only shifts task ids (A18)",
-    "topology.state.provider": "the only provider is a Delta table in the checkpoint folder (C36)",
-    "topology.state.provider.config": "the only provider is a Delta table in the checkpoint folder (C36)",
-    "topology.state.checkpoint.interval.ms": "there is no interval: every batch commits the state, exactly once (C37)",
-    "topology.stateful.checkpoint.interval.seconds": "there is no interval: every batch commits the state, exactly once (C37)",
-    "topology.sleep.spout.wait.strategy.time.ms": "a spout that emits nothing is asked again in the next batch (B12)",
-    "topology.spout.recvq.skips": "a spout that emits nothing is asked again in the next batch (B12)",
-    "topology.droptuples.upon.backpressure": "the tree of a dropped tuple does not time out; it goes on without the tuple (F10)",
+    "topology.acker.executors": "0 turns acking off; others only shift task ids, because workers track their own trees",  # E12
+    "topology.max.spout.pending": "the limit is per task; Storm's limit is per executor, the value times its tasks",  # B4
+    "topology.message.timeout.secs": "a tuple that waits in a queue does not time out, and outages do not count",  # W2
+    "topology.tick.tuple.freq.secs": "ticks are only as exact as batches are short, and they need no ack",  # C9
+    "topology.tick.tuple.freq.ms": "ticks are only as exact as batches are short, and they need no ack",
+    "topology.backpressure.enable": "false has no effect: spouts are slowed down whenever their bolts are behind",  # F7
+    "topology.executor.receive.buffer.size": "it limits no queue; the water marks are shares of it",  # F1
+    "topology.executor.overflow.limit": "it drops nothing; see stormspark.backpressure.strategy",  # F5
+    "topology.disable.loadaware.messaging": "the default is plain round robin here; false brings Storm's load-aware one",  # D6
+    "topology.eventlogger.executors": "there are no event loggers; the number only shifts task ids",  # A18
+    "topology.state.provider": "the only provider is a Delta table in the checkpoint folder",  # C36
+    "topology.state.provider.config": "the only provider is a Delta table in the checkpoint folder",
+    "topology.state.checkpoint.interval.ms": "there is no interval: every batch commits the state, exactly once",  # C37
+    "topology.stateful.checkpoint.interval.seconds": "there is no interval: every batch commits the state, exactly once",
+    "topology.sleep.spout.wait.strategy.time.ms": "a spout that emits nothing is asked again in the next batch",  # B12
+    "topology.spout.recvq.skips": "a spout that emits nothing is asked again in the next batch",
+    "topology.droptuples.upon.backpressure": "the tree of a dropped tuple does not time out; it goes on without the tuple",  # F10
 }
 
 
@@ -88,7 +88,7 @@ def _about(setting: Setting, *, strings: bool, of_heron: bool) -> Iterator[State
     ):
         yield Statement(
             "change",
-            f"{key}{of} can't be set for one component and is ignored there, as in Storm (A21)",
+            f"{key}{of} can't be set for one component and is ignored there, as in Storm",  # A21
             place,
             "set it in the topology's configuration",
         )

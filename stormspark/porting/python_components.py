@@ -148,7 +148,7 @@ def report_emits(
             fields = ", ".join('"..."' for _ in values.elts) if known else "..."  # type: ignore[union-attr]
             topology.report(
                 "change",
-                f"{component.label} emits on stream {stream!r}, which the `outputs` of {cls.name} don't declare (B9)",
+                f"{component.label} emits on stream {stream!r}, which the `outputs` of {cls.name} don't declare",
                 file.place(node),
                 f"declare it: outputs = [{fields}]"
                 if stream == "default"
@@ -170,7 +170,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
         )
         yield (
             "note",
-            f"{cls.name} sets exit_on_exception to {value}: {what} (C14)",
+            f"{cls.name} sets exit_on_exception to {value}: {what}",  # C14
             explicit[1].place(explicit[0]),
             "",
         )
@@ -178,7 +178,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
         if (given := cls.attribute(name)) is not None:
             yield (
                 "note",
-                f"{cls.name} sets {name}: it means the same here (C13)",
+                f"{cls.name} sets {name}: it means the same here",  # C13
                 given[1].place(given[0]),
                 "",
             )
@@ -194,7 +194,7 @@ def _differences(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str
         method, file = methods["__init__"]
         yield (
             "note",
-            f"{cls.name} overrides __init__, and heronpy asks its users not to (B21)",
+            f"{cls.name} overrides __init__, and heronpy asks its users not to",  # B21
             file.place(method),
             "",
         )
@@ -220,7 +220,7 @@ def _coroutines(project: PythonProject, cls: PythonClass) -> Iterator[tuple[str,
         if all(project.dotted(one, file) in _STILL_ASYNC for one in method.decorator_list):
             yield (
                 "change",
-                f"{cls.name} has `async def {name}`, which nobody would await, so the topology is refused (C14, B20)",
+                f"{cls.name} has `async def {name}`, which nobody would await, so the topology is refused",  # B20
                 file.place(method),
                 f"write a plain `def {name}`, or put a stormspark.Async{kind.capitalize()} in its place",
             )
@@ -245,7 +245,7 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
             if prints == 1:
                 yield (
                     "note",
-                    f"{name} prints, which is harmless here: it goes to the task's log (W8)",
+                    f"{name} prints, which is harmless here: it goes to the task's log",  # W8
                     place,
                     "",
                 )
@@ -253,20 +253,20 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
             if (flag := keywords(node).get("need_task_ids")) is not None and getattr(
                 flag, "value", None
             ) is True:
-                yield "note", f"{name} emits with need_task_ids, and emit returns them (B16)", place, ""
+                yield "note", f"{name} emits with need_task_ids, and emit returns them", place, ""  # B16
         elif dotted in ("threading.Thread", "threading.Timer") or dotted.startswith(
             ("concurrent.futures.", "multiprocessing.")
         ):
             yield (
                 "note",
-                f"{name} uses {dotted}: a thread may call emit, ack and fail, but emit returns no task ids there (A28)",
+                f"{name} uses {dotted}: a thread may call emit, ack and fail, but emit returns no task ids there",  # A28
                 place,
                 "",
             )
         elif dotted.startswith("signal.") or "remote_pdb" in dotted:
             yield (
                 "change",
-                f"{name} uses {dotted}: a signal opens no debugger in a worker (C19)",
+                f"{name} uses {dotted}: a signal opens no debugger in a worker",  # C19
                 place,
                 "debug a batch with `stormspark replay --pdb`",
             )
@@ -282,7 +282,7 @@ def _in_text(cls: PythonClass) -> Iterator[tuple[str, str, Place, str]]:
                 "change",
                 f"{name} calls {dotted}, but its process hosts tasks of other components too",
                 place,
-                "raise an exception: it restarts this task alone (B14)",
+                "raise an exception: it restarts this task alone",  # B14
             )
 
 

@@ -20,7 +20,7 @@ _ENDLESS: Final = re.compile(
 )
 _COST: Final = (
     "the spout hears acks, fails and deactivate only when the call returns, max spout pending is not looked at meanwhile, and "
-    "a stop waits 10 s for it (B3, B4)"
+    "a stop waits 10 s for it"  # B3, B4
 )
 _INSTEAD: Final = "let next_tuple take one message, emit it and return (docs/tasks.md, A spout that waits)"
 
@@ -117,7 +117,7 @@ def _sleep(
     known = value if isinstance(value, int | float) and value > 0 else None
     secs = f"{known:g} s" if known is not None else "some time"
     where = f"{cls.name}.{name} sleeps {secs}"
-    alone = "each executor has a thread of its own, so nobody else waits (A16)"
+    alone = "each executor has a thread of its own, so nobody else waits"  # A16
     if name in _NEXT:
         text = f"{where}: {alone}, but its task hears acks and fails that much later, and has one call in {secs} at most"
         return (

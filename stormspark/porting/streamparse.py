@@ -66,7 +66,7 @@ def _read_class(
             if project.find_class(value, file) is not None:
                 topology.report(
                     "change",
-                    f"{target.id} is a class and not a spec: streamparse raises a TypeError (A30)",
+                    f"{target.id} is a class and not a spec: streamparse raises a TypeError",
                     file.place(value),
                     "add .spec()",
                 )
@@ -147,7 +147,7 @@ def _component(
         if one.custom:
             topology.report(
                 "change",
-                f"{component.label} has a grouping that is a Java object, {one.custom} (A34)",
+                f"{component.label} has a grouping that is a Java object, {one.custom}",  # A34
                 one.place,
                 "choose another one, or write a stormspark.CustomStreamGrouping and build the topology with TopologyBuilder",
             )
@@ -191,7 +191,7 @@ def _report_other_language(
     if "serialized_java" in given:
         topology.report(
             "change",
-            f"{component.label} is a pickled Java object (A32)",
+            f"{component.label} is a pickled Java object",  # A32
             component.place,
             "write it in Python: there is no Java here",
         )
@@ -204,7 +204,7 @@ def _report_other_language(
     else:
         topology.report(
             "change",
-            f"{component.label} is the Java class {name}, and no Python is known for it (A32)",
+            f"{component.label} is the Java class {name}, and no Python is known for it",
             component.place,
             f"write it in Python, and call stormspark.flux.register({str(name)!r}, YourClass) in a file flux_classes.py",
         )

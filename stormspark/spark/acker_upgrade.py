@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.state_files import Folder
 from stormspark.errors import CheckpointError
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.java_errors import in_words
 
 __all__ = ["Left", "left_by_earlier_version"]
 
@@ -70,7 +71,7 @@ def left_by_earlier_version(
         pa.ArrowException,
     ) as error:
         msg = (
-            f"the open rows that an earlier stormspark kept in {folder.old_acker_table} can't be read: {str(error)[:500]}. "
+            f"the open rows that an earlier stormspark kept in {folder.old_acker_table} can't be read: {in_words(error)}. "
             f"Work them off with that version (--trigger available-now), or begin with a new checkpoint folder"
         )
         raise CheckpointError(msg) from error

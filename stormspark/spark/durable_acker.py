@@ -48,6 +48,7 @@ from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.java_errors import in_words
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport
@@ -199,7 +200,7 @@ class DurableAcker:
             assert self._query is not None
             progress = self._query.lastProgress
         except (PySparkException, Py4JError) as error:
-            msg = f"the acker query of {self._plan.topology} can't run: {str(error)[:1000]}"
+            msg = f"the acker query of {self._plan.topology} can't run: {in_words(error)}"
             raise CheckpointError(msg) from error
         # While a query has no offset yet, its progress has the string "null" in place of the offset.
         read = json.loads((progress and progress["sources"][0]["startOffset"]) or "null")
@@ -225,7 +226,7 @@ class DurableAcker:
             self._query.processAllAvailable()
             found = open_records(self._session, self._folder.acker_query).toArrow()
         except (PySparkException, Py4JError) as error:
-            msg = f"the durable acker of {self._plan.topology} could not be read: {str(error)[:1000]}"
+            msg = f"the durable acker of {self._plan.topology} could not be read: {in_words(error)}"
             raise CheckpointError(msg) from error
         return self._sorted_out(found, set(workers), first_batch)
 

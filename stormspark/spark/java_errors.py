@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
-__all__ = ["in_words"]
+__all__ = ["in_full", "in_words", "without_frames"]
 
 _CAUSE = re.compile(r"^\s*(?:: |Caused by: )(?P<cause>.+)$", re.MULTILINE)
+#: The traceback of Python code that Java has called ends with the error. A frame is indented, and the error is not.
+_IN_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n|\n)*(?P<error>\S.*)")
+_FRAME = re.compile(r"^\s+(?:at \S+\(.*\)|\.\.\. \d+ more)$\n?", re.MULTILINE)
+#: Longer texts are cut.
+_MOST_LETTERS = 4000
 
 
 def in_words(error: BaseException) -> str:
@@ -27,11 +32,34 @@ def in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
+def in_full(error: BaseException) -> str:
+    r"""Return the class and the whole text of an error, but of an error of Java only what is at its bottom. No text has frames of
+    Java's stack.
+
+    >>> in_full(ValueError("no number\n\tat x.Y(Z.java:7)\nat line 7\n"))
+    'ValueError: no number\nat line 7'
+    """
+    if isinstance(error, Py4JError):
+        return in_words(error)
+    return without_frames(f"{type(error).__name__}: {error}")
+
+
+def without_frames(text: str) -> str:
+    """Return a text of Java without the frames of its stack. A long text is cut."""
+    text = _FRAME.sub("", text).strip()
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]} ..."
+
+
 def cause_in(text: str) -> str:
-    r"""Return the last cause that a stack of Java names; an empty string if the text has none.
+    r"""Return the last cause that a stack of Java names; an empty string if the text has none. If that is an error of Python code
+    that Java has called, return the error without the traceback.
 
     >>> cause_in("An error occurred while calling o7.load.\n: java.lang.A: first\n\tat x.Y\nCaused by: java.io.B: last\n\tat z")
     'java.io.B: last'
     """
-    causes = _CAUSE.findall(text)
-    return str(causes[-1]).strip() if causes else ""
+    causes = list(_CAUSE.finditer(text))
+    if not causes:
+        return ""
+    last = causes[-1]
+    in_python = _IN_PYTHON.search(text, last.start("cause"))
+    return (last["cause"] if in_python is None else in_python["error"]).strip()

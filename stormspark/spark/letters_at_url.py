@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from stormspark.checkpoint.dead_letters import LetterTable
 from stormspark.errors import CheckpointError
 from stormspark.spark.checkpoint_folder import CheckpointFolder
+from stormspark.spark.java_errors import in_words
 from stormspark.spark.session import local_session
 
 __all__ = ["letters_at_url"]
@@ -24,5 +25,5 @@ def letters_at_url(url: str) -> tuple[LetterTable, int]:
         folder = CheckpointFolder(session, url)
         return folder.dead_letters(), folder.last_committed_batch()
     except (PySparkException, Py4JError, OSError) as error:
-        msg = f"the checkpoint folder {url} can't be read: {str(error)[:500]}"
+        msg = f"the checkpoint folder {url} can't be read: {in_words(error)}"
         raise CheckpointError(msg) from error

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession, functions
 from stormspark.errors import CheckpointError
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.durable_acker import open_records
+from stormspark.spark.java_errors import in_words
 from stormspark.spark.session import local_session
 from stormspark.spark.whereabouts import Whereabouts
 
@@ -45,7 +46,7 @@ def read_pending(
         finally:
             records.unpersist()
     except (PySparkException, Py4JError, OSError) as error:
-        msg = f"the open trees of {topology} in {location} can't be read: {str(error)[:500]}"
+        msg = f"the open trees of {topology} in {location} can't be read: {in_words(error)}"
         raise CheckpointError(msg) from error
     oldest = [
         {

@@ -41,6 +41,7 @@ from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt, orders_property
 from stormspark.spark.gate import Gate
+from stormspark.spark.java_errors import in_full, without_frames
 from stormspark.spark.observed import ObservedCounts
 from stormspark.spark.pacing import Pacing
 from stormspark.spark.phases import Phases
@@ -61,8 +62,6 @@ _log = logging.getLogger(__name__)
 _ROUNDS_TO_THE_END = 3
 #: The driver logs a warning whenever a batch has taken this many more rounds.
 _ROUNDS_UNTIL_WARNED = 20
-#: Longer error messages of Spark are cut to this many characters.
-_ERROR_TEXT = 4000
 #: How long the supervisor waits for the thread of a query that has ended by itself.
 _END_SECS = 20
 #: To find out what failed, the driver reads the names of at most this many Java classes: of an error, its causes, and their base
@@ -183,7 +182,7 @@ class QueryRun:
                 self.error = error
                 self._to_the_gate()
             except Exception as error:
-                self.failure = f"the durable acker's journal could not be written: {type(error).__name__}: {_text(error)}"
+                self.failure = f"the durable acker's journal could not be written: {in_full(error)}"
                 self.failed_outside = is_outside_error(error)
                 self._to_the_gate()
         if self.feedback is not None:
@@ -220,7 +219,7 @@ class QueryRun:
             self.error = error
             self._to_the_gate()
         except (CheckpointError, OSError) as error:
-            self.failure, self.failed_outside = f"the control file can't be read: {_text(error)}", True
+            self.failure, self.failed_outside = f"the control file can't be read: {in_full(error)}", True
             self._to_the_gate()
 
     def _end_batch(self, *, idle: bool, at_rest: bool) -> None:
@@ -412,7 +411,7 @@ class QueryRun:
         except Exception as error:
             # Don't let Spark see this error. Spark would log it in full, and would match its long message against a regular
             # expression that overflows the stack.
-            self.failure = _text(error)
+            self.failure = in_full(error)
             self.failed_outside = is_outside(str(error))
             self._to_the_gate()
         if sorted(report.worker for report in reports) != list(range(self.plan.workers)):
@@ -537,7 +536,7 @@ class QueryRun:
             self.stopped_by_others = True
             return
         failure = str(error)
-        self.failure = _text(failure)
+        self.failure = without_frames(failure)
         self.failed_outside = is_outside(f"{failure}\n{_classes_of(self.query)}")
         self.error = explain_failure(self.plan, self.session, failure)
 
@@ -554,8 +553,3 @@ def _classes_of(query: StreamingQuery) -> str:
                 one = one.getSuperclass()
             error = error.getCause()
     return "\n".join(names)
-
-
-def _text(error: object) -> str:
-    text = str(error).strip()
-    return text if len(text) <= _ERROR_TEXT else f"{text[:_ERROR_TEXT]} ..."

@@ -30,12 +30,15 @@ from pyspark.sql import SparkSession
 
 from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.private_files import make_log_folder
+from stormspark.private_files import make_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.java_errors import in_words
 from stormspark.spark.jvm import start_jvm
 
-__all__ = ["check_session", "local_session", "require_java", "require_master"]
+__all__ = ["check_session", "local_session", "require_java", "require_master", "say_where_the_jvm_logs"]
+
+#: The files with the output of the JVMs that this process has started. The last one is that of the JVM that runs.
+_jvm_logs: list[Path] = []
 
 _log = logging.getLogger(__name__)
 
@@ -62,15 +65,19 @@ _BARE_FILE_SYSTEM = {
 
 
 def local_session(
-    workers: int, conf: Mapping[str, Any] | None = None, *, master: str | None = None
+    workers: int,
+    conf: Mapping[str, Any] | None = None,
+    *,
+    master: str | None = None,
+    topology: str = "",
 ) -> SparkSession:
     """Start Spark for a topology of ``workers`` workers, on this host unless ``master`` says otherwise.
 
     If this process has a session already, the function returns that one.
 
     ``spark.*`` entries of ``conf`` go to Spark and override stormspark's own, and so do settings of Spark's UI in
-    ``spark-defaults.conf``. The output of Spark's JVM goes to ``spark.log`` in the folder of ``stormspark.log.dir``, or in a
-    folder under the system's temporary folder. It is rotated like other logs.
+    ``spark-defaults.conf``. The output of Spark's JVM goes to ``spark.log`` in the folder of ``stormspark.log.dir``, or in the
+    default folder for logs; there, ``topology`` has a folder of its own. The file is rotated like other logs.
     Raises `UnsupportedEnvironmentError`, with a message of one line, if Java is missing or too old, if the master does not
     answer, or if Spark does not start.
     """
@@ -115,7 +122,7 @@ def local_session(
     if (options := settings["spark.driver.extraJavaOptions"]) != logging:
         settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
     require_master(settings["spark.master"])
-    log = _log_file(conf)
+    log = _log_file(conf, topology)
     said_before = log.path.stat().st_size if log.path.exists() else 0
     try:
         # Once a session has ended, its JVM serves the next session of this process.
@@ -130,6 +137,21 @@ def local_session(
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
+
+
+def say_where_the_jvm_logs(folder: str) -> None:
+    """If Spark's JVM logs in another folder, say so in the ``spark.log`` of this ``folder``, where people look for it.
+
+    A JVM serves all topologies of its process, and its output goes to the folder of the one for which it was started.
+    """
+    place = Path(folder, "spark.log")
+    if not _jvm_logs or _jvm_logs[-1] == place:
+        return
+    _log.info("Spark's JVM writes its output to %s", _jvm_logs[-1])
+    with suppress(OSError, UnsupportedEnvironmentError), open(open_private(place), "a") as file:
+        file.write(
+            f"Spark's JVM was started before this topology, and writes its output to {_jvm_logs[-1]}\n"
+        )
 
 
 def check_session(spark: object) -> SparkSession:
@@ -210,6 +232,7 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     finally:
         os.close(output)
     log.watch(lambda: gateway.proc.poll() is None)
+    _jvm_logs.append(log.path)
     SparkContext._ensure_initialized(
         gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items()))
     )
@@ -242,8 +265,8 @@ def _said_at_its_end(log: Path, since: int) -> str:
     return ends[-1] if ends else ""
 
 
-def _log_file(conf: Mapping[str, Any]) -> RotatedOutput:
-    path = make_log_folder(conf.get("stormspark.log.dir")) / "spark.log"
+def _log_file(conf: Mapping[str, Any], topology: str) -> RotatedOutput:
+    path = make_log_folder(conf.get("stormspark.log.dir"), topology) / "spark.log"
     sizes = ("stormspark.log.max.bytes", "stormspark.log.backup.count")
     settings = Settings.read({key: conf[key] for key in sizes if key in conf})
     return RotatedOutput(path, settings.log_max_bytes, settings.log_backup_count)

@@ -13,6 +13,7 @@ from stormspark.api import SourceSpout
 from stormspark.errors import InvalidTopologyError, StormsparkError
 from stormspark.plan.physical import ComponentPlan, PhysicalPlan
 from stormspark.spark.feedback import COMPONENT, COMPONENT_TASKS
+from stormspark.spark.java_errors import in_full
 from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spi import RangeSpout
 
@@ -65,7 +66,7 @@ def _opened(
     try:
         rows: Any = spout.stream(session)
     except Exception as error:
-        msg = f"{place}: stream raised {type(error).__name__}: {error}"
+        msg = f"{place}: stream raised {in_full(error)}"
         raise InvalidTopologyError(msg) from error
     if not isinstance(rows, DataFrame) or not rows.isStreaming:
         got = (

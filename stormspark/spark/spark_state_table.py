@@ -50,6 +50,7 @@ from stormspark.errors import (
     FencedError,
     UnsupportedEnvironmentError,
 )
+from stormspark.spark.java_errors import in_words
 
 __all__ = ["SparkStateTable", "is_for_spark"]
 
@@ -436,7 +437,7 @@ class SparkStateTable:
 
     def _unreadable(self, error: BaseException) -> CheckpointError:
         return CheckpointError(
-            f"the state table {self.location} can't be read by Spark: {_first_line(error)}. Restore what is missing from a "
+            f"the state table {self.location} can't be read by Spark: {in_words(error)}. Restore what is missing from a "
             f"copy, or begin with a new checkpoint folder"
         )
 
@@ -492,7 +493,7 @@ class SparkStateTable:
                 is_new = found is not None and found.token != (before or _Stand()).token
                 if found is not None and is_new and found.generation >= self._generation:
                     raise self._fenced(found) from raised
-                why = "Delta has not written the entry" if raised is None else _first_line(raised)
+                why = "Delta has not written the entry" if raised is None else in_words(raised)
                 msg = f"the state table {self.location} can't be written to: {why}"
                 raise CheckpointError(msg) from raised
         self._stand, self._refused = stand, None
@@ -554,7 +555,3 @@ def _literal(text: str) -> str:
     """Return a string as a literal of Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:1000]

@@ -62,7 +62,7 @@ from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt
-from stormspark.spark.java_errors import in_words
+from stormspark.spark.java_errors import in_full, in_words
 from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
@@ -71,7 +71,7 @@ from stormspark.spark.query_run import QueryRun
 from stormspark.spark.query_session import QuerySession, own_session
 from stormspark.spark.retrying import Retries, is_outside_error
 from stormspark.spark.scratch import scratch_folder
-from stormspark.spark.session import check_session, local_session
+from stormspark.spark.session import check_session, local_session, say_where_the_jvm_logs
 from stormspark.spark.spark_state_table import SparkStateTable, is_for_spark
 from stormspark.spark.state_hand_over import StateHandOver
 from stormspark.spark.trigger_limits import TriggerLimits
@@ -89,7 +89,6 @@ _log = logging.getLogger(__name__)
 
 _LOOK_SECS = 1.0
 _CLOSE_SECS = 60.0
-_ERROR_TEXT = 4000
 _alive = AliveTopologies()  # the topologies that `submit` has started
 
 
@@ -127,7 +126,9 @@ def submit(
     if isinstance(topology, Topology) and started_here:
         plan = plan_topology(topology, conf, cores=cores_of_master(master, everything))
     if spark is None:
-        spark = SparkSession.getActiveSession() or local_session(plan.workers, everything, master=master)
+        spark = SparkSession.getActiveSession() or local_session(
+            plan.workers, everything, master=master, topology=plan.topology
+        )
     try:
         session = check_session(spark)
         if isinstance(topology, Topology):
@@ -191,6 +192,7 @@ class SparkTopology:
         plan, settings = self._plan, self._settings
         self._log_folder = str(make_log_folder(settings.log_dir, plan.topology))
         self._claim = claim_logs(self._log_folder, plan.topology)
+        say_where_the_jvm_logs(self._log_folder)
         self._folder = CheckpointFolder(self._session, str(checkpoint or self._scratch / "checkpoint"))
         if not settings.checkpoint_shared and (local := self._folder.local) is not None:
             check_trusted(local)
@@ -495,7 +497,7 @@ class SparkTopology:
             except Exception as error:
                 if attempt == 0 and not isinstance(error, CheckpointError | OSError):
                     raise
-                run.failure = f"{type(error).__name__}: {error}"[:_ERROR_TEXT]
+                run.failure = in_full(error)
                 run.failed_outside = is_outside_error(error)
             else:
                 self._placement.place(run.attempt, self._nimbus)
@@ -576,7 +578,7 @@ class SparkTopology:
         except Exception as error:
             if first or isinstance(error, InvalidTopologyError):
                 raise
-            run.failure, run.failed_outside = f"{type(error).__name__}: {error}"[:_ERROR_TEXT], True
+            run.failure, run.failed_outside = in_full(error), True
         else:
             self._watch(run)
 

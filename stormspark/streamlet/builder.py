@@ -65,12 +65,10 @@ class Builder:
             refuse_coroutine(source, "new_source")
             stage = Stage("supplier", where, _supplier(source, Operation("supplier", where)))
         else:
-            msg = (
-                f"{where}: a source must be a Generator, a function or a spout, got {described(source)} (G24)"
-            )
+            msg = f"{where}: a source must be a Generator, a function or a spout, got {described(source)}"
             raise InvalidTopologyError(msg)
         if element is not None:
-            msg = f"{where}: element is only for the tuples of spouts; use .map(...) (G24)"
+            msg = f"{where}: element is only for the tuples of spouts; use .map(...)"
             raise InvalidTopologyError(msg)
         self._sources.append(stage)
         return Streamlet(stage)
@@ -135,7 +133,7 @@ def _names(stages: list[Stage]) -> dict[Stage, str]:
         if stage.name is None:
             continue
         if (first := taken.setdefault(stage.name, stage)) is not stage:
-            msg = f"{stage.where}: the name {stage.name!r} is already in use, at {first.where}; choose another one (G24)"
+            msg = f"{stage.where}: the name {stage.name!r} is already in use, at {first.where}; choose another one"
             raise InvalidTopologyError(msg)
     names = {}
     for stage in stages:
@@ -154,6 +152,6 @@ def _check_inputs(stages: list[Stage]) -> None:
             if child not in known:
                 msg = (
                     f"{child.where}: {child.prefix} has a streamlet that does not come from a source of this builder: make all "
-                    f"sources with one Builder (G24)"
+                    f"sources with one Builder"
                 )
                 raise InvalidTopologyError(msg)

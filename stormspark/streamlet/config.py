@@ -39,9 +39,7 @@ class Config:
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         if config is not None and not isinstance(config, dict):
-            msg = (
-                f"{user_line()}: a Config takes a dict, got {config!r} of type {type(config).__name__} (G24)"
-            )
+            msg = f"{user_line()}: a Config takes a dict, got {config!r} of type {type(config).__name__}"
             raise InvalidTopologyError(msg)
         self._api_config = {} if config is None else config
 
@@ -59,7 +57,7 @@ class Config:
         if semantics not in (Config.ATMOST_ONCE, Config.ATLEAST_ONCE, Config.EFFECTIVELY_ONCE):
             msg = (
                 f"{user_line()}: delivery semantics must be Config.ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE, got "
-                f"{semantics!r} (G24)"
+                f"{semantics!r}"
             )
             raise InvalidTopologyError(msg)
         self._api_config[_MODE] = _MODES[semantics - 1]
@@ -71,7 +69,7 @@ class Config:
     def set_container_resources(self, resources: Resources) -> None:
         """Keep these resources. They have no effect, because Spark's own settings decide. A warning says so at the start."""
         if not isinstance(resources, Resources):
-            msg = f"{user_line()}: container resources must be Resources, got {resources!r} (G24)"
+            msg = f"{user_line()}: container resources must be Resources, got {resources!r}"
             raise InvalidTopologyError(msg)
         self._api_config[_CPU] = resources.get_cpu()
         self._api_config[_RAM] = resources.get_ram()
@@ -89,7 +87,7 @@ def delivery_semantics(config: Mapping[str, Any]) -> str:
     """
     mode = config.get(_MODE, "ATMOST_ONCE")
     if mode not in _MODES:
-        msg = f"{_MODE} must be one of {', '.join(_MODES)} (A43), got {mode!r}"
+        msg = f"{_MODE} must be one of {', '.join(_MODES)}, got {mode!r}"  # A43
         raise InvalidTopologyError(msg)
     return str(mode)
 

@@ -18,7 +18,7 @@ def refuse_coroutine(function: object, operation: str) -> None:
         called = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
         msg = (
             f"{user_line()}: {operation} takes a function that returns its result, but {called} is {kind}, which nobody would "
-            f"await: write it without async; if it waits, the stage's executors have threads (G24)"
+            f"await: write it without async; if it waits, the stage's executors have threads"  # G24
         )
         raise InvalidTopologyError(msg)
 
@@ -27,5 +27,5 @@ def refuse_coroutines_of(operator: object, names: Iterable[str]) -> None:
     """Raise `InvalidTopologyError` if one of these methods of a user's object is written with ``async``."""
     problem = problem_with_coroutine(operator, names, "await in it by asyncio.run(...)")
     if problem is not None:
-        msg = f"{user_line()}: {problem} (G24)"
+        msg = f"{user_line()}: {problem}"
         raise InvalidTopologyError(msg)

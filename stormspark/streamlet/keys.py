@@ -122,7 +122,7 @@ class ByKey(Grouping):
 def _refused(context: GroupingContext, element: object, why: str) -> EmitError:
     return EmitError(
         f"stage {context.source!r} gives {element!r:.200} of type {type(element).__name__} to stage {context.consumer!r}, which "
-        f"groups by keys: {why} (G24)"
+        f"groups by keys: {why}"
     )
 
 

@@ -27,6 +27,6 @@ class Runner:
             (builder, Builder, "builder"),
         ):
             if not isinstance(value, wanted):
-                msg = f"{user_line()}: Runner().run: {argument} must be a {wanted.__name__}, got {described(value)} (G24)"
+                msg = f"{user_line()}: Runner().run: {argument} must be a {wanted.__name__}, got {described(value)}"
                 raise InvalidTopologyError(msg)
         submit(builder.build(name, config))

@@ -70,7 +70,7 @@ class Streamlet:
     def set_name(self, name: str) -> Self:
         """Name the stage. The stage's component has this name in statistics, logs and errors."""
         if not isinstance(name, str) or not name:
-            msg = f"{user_line()}: the name of a streamlet must be a string that is not empty, got {name!r} (G24)"
+            msg = f"{user_line()}: the name of a streamlet must be a string that is not empty, got {name!r}"
             raise InvalidTopologyError(msg)
         self._stage.name = name
         return self
@@ -111,7 +111,7 @@ class Streamlet:
     def transform(self, transform_operator: TransformOperator) -> Streamlet:
         """Return a streamlet of the elements that the operator emits. Each partition has its own copy of the operator."""
         if not isinstance(transform_operator, TransformOperator):
-            msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)} (G24)"
+            msg = f"{user_line()}: transform takes a TransformOperator, got {described(transform_operator)}"
             raise InvalidTopologyError(msg)
         refuse_coroutines_of(transform_operator, ("setup", "transform"))
 
@@ -167,7 +167,9 @@ class Streamlet:
         `with_stream` selects one of the streams. If it is not called, operations use the first stream.
         """
         if not isinstance(predicates, Mapping) or not predicates:
-            msg = f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r} (G23)"
+            msg = (
+                f"{user_line()}: split takes a mapping of names of streams to predicates, got {predicates!r}"
+            )
             raise InvalidTopologyError(msg)
         for predicate in predicates.values():
             _check(predicate, "split", 1)
@@ -179,7 +181,7 @@ class Streamlet:
         """Return one of the streams of `split`, as a streamlet."""
         streams = self._stage.streams
         if streams is not None and stream_id not in streams:
-            msg = f"{user_line()}: there is no stream {stream_id!r} here; the streams are {', '.join(map(repr, streams))} (G23)"
+            msg = f"{user_line()}: there is no stream {stream_id!r} here; the streams are {', '.join(map(repr, streams))}"
             raise InvalidTopologyError(msg)
         return Streamlet(self._stage, stream_id)
 
@@ -341,7 +343,7 @@ class Streamlet:
         partitions: int | None = None,
     ) -> Streamlet:
         if not isinstance(windows, WindowConfig):
-            msg = f"{user_line()}: {name} takes a WindowConfig, got {described(windows)} (G24)"
+            msg = f"{user_line()}: {name} takes a WindowConfig, got {described(windows)}"
             raise InvalidTopologyError(msg)
 
         def make(operation: Operation, lowering: Lowering) -> Made:
@@ -370,7 +372,7 @@ class Streamlet:
 
     def _other(self, other: object, name: str) -> Streamlet:
         if not isinstance(other, Streamlet):
-            msg = f"{user_line()}: {name} takes another Streamlet, got {described(other)} (G24)"
+            msg = f"{user_line()}: {name} takes another Streamlet, got {described(other)}"
             raise InvalidTopologyError(msg)
         if other._stage is self._stage and other._stream == self._stream:
             msg = f"{user_line()}: {name} of a streamlet with itself: make two of it first with one, other = streamlet.clone(2)"
@@ -396,7 +398,7 @@ def _custom(grouping: CustomStreamGrouping, operation: Operation) -> CustomGroup
 
 def _check(function: object, name: str, arguments: int) -> None:
     if not callable(function):
-        msg = f"{user_line()}: {name} takes a function, got {described(function)} (G24)"
+        msg = f"{user_line()}: {name} takes a function, got {described(function)}"
         raise InvalidTopologyError(msg)
     refuse_coroutine(function, name)
     try:
@@ -404,7 +406,7 @@ def _check(function: object, name: str, arguments: int) -> None:
     except TypeError as error:
         called = getattr(function, "__qualname__", type(function).__qualname__).rpartition(".")[2]
         many = "one argument" if arguments == 1 else f"{arguments} arguments"
-        msg = f"{user_line()}: {name} calls its function with {many}, but {called} can't be called like that: {error} (G24)"
+        msg = f"{user_line()}: {name} calls its function with {many}, but {called} can't be called like that: {error}"
         raise InvalidTopologyError(msg) from error
     except ValueError:
         pass  # The function is written in C, so it has no signature to check. If it takes other arguments, its first call raises.
@@ -412,6 +414,6 @@ def _check(function: object, name: str, arguments: int) -> None:
 
 def _partitions(number: object) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        msg = f"{user_line()}: a number must be 1 or more, got {number!r} (G24)"
+        msg = f"{user_line()}: a number must be 1 or more, got {number!r}"
         raise InvalidTopologyError(msg)
     return number

@@ -61,7 +61,7 @@ class KeyedWindow:
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
-            msg = f"the window of a KeyedWindow must be a Window (G24), got {self.window!r} of type {type(self.window).__name__}"
+            msg = f"the window of a KeyedWindow must be a Window, got {self.window!r} of type {type(self.window).__name__}"
             raise InvalidTopologyError(msg)
 
     @property

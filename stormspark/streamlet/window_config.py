@@ -71,5 +71,5 @@ def _length(value: object, name: str) -> Length:
     try:
         return as_length(value, name)
     except InvalidTopologyError as error:
-        msg = f"{user_line()}: {error}; a plain number means seconds (G24)"
+        msg = f"{user_line()}: {error}; a plain number means seconds"
         raise InvalidTopologyError(msg) from error

@@ -155,7 +155,7 @@ class Join(WindowOperation):
 
 def _pair(element: Any) -> tuple[Any, Any]:
     if not is_pair(element):
-        msg = f"expected a pair of a key and a value, got {element!r:.200} of type {type(element).__name__} (G24)"
+        msg = f"expected a pair of a key and a value, got {element!r:.200} of type {type(element).__name__}"
         raise TypeError(msg)
     return element[0], element[1]
 

@@ -76,7 +76,7 @@ class _Recorder:
         declared = self._streams.get(emitted.stream)
         if declared is None:
             msg = (
-                f"component {self._name!r}: Unknown stream ID {emitted.stream!r} (B9); it declares "
+                f"component {self._name!r}: Unknown stream ID {emitted.stream!r}; it declares "
                 f"{', '.join(map(repr, self._streams)) or 'no streams'} in declare_output_fields"
             )
             raise EmitError(msg)
@@ -90,13 +90,13 @@ class _Recorder:
     def _check_direct(self, emitted: Emitted, declared: StreamDeclaration) -> None:
         if declared.direct and emitted.task is None:
             msg = (
-                f"component {self._name!r}: Cannot do regular emit to direct stream {declared.id!r} (B9): "
+                f"component {self._name!r}: Cannot do regular emit to direct stream {declared.id!r}: "
                 f"use emit_direct(task, values)"
             )
             raise EmitError(msg)
         if emitted.task is not None and not declared.direct:
             msg = (
-                f"component {self._name!r}: emit_direct on stream {declared.id!r}, which is not declared direct (B9, D11): "
+                f"component {self._name!r}: emit_direct on stream {declared.id!r}, which is not declared direct: "
                 f"declare it with declarer.declare(fields, direct=True)"
             )
             raise EmitError(msg)
@@ -108,7 +108,7 @@ def _checked(values: Any, fields: Fields, place: str) -> tuple[Any, ...]:
         raise EmitError(msg)
     if len(values) != len(fields):
         msg = (
-            f"{place}: Tuple created with wrong number of fields (A12): expected {len(fields)} "
+            f"{place}: Tuple created with wrong number of fields: expected {len(fields)} "
             f"({', '.join(fields)}), got {len(values)}: {values!r}"
         )
         raise EmitError(msg)
@@ -175,7 +175,7 @@ class RecordingCollector(_Recorder):
         for anchor in tuples:
             if anchor.state == 1:
                 msg = (
-                    f"component {self._name!r}: emit is anchored to {anchor!r} after its ack or fail (E14, I12); "
+                    f"component {self._name!r}: emit is anchored to {anchor!r} after its ack or fail; "  # I12
                     f"emit first, then ack"
                 )
                 raise EmitError(msg)
@@ -194,7 +194,7 @@ class RecordingCollector(_Recorder):
 
     def _settle(self, tup: Tuple, call: str) -> None:
         if tup.state == 1:
-            msg = f"{call} of {tup!r}, which component {self._name!r} has acked or failed already (E14)"
+            msg = f"{call} of {tup!r}, which component {self._name!r} has acked or failed already"
             raise AssertionError(msg)
         tup.state = 1
 
@@ -336,7 +336,7 @@ class RecordingSpoutCollector(_Recorder):
 
     def _end(self, message_id: Hashable, verdict: Verdict) -> None:
         if message_id not in self.pending:
-            msg = f"component {self._name!r} has nothing pending with message id {message_id!r}; there are {self.pending!r} (B6)"
+            msg = f"component {self._name!r} has nothing pending with message id {message_id!r}; there are {self.pending!r}"
             raise AssertionError(msg)
         self.pending.remove(message_id)
         self.verdict = verdict
@@ -372,7 +372,7 @@ class _Group:
         if not self._open:
             msg = (
                 f"the group of message {self._message_id!r} is not open; "
-                f"emit inside `with collector.group(message_id) as group:` (X68)"
+                f"emit inside `with collector.group(message_id) as group:`"
             )
             raise EmitError(msg)
         return self._collector._record(emitted)

@@ -264,11 +264,11 @@ def _check_mock(spout: ComponentDeclaration, mocked: FixedTuple) -> None:
     declared = spout.streams.get(mocked.stream)
     if declared is None:
         streams = ", ".join(map(repr, spout.streams)) or "no streams"
-        msg = f"mocked_sources of {spout.id!r}: {mocked!r} is for an unknown stream; the spout declares {streams} (B9)"
+        msg = f"mocked_sources of {spout.id!r}: {mocked!r} is for an unknown stream; the spout declares {streams}"  # B9
         raise EmitError(msg)
     if len(mocked.values) != len(declared.fields):
         msg = (
             f"mocked_sources of {spout.id!r}: stream {mocked.stream!r} has {len(declared.fields)} fields "
-            f"({', '.join(declared.fields)}), got {mocked.values!r} (A12)"
+            f"({', '.join(declared.fields)}), got {mocked.values!r}"  # A12
         )
         raise EmitError(msg)

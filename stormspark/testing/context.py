@@ -110,7 +110,7 @@ class _Services:
 
     def add_metric(self, name: str, metric: Metric, bucket_secs: float) -> None:
         if name in self.metrics:
-            msg = f"there is a metric {name!r} already (J18); choose another name"
+            msg = f"there is a metric {name!r} already; choose another name"  # J18
             raise RuntimeError(msg)
         self.metrics[name] = metric
 

@@ -93,7 +93,7 @@ class FeederSpout(Spout):
         Raises StormsparkError if ``create_topology`` was called before, because it has pickled the spout (A3).
         """
         if self._pickled:
-            msg = "the delegate of a FeederSpout must be set before create_topology, which pickles the spout (A3)"
+            msg = "the delegate of a FeederSpout must be set before create_topology, which pickles the spout"
             raise StormsparkError(msg)
         self._delegate = delegate
 
@@ -108,12 +108,12 @@ class FeederSpout(Spout):
         """
         fields = self._streams.get(stream)
         if fields is None:
-            msg = f"feed to stream {stream!r}: this feeder has {', '.join(map(repr, self._streams)) or 'no streams'} (B9)"
+            msg = f"feed to stream {stream!r}: this feeder has {', '.join(map(repr, self._streams)) or 'no streams'}"
             raise EmitError(msg)
         if not isinstance(values, tuple | list) or len(values) != len(fields):
             msg = (
                 f"feed to stream {stream!r} takes a tuple or list of {len(fields)} values ({', '.join(fields)}), "
-                f"got {values!r} (A12)"
+                f"got {values!r}"
             )
             raise EmitError(msg)
         if self._lock is None:

@@ -32,7 +32,7 @@ def make_tuple(
     named = fields if isinstance(fields, Fields) else Fields(fields)
     if len(named) != len(values):
         msg = (
-            f"Tuple created with wrong number of fields (A12): expected {len(named)} ({', '.join(named)}), "
+            f"Tuple created with wrong number of fields: expected {len(named)} ({', '.join(named)}), "
             f"got {len(values)}: {values!r}"
         )
         raise EmitError(msg)

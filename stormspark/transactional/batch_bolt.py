@@ -62,7 +62,7 @@ class BatchOutputCollector:
             raise EmitError(self._too_early())
         if not values or values[0] != self._attempt:
             msg = (
-                f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
+                f"{self._place}: the first value of every tuple must be the transaction attempt, {self._attempt!r}, got "
                 f"{values!r}; emit (attempt, ...) and declare a field for it"
             )
             raise EmitError(msg)
@@ -150,7 +150,7 @@ class BatchBoltExecutor(BatchAware, BasicBolt):
         """Pass the tuple to the instance of the current attempt at the batch."""
         if not tup.values or tup.values[0] != self._attempt:
             msg = (
-                f"{self._place}: the first value of every tuple must be the transaction attempt (G2), {self._attempt!r}, got "
+                f"{self._place}: the first value of every tuple must be the transaction attempt, {self._attempt!r}, got "
                 f"{tup!r}; let {tup.source_component!r} emit it first"
             )
             raise EmitError(msg)

@@ -88,7 +88,9 @@ class TransactionalTopologyBuilder:
         parallelism: int | None = None,
     ) -> None:
         if not isinstance(id, str) or not id:
-            msg = f"{user_line()}: a transactional topology's id must be a string that is not empty, got {id!r} (G1)"
+            msg = (
+                f"{user_line()}: a transactional topology's id must be a string that is not empty, got {id!r}"
+            )
             raise InvalidTopologyError(msg)
         self._id = id
         self._builder = TopologyBuilder()
@@ -109,7 +111,7 @@ class TransactionalTopologyBuilder:
                 msg = (
                     f"{user_line()}: spout {spout_id!r} of a transactional topology must be a TransactionalSpout, a "
                     f"PartitionedTransactionalSpout, an OpaquePartitionedTransactionalSpout or a SourceSpout, got "
-                    f"{described(spout)} (G1)"
+                    f"{described(spout)}"
                 )
                 raise InvalidTopologyError(msg)
         self._spout_declarer = self._builder.set_spout(coordinator, TransactionalSpoutCoordinator(spout))
@@ -150,19 +152,19 @@ class TransactionalTopologyBuilder:
     def _add(self, component_id: str, bolt: BatchBolt, parallelism: int, *, committer: bool) -> BoltDeclarer:
         if not isinstance(bolt, BatchBolt):
             wanted = "a BatchBolt" if committer else "a BatchBolt or a BasicBolt"
-            msg = f"{user_line()}: bolt {component_id!r} must be {wanted}, got {described(bolt)} (G1)"
+            msg = f"{user_line()}: bolt {component_id!r} must be {wanted}, got {described(bolt)}"
             raise InvalidTopologyError(msg)
         if isinstance(bolt, TwoPhaseStatefulComponent):
             msg = (
                 f"{user_line()}: batch bolt {component_id!r} is a TwoPhaseStatefulComponent, but post_save would come when the "
-                f"instance of its batch is gone (G6): make it a StatefulComponent, or a BasicBolt"
+                f"instance of its batch is gone: make it a StatefulComponent, or a BasicBolt"
             )
             raise InvalidTopologyError(msg)
         problem = problem_with_coroutine(
             bolt, ("prepare", "execute", "finish_batch"), "await in it by asyncio.run(...)"
         )
         if problem is not None:
-            msg = f"{user_line()}: batch bolt {component_id!r}: {problem} (G6)"
+            msg = f"{user_line()}: batch bolt {component_id!r}: {problem}"
             raise InvalidTopologyError(msg)
         kind = StatefulBatchBoltExecutor if isinstance(bolt, StatefulComponent) else BatchBoltExecutor
         return self._builder.set_bolt(component_id, kind(bolt, committer=committer), parallelism)
@@ -176,7 +178,7 @@ class TransactionalTopologyBuilder:
             if AttemptFirst.FIELD in stream.fields:
                 msg = (
                     f"{user_line()}: stream {stream.id!r} of spout {spout_id!r} has a field {AttemptFirst.FIELD!r}, but in a "
-                    f"transactional topology the attempt has that name (G2): rename the field"
+                    f"transactional topology the attempt has that name: rename the field"  # G2
                 )
                 raise InvalidTopologyError(msg)
         first = self._builder.set_bolt(spout_id, AttemptFirst(declared.streams.values()), tasks)

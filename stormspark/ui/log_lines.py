@@ -9,9 +9,10 @@ from typing import Self
 
 from stormspark.ui.output import comes_from_component
 
-__all__ = ["LogLines", "before_traceback"]
+__all__ = ["TRACEBACK", "LogLines", "before_traceback"]
 
-_TRACEBACK = "Traceback (most recent call last):"
+#: The line in which Python's tracebacks begin.
+TRACEBACK = "Traceback (most recent call last):"
 
 
 class LogLines(logging.Handler):
@@ -70,7 +71,7 @@ def one_line(record: logging.LogRecord) -> str:
     """
     lines = record.getMessage().strip().splitlines() or [""]
     if len(lines) > 1:
-        first = [] if lines[0].endswith(_TRACEBACK) else [lines[0]]
+        first = [] if lines[0].endswith(TRACEBACK) else [lines[0]]
         lines = [*first, before_traceback(lines), lines[-1].strip()]
     error = record.exc_info[1] if record.exc_info else None
     reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
@@ -83,4 +84,4 @@ def before_traceback(lines: Sequence[str]) -> str:
     >>> before_traceback(["split.py:7: Traceback (most recent call last):", "  File ...", "ValueError: no number"])
     'split.py:7:'
     """
-    return next((line.removesuffix(_TRACEBACK).rstrip() for line in lines if line.endswith(_TRACEBACK)), "")
+    return next((line.removesuffix(TRACEBACK).rstrip() for line in lines if line.endswith(TRACEBACK)), "")

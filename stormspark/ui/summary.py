@@ -13,12 +13,17 @@ from rich.text import Text
 
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import three_digits
-from stormspark.ui.log_lines import before_traceback
+from stormspark.ui.log_lines import TRACEBACK, before_traceback
 from stormspark.ui.throttling import tasks_down, throttling_lines
 
 __all__ = ["print_summary", "summary_table"]
 
 
+#: How Python says that one error led to another one, whose traceback or text follows.
+_CHAINED = (
+    "direct cause of the following exception:",
+    "handling of the above exception, another exception occurred:",
+)
 #: The value of a user's metric, and calls that did not return, are printed for at most this many tasks.
 _TASKS_SHOWN = 4
 #: At most this many bolts are named for which tuples waited at the end.
@@ -147,7 +152,7 @@ def _footnotes(statistics: TopologyStatistics) -> Iterator[str]:
             yield f"{name}: {tasks_down(component)} at the end"
         if component.last_error:
             errors = _counted(component.errors, "error", "errors")
-            which = "" if component.errors == 1 else ", the last one"
+            which = "" if component.errors == 1 else ", the last one reported"
             yield f"{name}: {errors}{which}: {_error_line(component.last_error)}"
         if component.last_failure:
             failed = f"{component.failed:,} failed, the last reported failure: " if component.failed else ""
@@ -177,10 +182,14 @@ def _pending(statistics: TopologyStatistics) -> Iterator[str]:
 
 
 def _error_line(text: str) -> str:
-    r"""Return the last line of an error's text, which is the error itself. Put the line of code before it, if the text names one.
+    r"""Return the error in its text: the line after the traceback, else the last line. Put the line of code before it, if the
+    text names one.
 
     >>> _error_line("split.py:7: Traceback (most recent call last):\n  File ...\nValueError: no number")
     'split.py:7: ValueError: no number'
     """
     lines = text.strip().splitlines()
-    return f"{before_traceback(lines)} {lines[-1].strip()}".lstrip()
+    began = [number for number, line in enumerate(lines) if line.endswith((TRACEBACK, *_CHAINED))]
+    # After a traceback the error begins at the first line that is not indented. It may have more lines, and notes.
+    after = (line for line in lines[began[-1] + 1 :] if line and not line[0].isspace()) if began else iter(())
+    return f"{before_traceback(lines)} {next(after, lines[-1]).strip()}".lstrip()

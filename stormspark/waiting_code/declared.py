@@ -83,7 +83,7 @@ def _message(cls: type, value: Any, *, of_object: bool = False) -> str:
     return (
         f"{line}{': ' if line else ''}{what} must be True, False or None, got {shown}: True gives its executors "
         f"threads of their own, False runs its tasks on the worker's thread, and with None stormspark reads the code to find out "
-        f"(A16); give an attribute that means something else another name"
+        f"; give an attribute that means something else another name"
     )
 
 

@@ -24,7 +24,7 @@ class Count:
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 1:
-            msg = f"a window's Count must be a positive integer (C23), got {self.value!r}"
+            msg = f"a window's Count must be a positive integer, got {self.value!r}"
             raise InvalidTopologyError(msg)
 
     def __str__(self) -> str:
@@ -47,9 +47,7 @@ class Duration:
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
-            msg = (
-                f"a Duration must be a number of milliseconds that is not negative (C23), got {self.value!r}"
-            )
+            msg = f"a Duration must be a number of milliseconds that is not negative, got {self.value!r}"
             raise InvalidTopologyError(msg)
 
     @classmethod
@@ -86,7 +84,7 @@ Length: TypeAlias = Count | Duration
 
 def _milliseconds(n: float, unit: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int | float) or not math.isfinite(n):
-        msg = f"a Duration must be created with a finite number (C23), got {n!r}"
+        msg = f"a Duration must be created with a finite number, got {n!r}"
         raise InvalidTopologyError(msg)
     return round(n * unit)
 
@@ -120,9 +118,9 @@ def as_duration(
             if plain
             else ""
         )
-        msg = f"{name} must be {wanted} (C23), got {value!r} of type {type(value).__name__}{hint}"
+        msg = f"{name} must be {wanted}, got {value!r} of type {type(value).__name__}{hint}"
         raise InvalidTopologyError(msg)
     if milliseconds < least:
-        msg = f"{name} must be {'positive' if least else 'not negative'} (C23), got {value!r}"
+        msg = f"{name} must be {'positive' if least else 'not negative'}, got {value!r}"
         raise InvalidTopologyError(msg)
     return Duration(milliseconds)

@@ -358,7 +358,7 @@ class ItemsOfPages(Sequence[_T]):
         if self._version != self._held.version:
             msg = (
                 "this window is over: with persistence, its tuples are read page by page during execute; keep those that you "
-                "need (C41)"
+                "need"  # C41
             )
             raise RuntimeError(msg)
 

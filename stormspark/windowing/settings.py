@@ -58,7 +58,7 @@ class WindowSettings:
         length = _length(conf, LENGTH_COUNT, LENGTH_DURATION)
         if length is None:
             msg = (
-                f"Window length is not specified (C26): call with_window(...) or with_tumbling_window(...), "
+                f"Window length is not specified: call with_window(...) or with_tumbling_window(...), "
                 f"or set {LENGTH_COUNT} or {LENGTH_DURATION}"
             )
             raise InvalidTopologyError(msg)
@@ -100,7 +100,7 @@ class WindowSettings:
         """
         if self.late_stream is not None and not event_time:
             msg = (
-                f"Late tuple stream {self.late_stream!r} can be defined only when specifying a timestamp (C26): "
+                f"Late tuple stream {self.late_stream!r} can be defined only when specifying a timestamp: "
                 f"call with_timestamp_field(name) or with_timestamp_extractor(function)"
             )
             raise InvalidTopologyError(msg)
@@ -109,7 +109,7 @@ class WindowSettings:
         if message_timeout_secs is not None and duration > message_timeout_secs * 1000:
             msg = (
                 f"Window duration (length + sliding interval) of {duration} ms is more than topology.message.timeout.secs, "
-                f"{message_timeout_secs:g} s, so its tuples would time out before they are acked (C26): "
+                f"{message_timeout_secs:g} s, so its tuples would time out before they are acked: "
                 f"raise the timeout above {duration / 1000:g} s, or choose a shorter window"
             )
             raise InvalidTopologyError(msg)
@@ -117,7 +117,7 @@ class WindowSettings:
         if max_spout_pending and count > max_spout_pending:
             msg = (
                 f"Window count (length + sliding interval) of {count} tuples is more than topology.max.spout.pending, "
-                f"{max_spout_pending}, so the window would wait for tuples that may not come (C26): "
+                f"{max_spout_pending}, so the window would wait for tuples that may not come: "
                 f"raise the limit to {count} at least, or choose a smaller window"
             )
             raise InvalidTopologyError(msg)

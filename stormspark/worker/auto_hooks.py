@@ -28,10 +28,10 @@ def load_hook(name: str) -> TaskHook:
     try:
         hook = hook_class(name)()
     except Exception as error:
-        msg = f"topology.auto.task.hooks names {name!r}, which can't be created: {type(error).__name__}: {error} (J21)"
+        msg = f"topology.auto.task.hooks names {name!r}, which can't be created: {type(error).__name__}: {error}"
         raise InvalidTopologyError(msg) from error
     if not isinstance(hook, TaskHook):
-        msg = f"topology.auto.task.hooks names {name!r}, which is {hook!r} and not a TaskHook (J21)"
+        msg = f"topology.auto.task.hooks names {name!r}, which is {hook!r} and not a TaskHook"
         raise InvalidTopologyError(msg)
     return hook
 

@@ -84,7 +84,7 @@ class Mailbox:
                     reported = True
                     self._report(
                         f"{self._task}: one of its threads emits faster than the topology takes the calls: {self._most:,} calls "
-                        f"wait, and the thread waits for room (W26). Do not wait for that thread in execute or next_tuple"
+                        f"wait, and the thread waits for room. Do not wait for that thread in execute or next_tuple"
                     )
             if not self._closed:
                 self._calls.append(call)
@@ -162,7 +162,7 @@ def refuse_other_threads(task: Any) -> None:
     if get_ident() != task.thread:
         msg = (
             f"{task.name}: a BasicBolt may emit only in execute, on the thread that called it; to emit in other threads, use "
-            f"a Bolt (C5, W26)"
+            f"a Bolt"  # C5
         )
         raise EmitError(msg)
 

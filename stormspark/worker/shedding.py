@@ -73,7 +73,7 @@ class Shedding:
         component = self._task.component
         self._task.report_error(
             f"{self._unreported:,} tuples {what}{since}: {self._full()}. Give bolt {component.id!r}, declared at "
-            f"{component.declared_at}, more tasks or less work, or set the strategy to 'slow' (X51)"
+            f"{component.declared_at}, more tasks or less work, or set the strategy to 'slow'"
         )
         self._unreported, self._reported_at = 0, now
 

@@ -305,7 +305,7 @@ class SpoutTask(IsActivated):
             return True
         self.report_error(
             f"{self.name}: next_tuple has emitted {self.calls.emits_in_call:,} tuples and not returned; {waiting:,} acks and "
-            f"fails wait for its return (B3), and it is not asked for more. Emit fewer tuples in one call of next_tuple "
+            f"fails wait for its return, and it is not asked for more. Emit fewer tuples in one call of next_tuple "
             f"(declared at {self.component.declared_at})"
         )
         return False

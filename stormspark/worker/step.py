@@ -147,7 +147,7 @@ def read_report(payload: bytes) -> WorkerReport:
             point.component,
             point.task,
             f"metric {point.name!r}: its value can't be unpickled in the driver: {reason}. Return numbers, strings, or lists and "
-            f"dicts of them (J18)",
+            f"dicts of them",
         )
         for point in report.data_points
         if (reason := read.damage_of(point.value)) is not None

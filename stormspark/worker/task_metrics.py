@@ -28,14 +28,14 @@ class TaskMetrics:
         """Register a metric of the current instance. Return the function with which a timer reads the metric."""
         task = self._task
         if name in self._names:
-            msg = f"{task.name}: there is a metric {name!r} already (J18); choose another name"
+            msg = f"{task.name}: there is a metric {name!r} already; choose another name"
             raise RuntimeError(msg)
         if not isinstance(metric, Metric):
             msg = f"{task.name}: metric {name!r} must be a Metric, with get_value_and_reset(), got {metric!r}"
             raise TypeError(msg)
-        refuse_coroutine(metric.get_value_and_reset, f"{task.name}: the reading of metric {name!r} (J18)")
+        refuse_coroutine(metric.get_value_and_reset, f"{task.name}: the reading of metric {name!r}")
         if isinstance(metric, StateMetric):
-            refuse_coroutine(metric.value_of, f"{task.name}: the function of metric {name!r} (J18)")
+            refuse_coroutine(metric.value_of, f"{task.name}: the function of metric {name!r}")
         self._names.add(name)
 
         def read() -> None:
@@ -45,7 +45,7 @@ class TaskMetrics:
             except Exception as error:
                 task.report_error(
                     f"metric {name!r} has read a value of type {type(value).__qualname__}, which can't go to the driver: "
-                    f"{error_text(error)}. Return numbers, strings, or lists and dicts of them (J18)"
+                    f"{error_text(error)}. Return numbers, strings, or lists and dicts of them"
                 )
                 return
             if value is not None:

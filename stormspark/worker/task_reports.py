@@ -106,6 +106,7 @@ class TaskReports:
             or self._about_threads(error)
             or _about_await(error)
             or about_relative_path(error)
+            or _about_exit(error)
             or meant(error)
         )
 
@@ -115,7 +116,7 @@ class TaskReports:
             return ""
         return (
             f"another thread was importing the same package: import it at the top of the module of this {self._component.kind}, "
-            f"and not in its methods (A16)"
+            f"and not in its methods"  # A16
         )
 
     def _about_threads(self, error: BaseException) -> str:
@@ -132,7 +133,7 @@ class TaskReports:
             instead = f"remove waits = False from this {component.kind}"
         else:
             return ""
-        return f"{instead}, so that all its calls come from one thread of its own (A16)"
+        return f"{instead}, so that all its calls come from one thread of its own"
 
     def take_errors(self) -> list[ErrorReport]:
         """Return the errors since the last call, oldest first."""
@@ -153,6 +154,16 @@ class TaskReports:
 
     def _is_full(self, reported_at: deque[float], now: float) -> bool:
         return len(reported_at) == reported_at.maxlen and now - reported_at[0] < self._interval
+
+
+def _about_exit(error: BaseException) -> str:
+    """Return what to do in place of ``sys.exit``; nothing if the error is another one."""
+    if not isinstance(error, SystemExit) and not isinstance(error.__cause__, SystemExit):
+        return ""
+    return (
+        "sys.exit, exit and quit don't end a worker, because it runs other tasks, too: raise another exception if something is "
+        "wrong; a topology ends with its input (--until-idle, --trigger available-now), by --seconds or by Ctrl-C"
+    )
 
 
 def _about_await(error: BaseException) -> str:

@@ -67,7 +67,7 @@ class ServesInstance(TaskInBatches):
     def register_metric(self, name: str, metric: Metric, bucket_secs: float) -> Callable[[], None]:
         """Register a metric. Return the function that has to be called once per ``bucket_secs``."""
         if not self._starting:
-            msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare (J18)"
+            msg = f"{self.name}: metric {name!r} is registered too late: register it in open or prepare"
             raise RuntimeError(msg)
         return self.metrics.register(name, metric, bucket_secs)
 
@@ -80,14 +80,14 @@ class ServesInstance(TaskInBatches):
     def check_hook(self, hook: TaskHook) -> None:
         """Raise an error if ``hook`` comes too late or is no hook."""
         if not self._starting:
-            msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare (J21)"
+            msg = f"{self.name}: the hook {hook!r} is added too late: add it in open or prepare"
             raise RuntimeError(msg)
         if not isinstance(hook, TaskHook):
             msg = f"{self.name}: a hook must be a TaskHook, got {hook!r}"
             raise TypeError(msg)
         problem = problem_with_coroutine(hook, _OF_HOOK)
         if problem is not None:
-            msg = f"{self.name}: a hook's {problem} (J21)"
+            msg = f"{self.name}: a hook's {problem}"
             raise TypeError(msg)
 
     def append_hook(self, hook: TaskHook) -> None:

@@ -126,7 +126,9 @@ class UnderWay:
                 self._services.gave_up(call._replace(on_loop=False))
                 left = call.long_call
                 loggers.get(call.task, _log).warning(
-                    "%s, and the topology stops without %s (B1, C1)", left.left("has"), left.it
+                    "%s, and the topology stops without %s",
+                    left.left("has"),
+                    left.it,  # C1
                 )
 
     def _outside(self) -> Iterator[Busy]:

@@ -119,10 +119,10 @@ def told_mistakes(done: Any, component: str) -> list[Any]:
 
 def check_mistakes(told: list[Any], component: str) -> None:
     plain, unknown, unknown_direct, regular, other_stream, nobody = told
-    assert f"Cannot do regular emit to direct stream 'to' of '{component}' (B9): use emit_direct" in plain
-    assert "Unknown stream ID 'nowhere' (B9); it declares 'to', 'plain'" in unknown
-    assert "Unknown stream ID 'nowhere' (B9)" in unknown_direct
-    assert "of 'regular', which does not subscribe by a direct grouping (B9)" in regular
+    assert f"Cannot do regular emit to direct stream 'to' of '{component}': use emit_direct" in plain
+    assert "Unknown stream ID 'nowhere'; it declares 'to', 'plain'" in unknown
+    assert "Unknown stream ID 'nowhere'" in unknown_direct
+    assert "of 'regular', which does not subscribe by a direct grouping" in regular
     assert (other_stream, nobody) == (
         None,
         None,

@@ -58,7 +58,7 @@ class HeronComponentSpec:
 
     def refuse(self, problem: str) -> None:
         """Raise `InvalidTopologyError` with the place and the problem."""
-        msg = f"{self.place}: {problem} (A41)"
+        msg = f"{self.place}: {problem}"
         raise InvalidTopologyError(msg)
 
     def __getitem__(self, stream_id: str) -> GlobalStreamId:
@@ -66,7 +66,7 @@ class HeronComponentSpec:
             there = ", ".join(map(repr, sorted(self.get_out_streamids()))) or "none"
             msg = (
                 f"{user_line()}: A given stream id does not exist on this component: {stream_id!r}; {self.place} has {there} "
-                f"(A42)"
+                f""
             )
             raise InvalidTopologyError(msg)
         return GlobalStreamId(self.name or self, stream_id)
@@ -95,11 +95,11 @@ class HeronComponentSpec:
         if outputs is None:
             return []
         if not isinstance(outputs, list | tuple):
-            msg = f"{self.place}: outputs must be either list or tuple, given: {outputs!r} (A41)"
+            msg = f"{self.place}: outputs must be either list or tuple, given: {outputs!r}"
             raise TypeError(msg)
         for output in outputs:
             if not isinstance(output, str | Stream):
-                msg = f"{self.place}: outputs must be a list of strings or Streams, given: {output!r} (A41)"
+                msg = f"{self.place}: outputs must be a list of strings or Streams, given: {output!r}"
                 raise TypeError(msg)
         return list(outputs)
 
@@ -116,7 +116,7 @@ class HeronComponentSpec:
         elif inputs is None:
             given = []
         else:
-            msg = f"{self.place}: inputs must be a list, dict, or None, given: {inputs!r} (A41)"
+            msg = f"{self.place}: inputs must be a list, dict, or None, given: {inputs!r}"
             raise TypeError(msg)
         found: dict[tuple[str, str], Any] = {}
         for source, grouping in given:
@@ -150,11 +150,11 @@ class GlobalStreamId:
         if not isinstance(componentId, str | HeronComponentSpec):
             msg = (
                 f"{user_line()}: GlobalStreamId: componentId must be either string or HeronComponentSpec, given: "
-                f"{componentId!r} (A42)"
+                f"{componentId!r}"
             )
             raise TypeError(msg)
         if not isinstance(streamId, str):
-            msg = f"{user_line()}: GlobalStreamId: streamId must be string type, given: {streamId!r} (A42)"
+            msg = f"{user_line()}: GlobalStreamId: streamId must be string type, given: {streamId!r}"
             raise TypeError(msg)
         self._component = componentId
         self.stream_id = streamId

@@ -40,9 +40,7 @@ def _outputs(cls: type, optional: Any) -> Any:
     if optional is None:
         return own
     if not isinstance(optional, list | tuple) or not all(isinstance(one, str | Stream) for one in optional):
-        msg = (
-            f"{user_line()}: optional_outputs must be a list of strings or Streams, given: {optional!r} (A41)"
-        )
+        msg = f"{user_line()}: optional_outputs must be a list of strings or Streams, given: {optional!r}"
         raise TypeError(msg)
     return [*own, *optional] if isinstance(own, list | tuple) else own
 

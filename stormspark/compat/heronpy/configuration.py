@@ -51,12 +51,12 @@ def checked(config: object, place: str) -> dict[str, Any]:
     if config is None:
         return {}
     if not isinstance(config, Mapping):
-        msg = f"{place}: a configuration must be given as a dict, given: {config!r} (A44)"
+        msg = f"{place}: a configuration must be given as a dict, given: {config!r}"
         raise TypeError(msg)
     found: dict[str, Any] = {}
     for key, value in config.items():
         if not isinstance(key, str):
-            msg = f"{place}: keys of a configuration must be strings, given: {key!r} (A44)"
+            msg = f"{place}: keys of a configuration must be strings, given: {key!r}"
             raise TypeError(msg)
         if isinstance(value, bool):
             found[key] = "true" if value else "false"
@@ -107,7 +107,7 @@ def reliability_mode(config: Mapping[str, Any]) -> str:
     """
     mode = config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
     if mode not in _MODES:
-        msg = f"{TOPOLOGY_RELIABILITY_MODE} must be one of {', '.join(_MODES)}, got {mode!r} (C43)"
+        msg = f"{TOPOLOGY_RELIABILITY_MODE} must be one of {', '.join(_MODES)}, got {mode!r}"
         raise InvalidTopologyError(msg)
     return str(mode)
 
@@ -128,7 +128,7 @@ def engine_conf(config: Mapping[str, Any], *, of_topology: bool) -> dict[str, An
     reliability_mode(conf)
     interval = conf.get(TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS)
     if interval is not None and not (isinstance(interval, int | float) and interval > 0):
-        msg = f"{TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS} must be above 0, got {interval!r} (C43)"
+        msg = f"{TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS} must be above 0, got {interval!r}"
         raise InvalidTopologyError(msg)
     conf.setdefault("stormspark.message.timeout.buckets", _TIMEOUT_BUCKETS)
     return conf

@@ -100,13 +100,13 @@ class _Delegate:
             declared = ", ".join(map(repr, self._widths)) or "no stream"
             msg = (
                 f"{self._blueprint.id} emitting to stream {stream!r} but was not declared in output fields; it declares "
-                f"{declared} (B22)"
+                f"{declared}"
             )
             raise RuntimeError(msg)
         if len(tup) != width:
             msg = (
                 f"{self._blueprint.id}: Number of fields emitted in stream {stream!r} does not match what's expected. "
-                f"Expected: {width}, Observed: {len(tup)}: {tup!r} (B22)"
+                f"Expected: {width}, Observed: {len(tup)}: {tup!r}"
             )
             raise RuntimeError(msg)
         if self._serializer is not None:
@@ -115,12 +115,12 @@ class _Delegate:
 
     def _checked_direct(self, direct_task: Any, stream: str) -> int:
         if not isinstance(direct_task, int):
-            msg = f"{self._blueprint.id}: direct_task argument needs to be an integer, given: {direct_task!r} (B22)"
+            msg = f"{self._blueprint.id}: direct_task argument needs to be an integer, given: {direct_task!r}"
             raise TypeError(msg)
         if stream not in self._blueprint.direct:
             msg = (
                 f"{self._blueprint.id}: direct_task={direct_task} needs a direct stream, and {stream!r} is not declared as one: "
-                f"declare it as Stream(fields, name, direct=True), and subscribe with Grouping.DIRECT (W23)"
+                f"declare it as Stream(fields, name, direct=True), and subscribe with Grouping.DIRECT"  # W23
             )
             raise RuntimeError(msg)
         return direct_task
@@ -227,7 +227,7 @@ class BoltDelegate(_Delegate):
             if anchor.roots.state == 1:
                 self.collector.report_error(
                     f"{self._blueprint.id}: emit is anchored to {anchor!r} after its ack or fail, so the emitted tuple is not "
-                    f"tracked (E14): emit first, then ack"
+                    f"tracked: emit first, then ack"  # E14
                 )
             else:
                 found.append(anchor.roots)

@@ -147,12 +147,12 @@ def engine_grouping(
     if isinstance(grouping, Grouping.CUSTOM):
         user = default_serializer.deserialize(grouping.python_serialized)
         if not isinstance(user, ICustomGrouping | str):
-            msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r} (D13)"
+            msg = f"{place}: a custom grouping must be an ICustomGrouping, or its path, given: {user!r}"
             raise InvalidTopologyError(msg)
         called = _class_named(user) if isinstance(user, str) else user
         problem = problem_with_coroutine(called, ("prepare", "choose_tasks"))
         if problem is not None:
-            msg = f"{place}: the custom grouping {user!r}: {problem} (D13)"
+            msg = f"{place}: the custom grouping {user!r}: {problem}"
             raise InvalidTopologyError(msg)
         return CustomGrouping(HeronCustomGrouping(user, topology, config, sources))
     # Heron's grouping NONE is a shuffle grouping (D8).

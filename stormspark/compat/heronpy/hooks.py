@@ -41,11 +41,13 @@ class Hooks:
     def add(self, hook: Any) -> None:
         """Add a hook. Raises TypeError if it is not an `ITaskHook`."""
         if not isinstance(hook, ITaskHook):
-            msg = f"add_task_hook(): a hook must be an ITaskHook, given: {hook!r} of type {type(hook).__name__} (J21)"
+            msg = (
+                f"add_task_hook(): a hook must be an ITaskHook, given: {hook!r} of type {type(hook).__name__}"
+            )
             raise TypeError(msg)
         problem = problem_with_coroutine(hook, _CALLED)
         if problem is not None:
-            msg = f"add_task_hook(): a hook's {problem} (J21)"
+            msg = f"add_task_hook(): a hook's {problem}"
             raise TypeError(msg)
         self.hooks.append(hook)
 

@@ -29,17 +29,17 @@ class Stream:
         self, fields: list[str] | tuple[str, ...] | None = None, name: str = "default", direct: bool = False
     ) -> None:
         if fields is not None and not isinstance(fields, list | tuple):
-            msg = f"{user_line()}: Stream fields must be a list, tuple or None, given: {fields!r} (A42)"
+            msg = f"{user_line()}: Stream fields must be a list, tuple or None, given: {fields!r}"
             raise TypeError(msg)
         for field in fields or ():
             if not isinstance(field, str):
-                msg = f"{user_line()}: All field names must be strings, given: {field!r} (A42)"
+                msg = f"{user_line()}: All field names must be strings, given: {field!r}"
                 raise TypeError(msg)
         if not isinstance(name, str):
-            msg = f"{user_line()}: Stream name must be a string, given: {name!r} (A42)"
+            msg = f"{user_line()}: Stream name must be a string, given: {name!r}"
             raise TypeError(msg)
         if not isinstance(direct, bool):
-            msg = f"{user_line()}: 'direct' must be either True or False, given: {direct!r} (A42)"
+            msg = f"{user_line()}: 'direct' must be either True or False, given: {direct!r}"
             raise TypeError(msg)
         self.fields = list(fields or ())
         self.stream_id = name
@@ -77,10 +77,10 @@ class Grouping:
         names = fields[0] if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         for name in names:
             if not isinstance(name, str):
-                msg = f"{user_line()}: Non-string cannot be specified in fields, given: {name!r} (A42)"
+                msg = f"{user_line()}: Non-string cannot be specified in fields, given: {name!r}"
                 raise TypeError(msg)
         if not names:
-            msg = f"{user_line()}: List cannot be empty for fields grouping (A42)"
+            msg = f"{user_line()}: List cannot be empty for fields grouping"
             raise InvalidTopologyError(msg)
         return cls.FIELDS(gtype=cls._FIELDS, fields=names)
 
@@ -90,7 +90,7 @@ class Grouping:
         if not isinstance(customgrouper, ICustomGrouping | str):
             msg = (
                 f"{user_line()}: Argument to custom() must be ICustomGrouping instance or classpath, given: "
-                f"{customgrouper!r} (A42)"
+                f"{customgrouper!r}"
             )
             raise TypeError(msg)
         return cls.custom_serialized(default_serializer.serialize(customgrouper), is_java=False)
@@ -101,12 +101,12 @@ class Grouping:
         if not isinstance(serialized, bytes):
             msg = (
                 f"{user_line()}: Argument to custom_serialized() must be a serialized Python class as bytes, given: "
-                f"{serialized!r} (A42)"
+                f"{serialized!r}"
             )
             raise TypeError(msg)
         if is_java:
             msg = (
-                f"{user_line()}: Custom grouping implemented in Java for Python topology is not supported (A42): write it as an "
+                f"{user_line()}: Custom grouping implemented in Java for Python topology is not supported: write it as an "
                 f"ICustomGrouping, for Grouping.custom()"
             )
             raise NotImplementedError(msg)
@@ -116,7 +116,7 @@ class Grouping:
     def custom_object(cls, java_class_name: str, arg_list: Any) -> Any:
         """Raise NotImplementedError: groupings in Java are not supported."""
         msg = (
-            f"{user_line()}: custom_object({java_class_name!r}) names a class in Java (A42): write it as an ICustomGrouping, "
+            f"{user_line()}: custom_object({java_class_name!r}) names a class in Java: write it as an ICustomGrouping, "
             f"for Grouping.custom()"
         )
         raise NotImplementedError(msg)

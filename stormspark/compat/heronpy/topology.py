@@ -36,14 +36,14 @@ class TopologyType(type):
             if spec.name in specs:
                 msg = (
                     f"{spec.place}: Duplicate component name: {spec.name}, used already at "
-                    f"{specs[spec.name].declared_at} (A41)"
+                    f"{specs[spec.name].declared_at}"
                 )
                 raise InvalidTopologyError(msg)
             specs[spec.name] = spec
         for spec in specs.values():
             _check(spec)
         if not any(spec.is_spout for spec in specs.values()):
-            msg = f"{user_line()}: topology {classname!r}: A Topology requires at least one Spout (A41)"
+            msg = f"{user_line()}: topology {classname!r}: A Topology requires at least one Spout"
             raise InvalidTopologyError(msg)
         config = class_dict.get("config")
         place = f"{user_line()}: topology {classname!r}"
@@ -95,7 +95,7 @@ class Topology(metaclass=TopologyType):
     def lowered(cls) -> PlainTopology:
         """Return the topology as a `stormspark.api.Topology`, which engines can run."""
         if not hasattr(cls, "_heron_specs"):
-            msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it (A40)"
+            msg = f"{user_line()}: The base Topology class cannot be writable: inherit from it"
             raise InvalidTopologyError(msg)
         return lowered(cls.topology_name, cls._heron_specs, cls._own_config)
 
@@ -109,7 +109,7 @@ class TopologyBuilder:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or name in ("", "Topology"):
-            msg = f"{user_line()}: a topology's name must be a string, and not 'Topology', given: {name!r} (A40)"
+            msg = f"{user_line()}: a topology's name must be a string, and not 'Topology', given: {name!r}"
             raise InvalidTopologyError(msg)
         self.topology_name = name
         self._specs: dict[str, HeronComponentSpec] = {}
@@ -122,7 +122,7 @@ class TopologyBuilder:
         """
         for spec in specs:
             if not isinstance(spec, HeronComponentSpec):
-                msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r} (A40)"
+                msg = f"{user_line()}: Argument to add_spec needs to be HeronComponentSpec, given: {spec!r}"
                 raise TypeError(msg)
             if spec.name is None:
                 spec.refuse("TopologyBuilder cannot take a spec without name")
@@ -167,7 +167,7 @@ class TopologyBuilder:
     def set_config(self, config: dict[str, Any]) -> None:
         """Set the topology's configuration, which replaces any earlier one. Raises TypeError if ``config`` is not a dict."""
         if not isinstance(config, dict):
-            msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r} (A40)"
+            msg = f"{user_line()}: Argument to set_config needs to be dict, given: {config!r}"
             raise TypeError(msg)
         self._topology_config = config
 

@@ -61,7 +61,7 @@ class HoldsWindow(Bolt, StatefulComponent):
         if seconds < 1:
             msg = (
                 f"{type(self).__name__}: {key} must be a number of seconds above 0, in the component's config, got {value!r} "
-                f"(C22)"
+                f""
             )
             raise ValueError(msg)
         return seconds
@@ -89,7 +89,7 @@ class SlidingWindowBolt(HoldsWindow):
         if self.slide_interval > self.window_duration:
             msg = (
                 f"{type(self).__name__}: {self.WINDOW_SLIDEINTERVAL_SECS} must be at most {self.WINDOW_DURATION_SECS}, got "
-                f"{self.slide_interval} and {self.window_duration} (C22)"
+                f"{self.slide_interval} and {self.window_duration}"
             )
             raise ValueError(msg)
         self._begin(config, self.slide_interval)

@@ -177,7 +177,7 @@ def _adapter(id_: str, one: _Declared) -> Component:
         raise InvalidTopologyError(msg)
     instead = f"put a stormspark.Async{kind.capitalize()} in its place"
     if (problem := problem_with_coroutine(cls, CALLED, instead)) is not None:
-        msg = f"{one.where}: {kind} {id_!r}: {problem} (B20)"
+        msg = f"{one.where}: {kind} {id_!r}: {problem}"  # B20
         raise InvalidTopologyError(msg)
     fields = one.component.declareOutputFields()
     streams = dict(one.streams)

@@ -240,7 +240,7 @@ class _BoltSurroundings(_Reports):
         if isinstance(tup, storm.Tuple) and tup.origin is not None:
             return tup.origin  # type: ignore[no-any-return]  # the collector reports a second ack, and ignores that of a tick
         self.report_error(
-            f"{what} of {tup!r}, which is acked or failed already, or was never given to this task (E14)"
+            f"{what} of {tup!r}, which is acked or failed already, or was never given to this task"  # E14
         )
         return None
 

@@ -84,7 +84,7 @@ class BoltSurroundings(Surroundings):
         found = tup if isinstance(tup, Tuple) else self.named.get(tup)
         if found is None or found.state == 1:
             msg = (
-                f"emit is anchored to {tup!r}, which is acked or failed already, or was never given to this task (I12): emit "
+                f"emit is anchored to {tup!r}, which is acked or failed already, or was never given to this task: emit "  # I12
                 f"first, then ack"
             )
             raise EmitError(msg)
@@ -105,7 +105,7 @@ class BoltSurroundings(Surroundings):
 
     def _unknown(self, what: str, tup: Tuple | str) -> None:
         self.reports.report_error(
-            f"{what} of {tup!r}, which is acked or failed already, or was never given to this task; it changes nothing (E14)"
+            f"{what} of {tup!r}, which is acked or failed already, or was never given to this task; it changes nothing"  # E14
         )
 
 

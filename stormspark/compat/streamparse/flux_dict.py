@@ -83,5 +83,5 @@ def _grouping(spec: ComponentSpec, stream: str | None, grouping: Any) -> dict[st
 
 def _can_not_be_written(spec: ComponentSpec, what: str) -> SpecTypeError:
     return SpecTypeError(
-        f"{user_line()}: Flux can't say {what}, which {spec.name!r} (declared at {spec.declared_at}) has (A38)"
+        f"{user_line()}: Flux can't say {what}, which {spec.name!r} (declared at {spec.declared_at}) has"
     )

@@ -55,7 +55,7 @@ class Grouping:
         """
         names = list(fields[0]) if len(fields) == 1 and isinstance(fields[0], list) else list(fields)
         if not names:
-            msg = f"{user_line()}: List cannot be empty for fields grouping (A36)"
+            msg = f"{user_line()}: List cannot be empty for fields grouping"  # A36
             raise SpecValueError(msg)
         return ChosenGrouping("fields", names)
 

@@ -40,6 +40,6 @@ def checked_arguments(arguments: Sequence[Any], where: str) -> list[Any]:
     """Return the arguments of a Java constructor. Raises TypeError unless each argument is a bool, bytes, float, int or str."""
     for argument in arguments:
         if not isinstance(argument, bool | bytes | float | int | str):
-            msg = f"{where}: Only basic data types can be arguments of Java constructors. Given: {argument!r} (A32)"
+            msg = f"{where}: Only basic data types can be arguments of Java constructors. Given: {argument!r}"
             raise SpecTypeError(msg)
     return list(arguments)

@@ -139,7 +139,7 @@ def _component(spec: ComponentSpec, place: _Place) -> Any:
         return shell_component(spec, place.folder)
     if isinstance(spec, JavaComponentSpec):
         return java_component(spec)
-    raise spec.fail(SpecTypeError, f"{cls!r} is neither a spout nor a bolt (A36)")
+    raise spec.fail(SpecTypeError, f"{cls!r} is neither a spout nor a bolt")  # A36
 
 
 def _refuse_coroutines(spec: ComponentSpec) -> None:
@@ -147,7 +147,7 @@ def _refuse_coroutines(spec: ComponentSpec) -> None:
     instead = f"put a stormspark.{base} in its place, by native(...) of stormspark.compat.streamparse.native"
     problem = problem_with_coroutine(spec.component_cls, CALLED[spec.kind], instead)
     if problem is not None:
-        raise spec.fail(InvalidTopologyError, f"{problem} (C14, B20)")
+        raise spec.fail(InvalidTopologyError, f"{problem}")  # B20, C14
 
 
 def _parallelism(spec: ComponentSpec, environment: str | None) -> int:
@@ -160,7 +160,7 @@ def _parallelism(spec: ComponentSpec, environment: str | None) -> int:
         if environment is None
         else f"environment {environment!r} is not among them"
     )
-    problem = f"par is {spec.par!r}, and {asked}: choose one of {', '.join(map(repr, spec.par))} by --environment (A31)"
+    problem = f"par is {spec.par!r}, and {asked}: choose one of {', '.join(map(repr, spec.par))} by --environment"  # A31
     raise spec.fail(InvalidTopologyError, problem)
 
 
@@ -180,7 +180,7 @@ def _grouping(spec: ComponentSpec, source: Any, grouping: Any) -> Grouping:
     )
     problem = (
         f"takes stream {source.streamId!r} of {source.componentId!r} by a Java grouping ({java}), which Python can't run "
-        f"(A34): put a grouping of stormspark in its place, an instance of a subclass of stormspark.CustomStreamGrouping or "
+        f": put a grouping of stormspark in its place, an instance of a subclass of stormspark.CustomStreamGrouping or "  # A34
         f"stormspark.grouping.PartialKeyGrouping(...), as the value in inputs"
     )
     raise spec.fail(InvalidTopologyError, problem)

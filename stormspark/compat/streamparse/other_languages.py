@@ -50,7 +50,7 @@ def java_component(spec: ComponentSpec) -> Any:
     java = spec.component_object.java_object
     place = f"{spec.declared_at}: {spec.kind} {spec.name!r}"
     if java is None:
-        msg = f"{place} is a serialized Java object, which Python can't run (A32): {NATIVE}"
+        msg = f"{place} is a serialized Java object, which Python can't run: {NATIVE}"
         raise InvalidTopologyError(msg)
     return java_object(java.full_class_name, java.args_list, place)
 

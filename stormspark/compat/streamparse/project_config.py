@@ -116,13 +116,13 @@ class ProjectConfig:
         environments = _mapping(self.content.get("envs") or {}, f"{self.file}: envs")
         there = ", ".join(map(repr, environments)) or "none"
         if name is None and len(environments) > 1:
-            msg = f"{self.file} has several environments: choose one by --environment: {there} (A39)"
+            msg = f"{self.file} has several environments: choose one by --environment: {there}"
             raise InvalidTopologyError(msg)
         if name is None:
             name = next(iter(environments), None)
         elif name not in environments:
             place = self.file or "there is no config.json beside the topology or above it, so it"
-            msg = f"{place} has no environment {name!r}; there are {there} (A39)"
+            msg = f"{place} has no environment {name!r}; there are {there}"
             raise InvalidTopologyError(msg)
         settings = environments[name] if name is not None else {}
         return Environment(name, _mapping(settings, f"{self.file}: environment {name!r}"))

@@ -68,7 +68,7 @@ class ComponentSpec:
         if stream not in self.outputs:
             there = ", ".join(map(repr, self.outputs)) or "none"
             msg = (
-                f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there} (A33); "
+                f"{user_line()}: Invalid stream for {self.called}: {stream!r}. Valid streams are: {there}; "  # A33
                 f"add Stream(fields=[...], name={stream!r}) to its `outputs`"
             )
             raise SpecKeyError(msg)
@@ -99,15 +99,17 @@ class ComponentSpec:
                 if not isinstance(stage, str) or not _is_int(hint):
                     problem = (
                         f"If par is a dict, it must map from environment names to integers specifying the parallelism hint for "
-                        f"the component. Given stage: {stage!r}, parallelism hint: {hint!r} (A31)"
+                        f"the component. Given stage: {stage!r}, parallelism hint: {hint!r}"
                     )
                     raise self.fail(SpecTypeError, problem)
                 if hint < 1:
-                    problem = f"Parallelism hint for stage {stage} must be an integer greater than 0. Given: {hint} (A31)"
+                    problem = (
+                        f"Parallelism hint for stage {stage} must be an integer greater than 0. Given: {hint}"
+                    )
                     raise self.fail(SpecValueError, problem)
             return dict(par)
         if not _is_int(par) or par < 1:
-            problem = f"Parallelism hint must be an integer greater than 0. Given: {par!r} (A31)"
+            problem = f"Parallelism hint must be an integer greater than 0. Given: {par!r}"
             raise self.fail(SpecValueError if _is_int(par) else SpecTypeError, problem)
         return par
 
@@ -115,7 +117,7 @@ class ComponentSpec:
         if config is None:
             config = getattr(self.component_cls, "config", None)
         if config is not None and not isinstance(config, dict):
-            raise self.fail(SpecTypeError, f"Config must either be a dict or None. Given: {config!r} (A31)")
+            raise self.fail(SpecTypeError, f"Config must either be a dict or None. Given: {config!r}")
         return dict(config or {})
 
     def _checked_outputs(self, outputs: Any) -> dict[str, StreamInfo]:
@@ -126,7 +128,7 @@ class ComponentSpec:
         if not isinstance(outputs, list | tuple):
             problem = (
                 f"Outputs must either be a list of strings or a list of Streams. Given: {outputs!r}; did you mean "
-                f"outputs = [{outputs!r}]? (A36)"
+                f"outputs = [{outputs!r}]?"
             )
             raise self.fail(SpecTypeError, problem)
         streams: dict[str, StreamInfo] = {}
@@ -136,7 +138,7 @@ class ComponentSpec:
             elif isinstance(output, str):  # a field of the default stream
                 streams.setdefault("default", StreamInfo([])).output_fields.append(output)
             else:
-                problem = f"Outputs must either be a list of strings or a list of Streams. Invalid entry: {output!r} (A36)"
+                problem = f"Outputs must either be a list of strings or a list of Streams. Invalid entry: {output!r}"
                 raise self.fail(SpecTypeError, problem)
         return streams
 
@@ -148,9 +150,7 @@ class ComponentSpec:
         if inputs is None:
             return {}
         if not isinstance(inputs, list | tuple):
-            raise self.fail(
-                SpecTypeError, f"Inputs must either be a list, dict, or None. Given: {inputs!r} (A35)"
-            )
+            raise self.fail(SpecTypeError, f"Inputs must either be a list, dict, or None. Given: {inputs!r}")
         return dict(map(self._input_without_grouping, inputs))
 
     def _checked_input(self, source: Any, grouping: Any) -> tuple[GlobalStreamId, Any]:
@@ -159,7 +159,7 @@ class ComponentSpec:
         ):
             problem = (
                 f"If inputs is a dict, it is expected to map from GlobalStreamId or ComponentSpec objects to Grouping objects. "
-                f"Given key: {source!r}; Given value: {grouping!r} (A35)"
+                f"Given key: {source!r}; Given value: {grouping!r}"
             )
             raise self.fail(SpecTypeError, problem)
         return source["default"] if isinstance(source, ComponentSpec) else source, grouping
@@ -170,7 +170,7 @@ class ComponentSpec:
         if not isinstance(source, ComponentSpec):
             raise self.fail(
                 SpecTypeError,
-                f"Inputs must be ComponentSpec or GlobalStreamId objects. Given: {source!r} (A35)",
+                f"Inputs must be ComponentSpec or GlobalStreamId objects. Given: {source!r}",
             )
         default = source.outputs.get("default")
         grouping = Grouping.DIRECT if default is not None and default.direct else Grouping.SHUFFLE
@@ -192,13 +192,13 @@ class JavaComponentSpec(ComponentSpec):
         super().__init__(component_cls, name=name, **rest)
         if serialized_java is not None:
             if not isinstance(serialized_java, bytes):
-                raise self.fail(SpecTypeError, "serialized_java must be either bytes or None (A32)")
+                raise self.fail(SpecTypeError, "serialized_java must be either bytes or None")
             self.component_object = ComponentObject(serialized_java=serialized_java)
             return
         if not full_class_name:
-            raise self.fail(SpecValueError, "full_class_name is required (A32)")
+            raise self.fail(SpecValueError, "full_class_name is required")
         if args_list is None:
-            raise self.fail(SpecTypeError, "args_list must not be None (A32)")
+            raise self.fail(SpecTypeError, "args_list must not be None")
         arguments = checked_arguments(args_list, f"{self.declared_at}: {self.called}")
         self.component_object = ComponentObject(java_object=JavaObject(full_class_name, arguments))
 
@@ -216,9 +216,9 @@ class ShellComponentSpec(ComponentSpec):
     ) -> None:
         super().__init__(component_cls, name=name, **rest)
         if not command:
-            raise self.fail(SpecValueError, "command is required (A32)")
+            raise self.fail(SpecValueError, "command is required")
         if script is None:
-            problem = "script must not be None: for a command without arguments it is the empty string (A32)"
+            problem = "script must not be None: for a command without arguments it is the empty string"
             raise self.fail(SpecTypeError, problem)
         self.component_object = ComponentObject(shell=ShellComponent(command, script))
 

@@ -40,7 +40,7 @@ class Component(pystorm_component.Component):
     @classmethod
     def spec(cls, *args: Any, **kwargs: Any) -> Any:
         """Raise TypeError: only spouts and bolts have specs."""
-        msg = f"{user_line()}: Specifications should either be bolts or spouts. Given: {cls!r} (A36)"
+        msg = f"{user_line()}: Specifications should either be bolts or spouts. Given: {cls!r}"  # A36
         raise SpecTypeError(msg)
 
 

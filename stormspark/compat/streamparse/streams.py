@@ -74,5 +74,5 @@ class GlobalStreamId:
 
 
 def _refuse(problem: str) -> None:
-    msg = f"{user_line()}: {problem} (A33)"
+    msg = f"{user_line()}: {problem}"
     raise SpecTypeError(msg)

@@ -30,11 +30,11 @@ class TopologyType(type):
             _check(spec)
             spec.inputs = _resolved(spec, specs)
         if bases and not any(spec.kind == "spout" for spec in specs.values()):
-            msg = f"{where}: topology {name}: A Topology requires at least one Spout (A36)"
+            msg = f"{where}: topology {name}: A Topology requires at least one Spout"
             raise SpecValueError(msg)
         config = body.setdefault("config", {})
         if not isinstance(config, dict):
-            msg = f"{where}: topology {name}: Topology config must be a dictionary. Given: {config!r} (A36)"
+            msg = f"{where}: topology {name}: Topology config must be a dictionary. Given: {config!r}"
             raise SpecTypeError(msg)
         body["specs"] = list(specs.values())
         body["declared_at"] = where
@@ -61,13 +61,13 @@ def _named(body: dict[str, Any], where: str) -> dict[str, ComponentSpec]:
             if value.name in specs:
                 other = specs[value.name].declared_at
                 raise value.fail(
-                    SpecValueError, f"Duplicate component name: {value.name} (A36), declared at {other} too"
+                    SpecValueError, f"Duplicate component name: {value.name}, declared at {other} too"
                 )
             specs[value.name] = value
         elif isinstance(value, Component) or (isinstance(value, type) and issubclass(value, Component)):
             msg = (
                 f"{where}: Topology classes should have ComponentSpec attributes. Did you forget to call the spec class method "
-                f"for your component? Given: {attribute} = {value!r} (A30)"
+                f"for your component? Given: {attribute} = {value!r}"
             )
             raise SpecTypeError(msg)
     return specs
@@ -75,13 +75,13 @@ def _named(body: dict[str, Any], where: str) -> dict[str, ComponentSpec]:
 
 def _check(spec: ComponentSpec) -> None:
     if spec.kind == "bolt" and not spec.inputs:
-        problem = f'{spec.class_name} "{spec.name}" requires at least one input, because it is a Bolt (A36)'
+        problem = f'{spec.class_name} "{spec.name}" requires at least one input, because it is a Bolt'
         raise spec.fail(SpecValueError, problem)
     if spec.kind == "spout" and not spec.outputs:
-        problem = f'{spec.class_name} "{spec.name}" requires at least one output, because it is a Spout (A36)'
+        problem = f'{spec.class_name} "{spec.name}" requires at least one output, because it is a Spout'
         raise spec.fail(SpecValueError, problem)
     if not spec.kind:
-        raise spec.fail(SpecTypeError, "Specifications should either be bolts or spouts (A36)")
+        raise spec.fail(SpecTypeError, "Specifications should either be bolts or spouts")
 
 
 def _resolved(spec: ComponentSpec, specs: dict[str, ComponentSpec]) -> dict[GlobalStreamId, Any]:
@@ -92,22 +92,20 @@ def _resolved(spec: ComponentSpec, specs: dict[str, ComponentSpec]) -> dict[Glob
             source.componentId.name if isinstance(source.componentId, ComponentSpec) else source.componentId
         )
         if name is None:
-            raise spec.fail(SpecTypeError, "GlobalStreamId.componentId cannot be None (A35)")
+            raise spec.fail(SpecTypeError, "GlobalStreamId.componentId cannot be None")
         emitter = specs.get(name)
         if emitter is None:
-            problem = (
-                f"subscribes to {name!r}, which is no component of this topology{_nearest(name, specs)} (A35)"
-            )
+            problem = f"subscribes to {name!r}, which is no component of this topology{_nearest(name, specs)}"  # A35
             raise spec.fail(SpecKeyError, problem)
         stream = emitter.outputs.get(source.streamId or "")
         if stream is None:
-            problem = f"subscribes to stream {source.streamId!r} of {name!r}, whose outputs are {_listed(emitter.outputs)} (A35)"
+            problem = f"subscribes to stream {source.streamId!r} of {name!r}, whose outputs are {_listed(emitter.outputs)}"
             raise spec.fail(SpecKeyError, problem)
         for field in (grouping.fields or ()) if isinstance(grouping, ChosenGrouping) else ():
             if field not in stream.output_fields:
                 problem = (
                     f"Field {field!r} specified in grouping is not a valid output field for the {name!r} {source.streamId!r} "
-                    f"stream, which has {_listed(stream.output_fields)}{_nearest(field, stream.output_fields)} (A36)"
+                    f"stream, which has {_listed(stream.output_fields)}{_nearest(field, stream.output_fields)}"
                 )
                 raise spec.fail(SpecValueError, problem)
         inputs[GlobalStreamId(name, source.streamId)] = grouping

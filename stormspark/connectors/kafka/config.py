@@ -132,17 +132,15 @@ class KafkaSpoutConfig(_Options):
         if self.truncated_log not in ("continue", "fail"):
             _refuse(f"truncated_log must be 'continue' or 'fail', got {self.truncated_log!r}")
         if not isinstance(self.retry, ExponentialBackoff):
-            _refuse(f"retry must be an ExponentialBackoff (K4), got {self.retry!r}")
+            _refuse(f"retry must be an ExponentialBackoff, got {self.retry!r}")
         strategy = _member(
             FirstPollOffsetStrategy, self.first_poll_offset_strategy, "first_poll_offset_strategy"
         )
         start = self.start_timestamp
         if start is not None and not isinstance(start, int | datetime):
-            _refuse(
-                f"start_timestamp must be a whole number of ms since 1970, or a datetime, got {start!r} (K3)"
-            )
+            _refuse(f"start_timestamp must be a whole number of ms since 1970, or a datetime, got {start!r}")
         if strategy.endswith("TIMESTAMP") and start is None:
-            _refuse(f"first_poll_offset_strategy {strategy} needs start_timestamp (K3)")
+            _refuse(f"first_poll_offset_strategy {strategy} needs start_timestamp")
         named = java_deserializers(self.props)
         return {
             "topics": topics,

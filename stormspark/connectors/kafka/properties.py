@@ -26,9 +26,9 @@ _RENAMED = {
 
 #: Settings that conflict with what stormspark does, or that librdkafka does not have. The values say what to do instead.
 _REFUSED = {
-    "enable.auto.commit": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
-    "enable.auto.offset.store": "offsets are committed as tuples are acked; choose a processing_guarantee (K2, K6)",
-    "auto.commit.interval.ms": "use offset_commit_period_ms (K1)",
+    "enable.auto.commit": "offsets are committed as tuples are acked; choose a processing_guarantee",  # K2
+    "enable.auto.offset.store": "offsets are committed as tuples are acked; choose a processing_guarantee",
+    "auto.commit.interval.ms": "use offset_commit_period_ms",  # K1
     "bootstrap.servers": "give the servers as the first argument",
     "enable.partition.eof": "stormspark needs it itself",
     "sasl.jaas.config": (
@@ -92,7 +92,7 @@ def client_conf(servers: str, group_id: str | None, props: Mapping[str, Any]) ->
             if value != "earliest":
                 msg = (
                     f"KafkaSpoutConfig: auto.offset.reset={value!r} is not supported: use first_poll_offset_strategy for where "
-                    f"to begin (K3). Messages that retention has removed are skipped, as with 'earliest' (K5, K6)"
+                    f"to begin. Messages that retention has removed are skipped, as with 'earliest'"  # K3, K5
                 )
                 raise InvalidTopologyError(msg)
         elif key in _MEANINGLESS:

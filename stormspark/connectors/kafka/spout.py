@@ -72,7 +72,7 @@ class KafkaSpout(RangeSpout):
             names = ", ".join(map(repr, streams))
             msg = (
                 f"KafkaSpout: emit_null_tuples emits on the default stream, but the translator has only the streams {names}: "
-                f"declare the default stream, or return a Routed with None values from the translator (K7)"
+                f"declare the default stream, or return a Routed with None values from the translator"
             )
             raise InvalidTopologyError(msg)
         return DEFAULT_STREAM if DEFAULT_STREAM in streams else streams[0]

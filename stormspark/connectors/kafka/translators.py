@@ -118,14 +118,14 @@ class ByTopicRecordTranslator:
         If the translator is a function, ``fields`` are the names of its values, and ``stream`` is the stream for them.
         """
         if topic in self._of:
-            msg = f"ByTopicRecordTranslator: topic {topic!r} already has a translator (K7)"
+            msg = f"ByTopicRecordTranslator: topic {topic!r} already has a translator"
             raise InvalidTopologyError(msg)
         made = as_translator(translator, fields, stream)
         for name, its_fields in made.streams().items():
             if self._streams.setdefault(name, its_fields) != its_fields:
                 msg = (
                     f"ByTopicRecordTranslator: topic {topic!r} declares {its_fields!r} for stream {name!r}, which "
-                    f"already has {self._streams[name]!r}: give the topic a stream of its own (K7)"
+                    f"already has {self._streams[name]!r}: give the topic a stream of its own"
                 )
                 raise InvalidTopologyError(msg)
         self._of[topic] = made
@@ -152,8 +152,6 @@ def as_translator(
     if isinstance(translator, RecordTranslator):
         return translator
     if fields is None:
-        msg = (
-            "a translator that is a function needs the names of the fields that it returns: fields=[...] (K7)"
-        )
+        msg = "a translator that is a function needs the names of the fields that it returns: fields=[...]"
         raise InvalidTopologyError(msg)
     return SimpleRecordTranslator(translator, fields, stream)

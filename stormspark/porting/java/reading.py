@@ -196,7 +196,7 @@ class _Reader:
             if name == "addWorkerHook":
                 topology.report(
                     "change",
-                    "it has a worker hook (A5)",
+                    "it has a worker hook",  # A5
                     place,
                     "write a stormspark.WorkerHook, and add it with builder.add_worker_hook",
                 )
@@ -394,12 +394,12 @@ class _Reader:
                 "change",
                 f"{found.label} has a custom grouping, {read.custom}",
                 draft.place,
-                "write it as a stormspark.CustomStreamGrouping (D13)",
+                "write it as a stormspark.CustomStreamGrouping",  # D13
             )
         elif draft.grouping == "none":
             topology.report(
                 "note",
-                f"the none grouping of {found.label} chooses a random task, as in Storm; in Heron it is a shuffle (D8)",
+                f"the none grouping of {found.label} chooses a random task, as in Storm; in Heron it is a shuffle",  # D8
                 draft.place,
             )
         report_conditions(

@@ -12,8 +12,8 @@ from stormspark.porting.java.values import Function, Instance, Unknown, Value, m
 __all__ = ["class_summary", "described", "report_behaviour", "report_conditions", "report_what_does_not_fit"]
 
 _CONTEXT: Final = {
-    "getPIDDir": "there is no PID folder here (A26)",
-    "getCodeDir": "there is no code folder here: Spark ships the code (A26)",
+    "getPIDDir": "there is no PID folder here",  # A26
+    "getCodeDir": "there is no code folder here: Spark ships the code",
 }
 
 
@@ -75,35 +75,39 @@ def report_behaviour(topology: TopologyFound, facts: ClassFacts) -> None:
             if not emit.anchored:
                 topology.report(
                     "note",
-                    f"{name} emits without an anchor: if the emitted tuple fails, nothing is replayed (C2)",
+                    f"{name} emits without an anchor: if the emitted tuple fails, nothing is replayed",  # C2
                     emit.place,
                 )
     if style == "spout" and facts.emits and not any(emit.with_id for emit in facts.emits):
         topology.report(
             "note",
-            f"{name} emits without message ids: its tuples are not tracked and not replayed (B6)",
+            f"{name} emits without message ids: its tuples are not tracked and not replayed",  # B6
             facts.emits[0].place,
         )
     for emit in facts.emits:
         if emit.direct:
             topology.report(
-                "note", f"{name} emits to a task of its choice: use emit_direct (D11)", emit.place
+                "note",
+                f"{name} emits to a task of its choice: use emit_direct",
+                emit.place,  # D11
             )
     if facts.ticks:
         topology.report(
             "note",
-            f"{name} checks for ticks: use tup.is_tick or a TickTupleAwareBolt; ticks need no ack (C9)",
+            f"{name} checks for ticks: use tup.is_tick or a TickTupleAwareBolt; ticks need no ack",  # C9
             facts.ticks[0],
         )
     if facts.threads:
         topology.report(
             "note",
-            f"{name} uses threads of its own: they may call collectors, but emit returns no task ids there (A28)",
+            f"{name} uses threads of its own: they may call collectors, but emit returns no task ids there",  # A28
             facts.threads[0],
         )
     if facts.metrics:
         topology.report(
-            "note", f"{name} registers metrics: the context here can do that too (A29)", facts.metrics[0]
+            "note",
+            f"{name} registers metrics: the context here can do that too",
+            facts.metrics[0],  # A29
         )
     for called, place in facts.context_calls:
         if called in _CONTEXT:

@@ -55,7 +55,7 @@ _WINDOWED = Base("windowed", "stormspark.WindowedBolt")
 _STATEFUL_WINDOWED = Base(
     "stateful-windowed",
     "stormspark.StatefulWindowedBolt",
-    "its windows are state, as all windows are if batches are transactions, so it needs no message id field (C41)",
+    "its windows are state, as all windows are if batches are transactions, so it needs no message id field",  # C41
 )
 _SHELL = "its child process runs unchanged, over Storm's multilang protocol"
 
@@ -255,7 +255,10 @@ STOCK: Final[dict[str, Stock]] = {
     ),
     "KafkaBolt": Stock("bolt", f"{_CONNECTORS}.KafkaBolt", _emits(), "see docs/sinks.md"),
     "HdfsBolt": Stock(
-        "bolt", f"{_CONNECTORS}.FileBolt", _emits(), "a file appears when it is complete (docs/sinks.md, K10)"
+        "bolt",
+        f"{_CONNECTORS}.FileBolt",
+        _emits(),
+        "a file appears when it is complete (docs/sinks.md)",  # K10
     ),
     "FluxShellBolt": Stock("bolt", "stormspark.multilang.ShellBolt", _shell_fields, _SHELL),
     "FluxShellSpout": Stock("spout", "stormspark.multilang.ShellSpout", _shell_fields, _SHELL),

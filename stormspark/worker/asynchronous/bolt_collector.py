@@ -150,7 +150,7 @@ class AsyncCollector:
             late.is_reported = self._report_late(call, f"EmitError: {msg}")
             raise late
         if call.is_settled:
-            msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail (E14); emit first, then ack"
+            msg = f"{self._place}: emit is anchored to {call.tup!r} after its ack or fail; emit first, then ack"  # E14
             raise EmitError(msg)
 
     def _report_late(self, call: Call, text: str) -> bool:
@@ -176,7 +176,7 @@ class AsyncCollector:
             self._note(call, note, True)
         elif call.is_over or call.is_settled:
             why = "which is acked or failed already" if call.is_settled else "whose execute has ended"
-            self._report_late(call, f"{what} of {tup!r}, {why}; it changes nothing (E14)")
+            self._report_late(call, f"{what} of {tup!r}, {why}; it changes nothing")
         else:
             call.is_settled = True
             self._note(call, note, False)

@@ -112,12 +112,12 @@ class _Life:
         if under_way is None:
             text = (
                 f"its {name} could not begin, because the event loop is blocked at {self._loop.place}, and the topology stops "
-                f"without it (B1, C1)"
+                f"without it"
             )
             return text, self._loop.blocked()
         seconds, place = self._loop.now() - under_way.since, self.place
         at = "" if place is None else f" ({place.line})"
-        text = f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it (B1, C1)"
+        text = f"has not returned from its {name}{at} for {seconds:.0f} s, and the topology stops without it"  # B1, C1
         return text, Busy(self._task, seconds, place=place)
 
     @property

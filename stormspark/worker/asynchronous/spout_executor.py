@@ -329,7 +329,7 @@ class AsyncSpoutExecutor(AsyncExecutor, Spout):
                     seconds, place = now - telling.since, self._loop.place_in(telling.coroutine)
                     self.not_ended = call = Busy(self.task, seconds, of_spout=True, awaits=True, place=place)
                     _log.warning(
-                        "%s has not returned for %.0f s: the spout does not hear of %d trees, and is closed (B1, B3)",
+                        "%s has not returned for %.0f s: the spout does not hear of %d trees, and is closed",  # B1, B3
                         call.code,
                         call.seconds,
                         left,

@@ -111,7 +111,7 @@ class ThreadedBoltCollector:
         return False
 
     def _report_second(self, tup: Tuple, what: str) -> None:
-        self.report_error(f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)")
+        self.report_error(f"{what} of {tup!r}, which is acked or failed already; it changes nothing")  # E14
 
     def _acked(self, tup: Tuple) -> None:
         """Close a tuple's edges, on the worker's thread."""
@@ -174,7 +174,7 @@ class ThreadedBasicCollector:
         if not self._task.executor.is_current:
             msg = (
                 f"{self._task.name}: a BasicBolt may emit only in execute, on the thread that called it; to emit in other "
-                f"threads, use a Bolt (C5, W26)"
+                f"threads, use a Bolt"  # W26
             )
             raise EmitError(msg)
 

@@ -213,14 +213,15 @@ class ThreadedBoltTask(ThreadedTask, BoltTask):
                 busy = self.executor.busy
                 self.reports.add_failure(
                     "hooks",
-                    f"the task hooks do not hear of all fails (J21): {busy.code} has not returned for {busy.seconds:.0f} s, "
+                    f"the task hooks do not hear of all fails: {busy.code} has not returned for {busy.seconds:.0f} s, "
                     f"and {len(fails):,} fails already wait for its return",
                 )
             self._fails_missed += 1
             return
         if self._fails_missed and not fails:
             self.reports.add_failure(
-                "hooks", f"the task hooks have missed {self._fails_missed:,} fails (J21)"
+                "hooks",
+                f"the task hooks have missed {self._fails_missed:,} fails",  # J21
             )
             self._fails_missed = 0
         fails.append((tuple(self.hooks), tup))

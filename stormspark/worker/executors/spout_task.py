@@ -174,7 +174,7 @@ class ThreadedSpoutTask(HearsVerdicts):
             msg = (
                 f"{self.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
                 f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
-                f"out in next_tuple, emit it and move the position there (C37, C42)"
+                f"out in next_tuple, emit it and move the position there"  # C37, C42
             )
             self.report_error(msg)
             raise EmitError(msg)
@@ -267,7 +267,7 @@ class ThreadedSpoutTask(HearsVerdicts):
         if not waiting or waiting + self.account.pending < self._settings.worker_tuple_marks[0]:
             return False
         self.report_error(
-            f"{self.name}: next_tuple has not returned, {waiting:,} acks and fails wait for its return (B3), and it is not "
+            f"{self.name}: next_tuple has not returned, {waiting:,} acks and fails wait for its return, and it is not "  # B3
             f"asked for more. Emit fewer tuples in one call of next_tuple (declared at {self.component.declared_at})"
         )
         return True

@@ -99,7 +99,7 @@ class ThreadedTask(Task):
         )
         msg = (
             f"{component.place}: the operating system starts no thread for executor {self.executor.name}: {error}. Its worker "
-            f"has {threads:,} threads of executors already (A16). Give the component fewer executors, or more tasks per executor "
+            f"has {threads:,} threads of executors already. Give the component fewer executors, or more tasks per executor "
             f"(set_num_tasks); run the topology in more workers (topology.workers); make the component asynchronous, which takes "
             f"no threads; or raise the limit of threads (ulimit -u, the pids limit of a container, free memory)"
         )
@@ -188,7 +188,7 @@ class ThreadedTask(Task):
         self._host.gave_up(busy)
         if self._last_call and busy.task == self.name:
             self.reports.logger.warning(
-                "%s has not returned from its %s%s for %.0f s, and the topology stops without it (B1, C1)",
+                "%s has not returned from its %s%s for %.0f s, and the topology stops without it",  # B1, C1
                 self.name,
                 self._last_call,
                 "" if busy.place is None else f" ({busy.place.line})",

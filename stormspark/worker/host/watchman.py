@@ -27,12 +27,21 @@ from pathlib import Path
 from typing import NoReturn
 
 from stormspark.private_files import is_private
+from stormspark.user_line import CodePlace
 from stormspark.worker.host.launch import Launch
 from stormspark.worker.host.lifeline import is_alive
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import ProcessId
 
-__all__ = ["become_watched", "exit_in_order", "how_it_ended", "note_task", "note_thread", "report_of"]
+__all__ = [
+    "become_watched",
+    "exit_in_order",
+    "how_it_ended",
+    "note_task",
+    "note_thread",
+    "print_exit",
+    "report_of",
+]
 
 _PAGE = 4096
 #: The place of the name of the task that the worker's thread is in. Names of threads follow it.
@@ -75,6 +84,8 @@ except OSError:
 """
 
 _NONE = bytes(_TASK)
+#: What `print_exit` prints.
+_BY_CODE = re.compile(r"^the process ends by (os\._exit\(.*)$", re.MULTILINE)
 
 
 class _Page:
@@ -140,6 +151,12 @@ def exit_in_order(code: int) -> NoReturn:
     os._exit(code)
 
 
+def print_exit(code: int, place: CodePlace) -> None:
+    """Print where user code has called ``os._exit``, for the report on how this process ended."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"the process ends by os._exit({code}) in {place.call} at {place.line}\n".encode())
+
+
 def note_task(name: str | None) -> None:
     """Note that the worker's thread runs code of this task now. This takes a fraction of a microsecond."""
     if (shared := _page.shared) is not None:
@@ -182,6 +199,8 @@ def _in_words(report: bytes) -> str:
     its process was killed by SIGKILL while sink[0] ran (by kill -9, or because the system had no memory left)
     >>> print(_in_words(b"768\n" + page))
     its process ended with exit code 3 while sink[0] ran (by os._exit, or by native code)
+    >>> print(_in_words(b"768\n" + page + b"the process ends by os._exit(3) in execute at sink.py:7\n"))
+    its process ended with exit code 3 while sink[0] ran (by os._exit(3) in execute at sink.py:7)
     """
     status, _, rest = report.partition(b"\n")
     code = os.waitstatus_to_exitcode(int(status))
@@ -200,7 +219,8 @@ def _in_words(report: bytes) -> str:
         task = " or ".join(sorted(set(tasks.values()))[:_NAMED])
     while_ = f" while {task} ran" if task else ""
     if code >= 0:
-        return f"its process ended with exit code {code}{while_} (by os._exit, or by native code)"
+        by = next(iter(_BY_CODE.findall(output)[-1:]), "os._exit, or by native code")
+        return f"its process ended with exit code {code}{while_} (by {by})"
     if code == -signal.SIGKILL:
         why = " (by kill -9, or because the system had no memory left)"
     return f"its process was killed by {_name(-code)}{while_}{why}"

@@ -103,13 +103,13 @@ class BoltCollector:
             if not isinstance(anchor, Tuple):
                 msg = (
                     f"component {self._task.component.id!r}, task {self._task.id}: anchors are tuples that execute was given, "
-                    f"got {anchor!r} of type {type(anchor).__name__} (C2)"
+                    f"got {anchor!r} of type {type(anchor).__name__}"
                 )
                 raise EmitError(msg)
             if anchor.state == tuple_state.SETTLED:
                 msg = (
                     f"component {self._task.component.id!r}, task {self._task.id}: emit is anchored to {anchor!r} after its "
-                    f"ack or fail (E14, I12); emit first, then ack"
+                    f"ack or fail; emit first, then ack"  # E14, I12
                 )
                 raise EmitError(msg)
             roots = anchor.roots
@@ -160,7 +160,7 @@ class BoltCollector:
         state = self.state_of(tup, what)
         if state == tuple_state.SETTLED:
             self._task.report_error(
-                f"{what} of {tup!r}, which is acked or failed already; it changes nothing (E14)"
+                f"{what} of {tup!r}, which is acked or failed already; it changes nothing"
             )
             return True
         if state == tuple_state.HELD:

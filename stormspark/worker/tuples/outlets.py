@@ -124,14 +124,14 @@ class Outlet:
         Raises `EmitError` if ``task`` is no task id, or if its component subscribes by a grouping that is not direct.
         """
         if type(task) is not int:
-            msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
+            msg = f"{self._place()}: emit_direct takes a task id, got {task!r} of type {type(task).__name__}"
             raise EmitError(msg)
         subscription, _ = self._by_task.get(task, (None, None))
         if subscription is not None and not subscription.direct:
             component = self.source.component
             msg = (
                 f"{self._place()}: emit_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a direct "
-                f"grouping (B9); let it subscribe by direct_grouping({component!r}), or use emit(values)"
+                f"grouping; let it subscribe by direct_grouping({component!r}), or use emit(values)"
             )
             raise EmitError(msg)
         return subscription is not None
@@ -154,7 +154,7 @@ class Outlet:
 
     def _wrong_number(self, values: Sequence[Any]) -> str:
         return (
-            f"Tuple created with wrong number of fields (A12): expected {self.width} ({', '.join(self.source.fields)}), "
+            f"Tuple created with wrong number of fields: expected {self.width} ({', '.join(self.source.fields)}), "
             f"got {len(values)}: {values!r:.1000}"
         )
 
@@ -299,7 +299,7 @@ class _AllCopies(Outlet):
 
     def _wrong_choice(self, task: Any, inboxes: Mapping[int, Any]) -> EmitError:
         return EmitError(
-            f"{self._place()}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)} (D13)"
+            f"{self._place()}: the grouping chose task {task!r}; it must be one of {sorted(inboxes)}"  # D13
         )
 
 
@@ -392,7 +392,7 @@ def outlet_of(task: Task, stream: str) -> Outlet:
         return task.outlets[stream]
     except KeyError:
         msg = (
-            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
+            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r}; it declares "
             f"{', '.join(map(repr, task.outlets)) or 'no streams'} in declare_output_fields, or as the `outputs` of its class"
         )
         raise EmitError(msg) from None

@@ -153,7 +153,7 @@ class SpoutCollector:
         task = self._task
         return EmitError(
             f"component {task.component.id!r}, task {task.id}: the group of message {message_id!r} is not open; emit inside "
-            f"`with collector.group(message_id) as group:` (X68)"
+            f"`with collector.group(message_id) as group:`"
         )
 
     def flush(self) -> None:
@@ -170,7 +170,7 @@ class SpoutCollector:
             msg = (
                 f"{task.name}: a thread of its own has emitted, but a spout with state emits in next_tuple only: else the tuple "
                 f"and the position after it could come into different batches. Let the thread put it into a queue.Queue, take it "
-                f"out in next_tuple, emit it and move the position there (C37, C42)"
+                f"out in next_tuple, emit it and move the position there"  # C37, C42
             )
             task.report_error(msg)
             raise EmitError(msg)
@@ -181,7 +181,7 @@ class SpoutCollector:
             self._warned = True
             self._task.logger.warning(
                 "%s emits with message ids, but acking is off (topology.acker.executors is 0): its ack is called inside "
-                "emit and nothing is ever replayed (B8, W5)",
+                "emit and nothing is ever replayed",  # W5
                 self._task.name,
             )
         self._on_ack(message_id)

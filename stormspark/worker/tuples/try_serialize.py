@@ -51,7 +51,7 @@ def _copied(values: tuple[Any, ...], source: TupleSource) -> tuple[Any, ...]:
         msg = (
             f"component {source.component!r}, task {source.task}, stream {source.stream!r}: {culprit} can't go to another "
             f"worker, {type(error).__name__}: {error}. Emit what can be pickled; this topology tries it with every tuple "
-            f"(topology.testing.always.try.serialize, C8)"
+            f"(topology.testing.always.try.serialize)"
         )
         raise SerializationError(msg) from error
     return copy

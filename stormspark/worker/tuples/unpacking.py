@@ -152,7 +152,7 @@ def _refused(
         reason = (
             f"field {source.fields[found.field]!r} ({found.kind}) of a tuple on stream {source.stream!r} of "
             f"{source.component!r}, task {source.task}, can't be unpickled: {found.reason}. Emit plain values, or "
-            f"define __reduce__ in the class; topology.testing.always.try.serialize tries it with every tuple (C8)"
+            f"define __reduce__ in the class; topology.testing.always.try.serialize tries it with every tuple"  # C8
         )
         refuse(target, roots, reason)
         yield None

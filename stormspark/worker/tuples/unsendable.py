@@ -48,7 +48,7 @@ def unpicklable(delivery: Delivery) -> str | None:
     name, cause = error
     return (
         f"field {name} of a tuple on stream {source.stream!r} of {source.component!r} can't be pickled, so it "
-        f"can't go to another worker: {cause} (C8)"
+        f"can't go to another worker: {cause}"  # C8
     )
 
 

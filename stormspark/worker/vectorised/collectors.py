@@ -31,14 +31,14 @@ def _outlet(task: ArrowBoltTask | ArrowSpoutTask, stream: str) -> BatchOutlet:
     outlet = task.batch_outlets.get(stream)
     if outlet is None:
         msg = (
-            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r} (B9); it declares "
+            f"component {task.component.id!r}, task {task.id}: Unknown stream ID {stream!r}; it declares "
             f"{', '.join(map(repr, task.batch_outlets)) or 'no streams'} in declare_output_fields"
         )
         raise EmitError(msg)
     if task.guarded and get_ident() != task.thread:
         msg = (
             f"{task.name}: a vectorised component emits on the thread that called it, inside execute_batch or next_batch; let "
-            f"its own threads leave what is to be emitted in a queue (W26)"
+            f"its own threads leave what is to be emitted in a queue"  # W26
         )
         raise EmitError(msg)
     return outlet
@@ -187,7 +187,7 @@ class ArrowSpoutCollector(SpoutCollector):
         if message_ids is None:
             return [] if message_id is None else [message_id]
         if message_id is not None:
-            msg = f"{place}: emit_batch takes one message_id for all rows, or message_ids with one per row, not both (B6)"
+            msg = f"{place}: emit_batch takes one message_id for all rows, or message_ids with one per row, not both"
             raise EmitError(msg)
         ids = (
             message_ids.to_pylist()
@@ -195,9 +195,7 @@ class ArrowSpoutCollector(SpoutCollector):
             else list(message_ids)
         )
         if len(ids) != count:
-            msg = (
-                f"{place}: there are {len(ids)} message ids for {count} rows: each row has one, or null (B6)"
-            )
+            msg = f"{place}: there are {len(ids)} message ids for {count} rows: each row has one, or null"
             raise EmitError(msg)
         return ids
 

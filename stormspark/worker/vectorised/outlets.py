@@ -108,7 +108,7 @@ class BatchOutlet:
             # Only metadata or nullability differ.
             return pa.RecordBatch.from_arrays(batch.columns, schema=declared)
         msg = (
-            f"{self.place}: the batch has other columns than the stream (A12): expected {_columns(declared)}, got "
+            f"{self.place}: the batch has other columns than the stream: expected {_columns(declared)}, got "
             f"{_columns(got)}; select the columns in this order, or cast them: batch.select([...]).cast(collector.schema())"
         )
         raise EmitError(msg)
@@ -126,13 +126,15 @@ class BatchOutlet:
     def send_direct(self, task: int, batch: pa.RecordBatch, roots: BatchRoots) -> list[list[Share]]:
         """Send all rows to one task (B9, D11)."""
         if type(task) is not int:
-            msg = f"{self.place}: emit_batch_direct takes a task id, got {task!r} of type {type(task).__name__} (D11)"
+            msg = (
+                f"{self.place}: emit_batch_direct takes a task id, got {task!r} of type {type(task).__name__}"
+            )
             raise EmitError(msg)
         subscription, receiver = self._by_task.get(task, (None, None))
         if subscription is not None and not subscription.direct:
             msg = (
                 f"{self.place}: emit_batch_direct to task {task} of {subscription.consumer!r}, which does not subscribe by a "
-                f"direct grouping (B9); let it subscribe by direct_grouping({self.source.component!r}), or use emit_batch"
+                f"direct grouping; let it subscribe by direct_grouping({self.source.component!r}), or use emit_batch"
             )
             raise EmitError(msg)
         self.emitted += batch.num_rows

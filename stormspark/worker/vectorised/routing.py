@@ -121,7 +121,7 @@ def _row_by_row(
         except KeyError as error:
             msg = (
                 f"component {context.source!r}, task {context.sender}, stream {context.stream!r}: the grouping chose task "
-                f"{error}; it must be one of {sorted(targets)} (D13)"
+                f"{error}; it must be one of {sorted(targets)}"
             )
             raise EmitError(msg) from None
         if not copies:

@@ -107,7 +107,7 @@ class WindowState:
         shown = "a tuple of its windows" if culprit is None else f"{culprit!r:.300}"
         msg = (
             f"{self._name}: its windows are state, since batches are transactions, and {shown} can't be pickled: {error}; "
-            f"emit plain data (C41)"
+            f"emit plain data"
         )
         return SerializationError(msg)
 

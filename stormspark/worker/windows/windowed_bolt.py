@@ -254,7 +254,7 @@ class WindowedBoltExecutor(Bolt):
         behind = ", ".join(f"{stream!r} of {component!r}" for component, stream in self._watermarks.behind)
         self._context.logger.warning(
             "%d tuples wait in windows, because the watermark has not advanced for %d s: it waits for stream %s. If that stream "
-            "is often quiet, set with_idleness (C30)",
+            "is often quiet, set with_idleness",  # C30
             len(windows.items),
             for_ms // 1000,
             behind,
@@ -314,7 +314,7 @@ class WindowedBoltExecutor(Bolt):
             pass
         msg = (
             f"the timestamp of {tup!r} must be an integer, in epoch milliseconds, got {value!r} of type "
-            f"{type(value).__name__} (C23)"
+            f"{type(value).__name__}"  # C23
         )
         raise ReportedFailedException(msg)
 
@@ -328,7 +328,7 @@ class WindowedBoltExecutor(Bolt):
             if not self._late & (self._late - 1):
                 self._context.logger.info(
                     "received a late tuple %r with timestamp %d, which will not be processed; there were %d so far, and "
-                    "the next message comes when that number has doubled (C31)",
+                    "the next message comes when that number has doubled",  # C31
                     tup,
                     timestamp,
                     self._late,
@@ -353,7 +353,7 @@ class _MessageIds:
             return False
         source, number = (tup.source_component, tup.source_stream, tup.source_task), tup[self._field]
         if type(number) is not int:
-            msg = f"the message id of {tup!r} must be an integer, got {number!r} of type {type(number).__name__} (C41)"
+            msg = f"the message id of {tup!r} must be an integer, got {number!r} of type {type(number).__name__}"
             raise ReportedFailedException(msg)
         had = self._had.get(source)
         if had is not None:

@@ -176,8 +176,8 @@ def test_ids_are_strings(id: object) -> None:
 @pytest.mark.parametrize(
     ("declarations", "text"),
     [
-        ((("a", ["x"]), ("a", ["y"])), r"declares stream 'a' twice \(A10\)"),
-        ((("", ["x"]),), r"declares a stream without a name: '' \(A10\)"),
+        ((("a", ["x"]), ("a", ["y"])), r"declares stream 'a' twice"),
+        ((("", ["x"]),), r"declares a stream without a name: ''"),
         (((None, ["x"]),), r"declares a stream without a name: None"),
         ((("a", ["x", "x"]),), r"field names must differ, but 'x' occurs more than once"),
         ((("a", 7),), r"a field's name must be a string"),

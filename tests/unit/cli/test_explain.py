@@ -121,9 +121,9 @@ def test_all_errors_of_a_topology_are_one_block(wrong, command):
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         "Error: topology 'wrong' has 2 errors:",
-        f"  1. {wrong}:9: bolt 'count' subscribes to 'wrods', which does not exist (J5); did you mean 'words'?",
+        f"  1. {wrong}:9: bolt 'count' subscribes to 'wrods', which does not exist; did you mean 'words'?",
         f"  2. {wrong}:10: bolt 'count' subscribes to stream 'other' of 'words' (declared at {wrong}:6), which "
-        "declares 'default' (J5)",
+        "declares 'default'",
     ]
     assert done.stdout == ""
 

@@ -98,7 +98,7 @@ def test_the_defaults_are_storms() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"props": {"enable.auto.commit": "false"}}, r"enable\.auto\.commit can't be set: .*processing_guarantee \(K2, K6\)"),
+        ({"props": {"enable.auto.commit": "false"}}, r"enable\.auto\.commit can't be set: .*processing_guarantee"),
         ({"props": {"sasl.jaas.config": "..."}}, r"sasl\.jaas\.config can't be set: .*sasl\.username and sasl\.password"),
         ({"props": {"ssl.truststore.location": "x.jks"}}, r"ssl\.truststore\.location can't be set: .*ssl\.ca\.location"),
         ({"props": {"bootstrap.servers": "b:2"}}, r"bootstrap\.servers can't be set: give the servers as the first argument"),
@@ -116,13 +116,13 @@ def test_the_defaults_are_storms() -> None:
         ({"max_offsets_per_trigger": "10"}, "max_offsets_per_trigger must be a whole number, at least 1, or None, got '10'"),
         (
             {"first_poll_offset_strategy": "TIMESTAMP", "start_timestamp": "x"},
-            r"start_timestamp must be a whole number of ms since 1970, or a datetime, got 'x' \(K3\)",
+            r"start_timestamp must be a whole number of ms since 1970, or a datetime, got 'x'",
         ),
         ({"start_timestamp": 1.5}, "start_timestamp must be a whole number of ms since 1970, or a datetime, got 1.5"),
         ({"unknown_topic": "ignore"}, "unknown_topic must be 'fail' or 'wait'"),
         ({"truncated_log": "ignore"}, "truncated_log must be 'continue' or 'fail'"),
-        ({"retry": 3}, r"retry must be an ExponentialBackoff \(K4\)"),
-        ({"record_translator": lambda record: (record.value,)}, r"needs the names of the fields .* \(K7\)"),
+        ({"retry": 3}, r"retry must be an ExponentialBackoff"),
+        ({"record_translator": lambda record: (record.value,)}, r"needs the names of the fields .*"),
         ({"key_deserializer": "utf8"}, "key_deserializer must be 'str', 'bytes', 'json' or a function"),
     ],
 )  # fmt: skip

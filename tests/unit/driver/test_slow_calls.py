@@ -79,7 +79,7 @@ def test_the_tasks_of_a_component_are_named_once(said):
         ),
         (
             Busy("a[0]", 10.0, alone=True, of_spout=True, awaits=True, place=CodePlace("ack", "a.py:1")),
-            "ack of a[0] (a.py:1) in worker 3 has not returned for 10 s: the spout hears of nothing else until it returns (B3)",
+            "ack of a[0] (a.py:1) in worker 3 has not returned for 10 s: the spout hears of nothing else until it returns",
         ),
         (
             Busy("a[0]", 10.0, place=CodePlace("<lambda>", "a.py:1")),
@@ -99,7 +99,7 @@ def test_a_call_that_a_stop_waits_for_is_named_as_such(awaits, said):
     calls.look_at([Busy("ask[0]", 12.0, alone=True, awaits=awaits, place=PLACE)], stops=True)
     assert said() == [
         "execute of ask[0] (split.py:7) in worker 3 has not returned for 12 s: the topology stops, and waits for such calls at "
-        "most 10 s (B1)"
+        "most 10 s"
     ]
 
 

@@ -92,12 +92,12 @@ def test_below_zero_counts_as_not_set():
     [
         ("nmae: x", "1: a topology has no key 'nmae': did you mean 'name'?"),
         ("- a", "1: a topology must be a mapping, got a list"),
-        ("type: spark", "1: type must be storm or heron (K22), got 'spark'"),
+        ("type: spark", "1: type must be storm or heron, got 'spark'"),
         ("name: [a]", "1: name must be a string, got a list"),
         ("config: [a]", "1: config must be a mapping, got a list"),
         ("spouts: {a: b}", "1: spouts must be a list, got a mapping"),
-        ("spouts:\n- id: s", "2: spout 's' needs a className (K14)"),
-        ("spouts:\n- className: S", "2: a spout needs an id (K14)"),
+        ("spouts:\n- id: s", "2: spout 's' needs a className"),
+        ("spouts:\n- className: S", "2: a spout needs an id"),
         (
             "spouts:\n- id: s\n  className: S\n  paralelism: 2",
             "4: a spout has no key 'paralelism': did you mean 'parallelism'?",
@@ -150,15 +150,15 @@ def test_below_zero_counts_as_not_set():
             "components:\n- {id: c, className: C, constructorArgs: [reflist: a]}",
             "2: reflist must be a list, got 'a'",
         ),
-        ("streams:\n- {from: a, to: b}", "2: a stream needs 'grouping' (K16)"),
-        ("streams:\n- {to: b, grouping: {type: ALL}}", "2: a stream needs 'from' (K16)"),
+        ("streams:\n- {from: a, to: b}", "2: a stream needs 'grouping'"),
+        ("streams:\n- {to: b, grouping: {type: ALL}}", "2: a stream needs 'from'"),
         (
             "streams:\n- {from: a, to: b, grouping: {}}",
             "2: the grouping of the stream from 'a' to 'b' needs a type",
         ),
         (
             "streams:\n- {from: a, to: b, grouping: {type: SHUFLE}}",
-            "2: the stream from 'a' to 'b': there is no grouping 'SHUFLE' (K16)",
+            "2: the stream from 'a' to 'b': there is no grouping 'SHUFLE'",
         ),
         (
             "streams:\n- {from: a, to: b, grouping: {type: FIELDS}}",
@@ -172,7 +172,7 @@ def test_below_zero_counts_as_not_set():
             "streams:\n- {from: a, to: b, grouping: {type: ALL, stream: x}}",
             "2: the grouping of the stream from 'a' to 'b' has no key 'stream': did you mean 'streamId'?",
         ),
-        ("includes:\n- {resource: true}", "2: an include needs a file (K17)"),
+        ("includes:\n- {resource: true}", "2: an include needs a file"),
         ("includes:\n- {file: a, override: perhaps}", "2: override must be true or false, got 'perhaps'"),
         ("workerHooks:\n- {id: h}", "2: worker hook 'h' needs a className"),
         ("topologySource: {methodName: m}", "1: topologySource needs a className"),

@@ -49,7 +49,7 @@ def test_what_is_there_already_wins(load_including, caplog):
     assert (topology.name, topology.conf["topology.workers"]) == ("own", 3)
     assert topology.components["count"].type_name == "TestGlobalCount"
     assert (
-        "topology.yaml:6: the bolt 'count' of shared.yaml is ignored, because it is defined already (K17)"
+        "topology.yaml:6: the bolt 'count' of shared.yaml is ignored, because it is defined already"
         in caplog.text
     )
     assert "the setting 'topology.workers' of shared.yaml is ignored" in caplog.text
@@ -90,7 +90,7 @@ def test_includes_go_one_level_deep(load_including, caplog):
         SHARED + "includes: [{file: nowhere.yaml}]\nworkerHooks: [{className: nowhere.Hook}]\n",
     )
     assert topology.worker_hooks == ()
-    assert "shared.yaml: includes of an included file are ignored, as in Storm (K17)" in caplog.text
+    assert "shared.yaml: includes of an included file are ignored, as in Storm" in caplog.text
     assert "shared.yaml: workerHooks of an included file are ignored" in caplog.text
 
 

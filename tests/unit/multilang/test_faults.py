@@ -44,7 +44,7 @@ def error_of(rig: Obedient) -> str:
         ({"command": "fail"}, "there is no tuple None"),
         ({"command": "emit", "tuple": [1, 2], "anchors": ["77"]}, "there is no tuple '77' to anchor to"),
         ({"command": "emit", "tuple": [1, 2], "stream": "none"}, "Unknown stream ID 'none'"),
-        ({"command": "emit", "tuple": [1]}, "wrong number of fields (A12): expected 2 (what, value), got 1"),
+        ({"command": "emit", "tuple": [1]}, "wrong number of fields: expected 2 (what, value), got 1"),
         ({"command": "emit", "tuple": "ab"}, "a tuple must be a list of values, got 'ab'"),
         ({"command": "emit"}, "a tuple must be a list of values, got None"),
         ({"command": "emit", "tuple": [1, 2], "task": 4}, "not declared direct"),

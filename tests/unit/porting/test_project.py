@@ -206,7 +206,7 @@ def test_keys_are_known_useless_different_or_wrong():
     assert about("topology.debug", "true", strings=True) == []
     assert about("topology.workers", Unresolved("args[0]"))[0][0] == "note"
     [(kind, text)] = about("topology.message.timeout.secs", 3, "count")
-    assert kind == "change" and "ignored there, as in Storm (A21)" in text
+    assert kind == "change" and "ignored there, as in Storm" in text
 
 
 def test_keys_with_another_meaning_exist():

@@ -62,13 +62,13 @@ def test_rows_that_were_given_up_are_counted():
 
 def test_the_last_error_is_shown_by_its_last_line():
     text = printed(split=component(errors=3, last_error="Traceback ...\n  File x\nValueError: no number\n"))
-    assert "split: 3 errors, the last one: ValueError: no number" in text
+    assert "split: 3 errors, the last one reported: ValueError: no number" in text
 
 
 def test_the_last_error_is_shown_with_the_line_that_raised_it():
     error = "split.py:7: Traceback (most recent call last):\n  File x\nValueError: no number\n"
     text = printed(split=component(errors=3, last_error=error))
-    assert "split: 3 errors, the last one: split.py:7: ValueError: no number" in text
+    assert "split: 3 errors, the last one reported: split.py:7: ValueError: no number" in text
 
 
 def test_messages_that_are_still_pending_are_counted_with_the_bolts_that_tuples_waited_for():

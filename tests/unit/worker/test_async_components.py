@@ -1111,7 +1111,7 @@ class Forgetful(BasicBolt):
     [
         ("hook", "a hook's bolt_execute of class HooksLater (FILE:"),
         ("timer", "a timer's callback, later (FILE:"),
-        ("gauge", "the function of metric 'g' (J18), later (FILE:"),
+        ("gauge", "the function of metric 'g', later (FILE:"),
     ],
 )
 def test_what_can_not_be_async_is_refused_where_it_is_registered(what: str, says: str) -> None:

@@ -75,14 +75,14 @@ def test_a_plain_emit_on_a_direct_stream_fails_with_what_to_do() -> None:
     [
         (
             lambda c, t: c.emit((1, 2), anchors=[t]),
-            "wrong number of fields (A12): expected 1 (value), got 2: (1, 2)",
+            "wrong number of fields: expected 1 (value), got 2: (1, 2)",
         ),
         (lambda c, t: c.emit("text", anchors=[t]), "did you mean emit(('text',))?"),
         (
             lambda c, t: c.emit((1,), stream="other", anchors=[t]),
-            "Unknown stream ID 'other' (B9); it declares 'default'",
+            "Unknown stream ID 'other'; it declares 'default'",
         ),
-        (lambda c, t: (c.ack(t), c.emit((1,), anchors=[t])), "after its ack or fail (E14, I12)"),
+        (lambda c, t: (c.ack(t), c.emit((1,), anchors=[t])), "after its ack or fail"),
     ],
 )
 def test_wrong_emits_raise_in_the_bolt_with_component_and_task(emit: Any, message: str) -> None:

@@ -128,7 +128,7 @@ def test_a_direct_emit_to_a_task_with_a_regular_grouping_is_a_mistake() -> None:
     with pytest.raises(
         EmitError,
         match=r"component 'split', task 2, stream 'default': emit_direct to task 4 of 'count', which does not subscribe by a "
-        r"direct grouping \(B9\); let it subscribe by direct_grouping\('split'\), or use emit",
+        r"direct grouping; let it subscribe by direct_grouping\('split'\), or use emit",
     ):
         outlet.send_direct(4, ("storm",), None)
     assert consumers.got == []
@@ -200,7 +200,7 @@ def test_a_wrong_number_of_values_is_an_error_if_somebody_subscribes(values: Any
     consumers.add("drop", [8], chose([]))
     with pytest.raises(
         EmitError,
-        match=r"component 'split', task 2, stream 'default': Tuple created with wrong number of fields \(A12\): expected 1 "
+        match=r"component 'split', task 2, stream 'default': Tuple created with wrong number of fields: expected 1 "
         rf"\(word\), got {len(values)}: ",
     ):
         consumers.outlet().checked(values)
@@ -218,8 +218,7 @@ def test_a_wrong_number_of_values_is_a_warning_if_nobody_subscribes() -> None:
     (warning,) = consumers.warnings
     assert warning.startswith(f"{__file__}:")
     assert (
-        "stream 'default': Tuple created with wrong number of fields (A12): expected 1 (word), got 2: "
-        in warning
+        "stream 'default': Tuple created with wrong number of fields: expected 1 (word), got 2: " in warning
     )
     with pytest.raises(EmitError, match="emit takes a tuple or list"):
         outlet.checked("storm")

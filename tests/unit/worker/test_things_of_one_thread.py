@@ -85,7 +85,7 @@ def test_the_error_says_what_gives_the_task_a_thread(bolt: Any, conf: dict[str, 
     first, *_, last = text.splitlines()
     assert first == (
         f"starts again at once (restart 1 of at most 10 in a row): {instead}, so that all its calls come from one thread of its "
-        f"own (A16):"
+        f"own:"
     )
     assert last.startswith(
         "sqlite3.ProgrammingError: SQLite objects created in a thread can only be used in that"
