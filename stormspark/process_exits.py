@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from stormspark.user_line import CodePlace, running_at
+from stormspark.user_line import CodePlace, is_ours, running_at
 
 __all__ = ["tell_exits", "telling_exits"]
 
@@ -35,7 +35,7 @@ def tell_exits(tell: Callable[[int, CodePlace], object]) -> None:
         try:
             caller = sys._getframe(1)
             place = running_at(
-                caller, caller.f_globals.get("__name__", "") if _is_ours(caller.f_globals) else ""
+                caller, caller.f_globals.get("__name__", "") if is_ours(caller.f_code.co_filename) else ""
             )
             if os.getpid() == pid and place is not None:
                 tell(status, place)
@@ -43,7 +43,3 @@ def tell_exits(tell: Callable[[int, CodePlace], object]) -> None:
             exits(status)
 
     os._exit = told
-
-
-def _is_ours(variables: dict[str, object]) -> bool:
-    return str(variables.get("__name__", "")).partition(".")[0] == __name__.partition(".")[0]

@@ -15,7 +15,7 @@ from traceback import walk_tb
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-__all__ = ["CodePlace", "declared_at", "raised_at", "running_at", "user_line", "waiting_at"]
+__all__ = ["CodePlace", "declared_at", "is_ours", "raised_at", "running_at", "user_line", "waiting_at"]
 
 _PACKAGE = str(Path(__file__).parent) + "/"
 #: Compiled modules name themselves in tracebacks as they were named when they were compiled.
@@ -81,7 +81,7 @@ def running_at(frame: FrameType | None, below: str, *, only_own: bool = False) -
             return None
         frame = frame.f_back
     frames: list[FrameType] = []
-    while frame is not None and not _is_ours(frame.f_code.co_filename):
+    while frame is not None and not is_ours(frame.f_code.co_filename):
         frames.insert(0, frame)
         frame = frame.f_back
     return _place_of(frames, only_own=only_own)
@@ -111,7 +111,7 @@ def waiting_at(coroutine: Any) -> CodePlace | None:
                 break
         else:
             break
-    return _place_of([frame for frame in frames if not _is_ours(frame.f_code.co_filename)])
+    return _place_of([frame for frame in frames if not is_ours(frame.f_code.co_filename)])
 
 
 def _place_of(frames: list[FrameType], *, only_own: bool = False) -> CodePlace | None:
@@ -129,13 +129,14 @@ def _line_of(frames: list[tuple[CodeType, int | None]]) -> str | None:
 
 
 @cache
-def _is_ours(file: str) -> bool:
+def is_ours(file: str) -> bool:
+    """Return whether a file, as a frame names it, belongs to this package."""
     return file.startswith((_PACKAGE, _COMPILED))
 
 
 @cache
 def _is_ours_or_pythons(file: str) -> bool:
-    return _is_ours(file) or (file.startswith(_PYTHONS) and not file.startswith(_INSTALLED))
+    return is_ours(file) or (file.startswith(_PYTHONS) and not file.startswith(_INSTALLED))
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from stormspark.api.arrow_components import ArrowBolt, ArrowSpout
 from stormspark.api.async_components import AsyncBolt, AsyncSpout
@@ -201,6 +201,16 @@ class Declarer(ComponentConfiguration):
 
 class SpoutDeclarer(Declarer):
     """The declarer that `TopologyBuilder.set_spout` returns."""
+
+    if not TYPE_CHECKING:  # a type checker shall not think that any attribute exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error for a name that does not exist, as Python does, but say why a spout has no groupings."""
+            why = ""
+            if name.endswith(("_grouping", "Grouping")):
+                why = ": a spout gets no tuples, so it can't subscribe; add what subscribes by set_bolt"
+            msg = f"{type(self).__name__!r} object has no attribute {name!r}{why}"
+            raise AttributeError(msg, name=name, obj=self)
 
 
 class BoltDeclarer(Declarer):

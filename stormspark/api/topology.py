@@ -165,7 +165,11 @@ class TopologyBuilder:
 
 
 def _refuse(where: str, kind: str, component_id: str, wanted: str, got: object) -> NoReturn:
-    other = " (a spout is added by set_spout)" if isinstance(got, Spout | AsyncSpout) else ""
+    other = ""
+    if kind == "bolt" and isinstance(got, Spout | AsyncSpout):
+        other = " (a spout is added by set_spout)"
+    elif kind == "spout" and callable(getattr(got, "execute", None)):
+        other = " (a bolt is added by set_bolt)"
     msg = f"{where}: {kind} {component_id!r} must be {wanted}, got {described(got)}{other}"
     raise InvalidTopologyError(msg)
 

@@ -160,6 +160,33 @@ def _read_by_front_ends(command: Callable[..., _R]) -> Callable[..., _R]:
 _FOR_FIGURES = frozenset({"stats", "statistics", "status", "top", "metrics"})
 
 
+_RUN_ENDS = "a topology runs in the process of `stormspark run`"
+_NO_DAEMONS = "there are no daemons here, because a topology runs in the process of `stormspark run`"
+#: What people who know ``storm`` and ``sparse`` type, and what they can do here.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("jar", "submit", "local", "shell"),
+        "`stormspark run FILE` runs a topology in Python or Flux, and `stormspark port FOLDER` says what one in Java needs",
+    ),
+    **dict.fromkeys(
+        ("kill", "stop", "list"),
+        f"{_RUN_ENDS}: Ctrl-C or SIGTERM ends that, and the system's `ps` lists them",
+    ),
+    **dict.fromkeys(
+        ("activate", "deactivate"), f"{_RUN_ENDS}: in Python, what `submit` returns has these methods"
+    ),
+    "rebalance": "run the topology again with the same --checkpoint, and with other --workers or parallelism",
+    **dict.fromkeys(
+        ("tail", "logs", "logviewer", "remove_logs"),
+        "`stormspark run` prints the folder of the topology's logs at its end",
+    ),
+    **dict.fromkeys(("nimbus", "supervisor", "pacemaker", "ui", "drpc", "dev-zookeeper"), _NO_DAEMONS),
+    **dict.fromkeys(
+        ("visualize", "plan"), "`stormspark explain FILE` prints the plan, and with --mermaid a graph"
+    ),
+}
+
+
 class _Commands(click.Group):
     """The commands, and a message for some that do not exist."""
 
@@ -171,6 +198,8 @@ class _Commands(click.Group):
                 f"No such command {args[0]!r}. `stormspark run` shows figures while the topology runs and at its end, and with "
                 f"--json OUT it also writes them to a file."
             )
+        if args and args[0] in _ELSEWHERE and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"No such command {args[0]!r}: {_ELSEWHERE[args[0]]}.")
         return super().resolve_command(ctx, args)
 
 

@@ -185,4 +185,6 @@ def _may_give_topology(function: object) -> bool:
 def _described(value: object) -> str:
     if value is None:
         return "None (is a return missing?)"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     return f"{value!r:.80} of type {type(value).__name__}"

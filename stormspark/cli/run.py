@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,8 @@ from stormspark.ui import (
     print_summary,
     watch,
 )
-from stormspark.user_line import CodePlace
+from stormspark.ui.log_lines import TRACEBACK
+from stormspark.user_line import CodePlace, is_ours
 from stormspark.working_folder import working_in
 
 __all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology", "tell_exit"]
@@ -45,6 +47,8 @@ _OK, _FAILED, _FELL_SHORT, _KILLED, _BY_SIGNAL = 0, 1, 3, 130, 128
 
 #: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
+#: The first line of a frame in a traceback.
+_FRAME = re.compile(r'  File "(?P<file>.+)", line \d+')
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,10 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     found = _told(shortfalls(statistics), run, ending)
     for shortfall in found:
         notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), style="red", soft_wrap=True)
+    if run.trigger == "available-now" and Kind.NOTHING_DONE not in run.allow:
+        for shortfall in shortfalls(statistics):
+            if shortfall.kind is Kind.NOTHING_DONE:
+                notes.print(Text(f"{shortfall.text}: its source had no new rows"), soft_wrap=True)
     if found:
         kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
         notes.print(Text(f"exit code {_FELL_SHORT}; {kinds} makes it {_OK}"), soft_wrap=True)
@@ -213,8 +221,23 @@ def _write_json(statistics: TopologyStatistics, to: str) -> None:
         Path(to).write_text(text, encoding="utf-8")
 
 
+def _of_users(text: str) -> list[str]:
+    """Return the lines of an error without the frames of this package, which are of no use to its users. The logs have them."""
+    lines, is_left_out = [], False
+    for line in text.splitlines():
+        if frame := _FRAME.match(line):
+            is_left_out = is_ours(frame["file"])
+        elif not line.startswith("    "):
+            is_left_out = False
+        if not is_left_out:
+            lines.append(line)
+    return lines
+
+
 def _stopped(error: BaseException, topology: str) -> str:
     """Return the message for a topology that stopped: the first line of the error, and the last lines of a long error."""
-    first, *rest = (str(error).strip() or type(error).__name__).splitlines()
+    first, *rest = _of_users(str(error).strip() or type(error).__name__)
+    if not any(map(_FRAME.match, rest)):
+        rest = [line for line in rest if line != TRACEBACK]
     cut = ["  ..."] if len(rest) > _ERROR_LINES else []
     return "\n".join([f"{topology} stopped: {type(error).__name__}: {first}", *cut, *rest[-_ERROR_LINES:]])

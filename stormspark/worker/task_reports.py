@@ -161,8 +161,8 @@ def _about_exit(error: BaseException) -> str:
     if not isinstance(error, SystemExit) and not isinstance(error.__cause__, SystemExit):
         return ""
     return (
-        "sys.exit, exit and quit don't end a worker, because it runs other tasks, too: raise another exception if something is "
-        "wrong; a topology ends with its input (--until-idle, --trigger available-now), by --seconds or by Ctrl-C"
+        "sys.exit, exit and quit end no worker, because it runs other tasks, too: return, or raise another exception if "
+        "something is wrong"
     )
 
 

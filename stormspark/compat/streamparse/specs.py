@@ -159,7 +159,7 @@ class ComponentSpec:
         ):
             problem = (
                 f"If inputs is a dict, it is expected to map from GlobalStreamId or ComponentSpec objects to Grouping objects. "
-                f"Given key: {source!r}; Given value: {grouping!r}"
+                f"Given key: {source!r}; Given value: {grouping!r}{_forgotten_spec(source)}"
             )
             raise self.fail(SpecTypeError, problem)
         return source["default"] if isinstance(source, ComponentSpec) else source, grouping
@@ -261,3 +261,9 @@ class NativeSpoutSpec(ComponentSpec):
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _forgotten_spec(source: object) -> str:
+    if isinstance(source, type) and hasattr(source, "spec"):
+        return f"; did you forget {source.__name__}.spec()?"
+    return ""

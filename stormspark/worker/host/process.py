@@ -36,7 +36,6 @@ from typing import NoReturn
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import is_private, make_log_folder
-from stormspark.process_exits import tell_exits
 from stormspark.rotated_output import RotatedOutput
 from stormspark.wire.frames import frames_from
 from stormspark.worker.core import Worker
@@ -74,7 +73,7 @@ from stormspark.worker.host.module_path import search_like_the_driver
 from stormspark.worker.host.printing import end_of_output
 from stormspark.worker.host.process_group import end_children
 from stormspark.worker.host.task_logs import TaskLogs
-from stormspark.worker.host.watchman import become_watched, exit_in_order, print_exit
+from stormspark.worker.host.watchman import become_watched, exit_in_order
 
 __all__ = ["WorkerProcess", "main"]
 
@@ -101,7 +100,6 @@ def main() -> None:
     except (OSError, UnsupportedEnvironmentError) as error:
         sys.exit(unusable_logs(error))
     become_watched(launch, logs / _OUTPUT.format(launch.worker))
-    tell_exits(print_exit)
     process = WorkerProcess(launch, logs)
     try:
         process.run()

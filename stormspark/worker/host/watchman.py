@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from stormspark.private_files import is_private
+from stormspark.process_exits import tell_exits
 from stormspark.user_line import CodePlace
 from stormspark.worker.host.launch import Launch
 from stormspark.worker.host.lifeline import is_alive
@@ -39,7 +40,6 @@ __all__ = [
     "how_it_ended",
     "note_task",
     "note_thread",
-    "print_exit",
     "report_of",
 ]
 
@@ -84,7 +84,7 @@ except OSError:
 """
 
 _NONE = bytes(_TASK)
-#: What `print_exit` prints.
+#: What `_print_exit` prints.
 _BY_CODE = re.compile(r"^the process ends by (os\._exit\(.*)$", re.MULTILINE)
 
 
@@ -129,6 +129,7 @@ def become_watched(launch: Launch, output: Path) -> None:
         os.close(page)
         faulthandler.enable(2)
         os.setsid()  # so that the worker can end its process group without its watchman
+        tell_exits(_print_exit)
 
 
 def _watch(worker: int, page: int, report: str, output: str) -> None:
@@ -151,10 +152,14 @@ def exit_in_order(code: int) -> NoReturn:
     os._exit(code)
 
 
-def print_exit(code: int, place: CodePlace) -> None:
-    """Print where user code has called ``os._exit``, for the report on how this process ended."""
+def _print_exit(code: int, place: CodePlace) -> None:
+    """Print which task has called ``os._exit``, and where, for the report on how this process ended."""
+    from stormspark.worker.current_call import task_of_this_thread  # here, because it imports this module
+
+    task = task_of_this_thread()
+    of = f" of {task}" if task else ""
     with contextlib.suppress(OSError):
-        os.write(2, f"the process ends by os._exit({code}) in {place.call} at {place.line}\n".encode())
+        os.write(2, f"the process ends by os._exit({code}) in {place.call}{of} at {place.line}\n".encode())
 
 
 def note_task(name: str | None) -> None:
@@ -200,7 +205,7 @@ def _in_words(report: bytes) -> str:
     >>> print(_in_words(b"768\n" + page))
     its process ended with exit code 3 while sink[0] ran (by os._exit, or by native code)
     >>> print(_in_words(b"768\n" + page + b"the process ends by os._exit(3) in execute at sink.py:7\n"))
-    its process ended with exit code 3 while sink[0] ran (by os._exit(3) in execute at sink.py:7)
+    its process ended by os._exit(3) in execute at sink.py:7
     """
     status, _, rest = report.partition(b"\n")
     code = os.waitstatus_to_exitcode(int(status))
@@ -219,8 +224,9 @@ def _in_words(report: bytes) -> str:
         task = " or ".join(sorted(set(tasks.values()))[:_NAMED])
     while_ = f" while {task} ran" if task else ""
     if code >= 0:
-        by = next(iter(_BY_CODE.findall(output)[-1:]), "os._exit, or by native code")
-        return f"its process ended with exit code {code}{while_} (by {by})"
+        if by := _BY_CODE.findall(output)[-1:]:
+            return f"its process ended by {by[0]}"
+        return f"its process ended with exit code {code}{while_} (by os._exit, or by native code)"
     if code == -signal.SIGKILL:
         why = " (by kill -9, or because the system had no memory left)"
     return f"its process was killed by {_name(-code)}{while_}{why}"

@@ -1,0 +1,716 @@
+"""The mistakes: what was typed, the exit code, and sentences that the output must have.
+
+Each mistake changes one of the files below, which run well as they are, or the command line. THE_FILE stands for the
+topology's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["FILES", "FLUX", "HERONPY", "MISTAKES", "PLAIN", "STREAMPARSE", "Mistake"]
+
+PLAIN, STREAMPARSE, HERONPY, FLUX = "words_topology.py", "words_sp.py", "words_heron.py", "words.yaml"
+
+#: The files, by name.
+FILES = {
+    PLAIN: """
+from stormspark import Bolt, Fields, Spout, TopologyBuilder
+
+
+class Words(Spout):
+    def open(self, conf, context, collector):
+        self.collector = collector
+        self.left = ["storm", "spark", "storm"]
+
+    def next_tuple(self):
+        if self.left:
+            word = self.left.pop()
+            self.collector.emit((word,), message_id=word)
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(Fields("word"))
+
+
+class Count(Bolt):
+    def prepare(self, conf, context, collector):
+        self.collector = collector
+        self.counts = {}
+
+    def execute(self, tup):
+        word = tup["word"]
+        self.counts[word] = self.counts.get(word, 0) + 1
+        self.collector.emit((word, self.counts[word]), anchors=[tup])
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(Fields("word", "count"))
+
+
+class Print(Bolt):
+    def prepare(self, conf, context, collector):
+        self.collector = collector
+
+    def execute(self, tup):
+        self.collector.ack(tup)
+
+    def declare_output_fields(self, declarer):
+        pass
+
+
+def build():
+    builder = TopologyBuilder()
+    builder.set_spout("words", Words())
+    builder.set_bolt("count", Count(), 2).fields_grouping("words", Fields("word"))
+    builder.set_bolt("print", Print()).shuffle_grouping("count")
+    return builder.create_topology("words", {})
+""",
+    STREAMPARSE: """
+from streamparse import Bolt, Grouping, Spout, Stream, Topology
+
+
+class Words(Spout):
+    outputs = ["word"]
+
+    def initialize(self, conf, context):
+        self.left = ["storm", "spark", "storm"]
+
+    def next_tuple(self):
+        if self.left:
+            word = self.left.pop()
+            self.emit([word], tup_id=word)
+
+
+class Count(Bolt):
+    outputs = ["word", "count"]
+
+    def initialize(self, conf, context):
+        self.counts = {}
+
+    def process(self, tup):
+        word = tup.values[0]
+        self.counts[word] = self.counts.get(word, 0) + 1
+        self.emit([word, self.counts[word]])
+
+
+class WordCount(Topology):
+    words = Words.spec()
+    count = Count.spec(inputs={words: Grouping.fields("word")}, par=2)
+""",
+    FLUX: """name: words
+spouts:
+  - id: words
+    className: stormspark.testing.TestWordSpout
+bolts:
+  - id: count
+    className: stormspark.testing.TestWordCounter
+    parallelism: 2
+streams:
+  - name: all
+    from: words
+    to: count
+    grouping:
+      type: SHUFFLE
+""",
+    HERONPY: """
+from heronpy.api.bolt.bolt import Bolt
+from heronpy.api.spout.spout import Spout
+from heronpy.api.stream import Grouping
+from heronpy.api.topology import Topology
+
+
+class Words(Spout):
+    outputs = ["word"]
+
+    def initialize(self, config, context):
+        self.left = ["heron", "spark"]
+
+    def next_tuple(self):
+        if self.left:
+            word = self.left.pop()
+            self.emit([word], tup_id=word)
+
+
+class Count(Bolt):
+    outputs = ["count"]
+
+    def process(self, tup):
+        self.emit([1])
+
+
+class WordCount(Topology):
+    words = Words.spec(par=1)
+    count = Count.spec(par=1, inputs={words: Grouping.fields("word")})
+""",
+}
+
+WORDS = '["storm", "spark", "storm"]'
+RUN = ("run", "THE_FILE", "--engine", "local", "--until-idle", "0.1", "--quiet")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake. ``changes`` are pairs of a text in the file and what stands in its place; None adds the second to its end."""
+
+    name: str
+    code: int
+    says: Sequence[str]
+    changes: Sequence[tuple[str | None, str]] = ()
+    file: str = PLAIN
+    command: Sequence[str] = RUN
+    #: The environment in place of this one's.
+    environment: dict[str, str] = field(default_factory=dict)
+    #: Whether the command needs a process of its own.
+    alone: bool = False
+    #: Whether it starts Spark, and whether only `make soak` runs it.
+    on_spark: bool = False
+    is_long: bool = False
+
+
+def _options(*more: str, target: str = "THE_FILE") -> tuple[str, ...]:
+    return ("run", target, *RUN[2:], *more)
+
+
+MISTAKES = [
+    # -- the command line ----------------------------------------------------------------------------------------
+    Mistake("no such file", 2, ["wrods.py"], command=_options(target="wrods.py")),
+    Mistake(
+        "a wrong name in the file",
+        2,
+        ["has no 'biuld'", "Did you mean THE_FILE:build?"],
+        command=_options(target="THE_FILE:biuld"),
+    ),
+    Mistake(
+        "a class in place of a function",
+        2,
+        ["is the class Words, not a Topology", "Did you mean THE_FILE:build?"],
+        command=_options(target="THE_FILE:Words"),
+    ),
+    Mistake(
+        "a folder without topologies",
+        2,
+        ["empty is a folder; name a file in it"],
+        command=_options(target="empty"),
+    ),
+    Mistake("a jar", 2, ["storm.jar does not exist"], command=_options(target="storm.jar")),
+    Mistake(
+        "a storm command: jar",
+        2,
+        ["`stormspark run FILE`", "stormspark port"],
+        command=("jar", "x.jar", "org.Main"),
+    ),
+    Mistake(
+        "a storm command: list", 2, ["a topology runs in the process of `stormspark run`"], command=("list",)
+    ),
+    Mistake("a storm command: kill", 2, ["Ctrl-C or SIGTERM"], command=("kill", "words")),
+    Mistake("a storm command: rebalance", 2, ["same --checkpoint"], command=("rebalance", "words")),
+    Mistake("a sparse command: tail", 2, ["the folder of the topology's logs"], command=("tail", "words")),
+    Mistake("a daemon of Storm", 2, ["there are no daemons here"], command=("nimbus",)),
+    Mistake("figures of a topology", 2, ["stormspark run", "--json OUT"], command=("stats", "words")),
+    Mistake("a misspelled option", 2, ["Did you mean"], command=_options("--worker", "2")),
+    Mistake("an option of spark-submit", 2, ["deploy-mode"], command=_options("--deploy-mode", "cluster")),
+    Mistake("no workers", 2, ["--workers"], command=_options("--workers", "0")),
+    Mistake(
+        "a setting without a value", 2, ["expected key=value"], command=_options("-c", "topology.workers")
+    ),
+    Mistake(
+        "a setting of a wrong type",
+        2,
+        ["topology.workers must be int, got 'many'"],
+        command=_options("-c", "topology.workers=many"),
+    ),
+    Mistake(
+        "a misspelled setting",
+        0,
+        ["unknown setting topology.wrokers: did you mean topology.workers?"],
+        command=("explain", "THE_FILE", "-c", "topology.wrokers=2"),
+    ),
+    Mistake(
+        "a setting that does nothing here",
+        0,
+        ["worker.childopts"],
+        command=("explain", "THE_FILE", "-c", "topology.worker.childopts=-Xmx1g"),
+    ),
+    Mistake("an unknown engine", 2, ["flink"], command=("run", "THE_FILE", "--engine", "flink")),
+    Mistake("an unknown trigger", 2, ["once"], command=_options("--trigger", "once")),
+    Mistake(
+        "a master for the local engine",
+        2,
+        ["--checkpoint and --master need --engine spark"],
+        command=_options("--master", "yarn"),
+    ),
+    Mistake(
+        "JSON into a folder that is missing",
+        2,
+        ["there is no folder"],
+        command=_options("--json", "nowhere/out.json"),
+    ),
+    Mistake("state of an unknown topology", 2, ["no topology 'wrods'"], command=("state", "wrods", "count")),
+    Mistake(
+        "state in a folder that is no checkpoint",
+        2,
+        ["there is no state table at ./empty/stormspark/state"],
+        command=("state", "./empty", "count"),
+    ),
+    Mistake(
+        "a task without its index",
+        2,
+        ["component[index]"],
+        command=("replay", "./empty", "--batch", "1", "--task", "count"),
+    ),
+    Mistake("dead letters of an unknown topology", 2, ["wrods"], command=("dead-letters", "list", "wrods")),
+    Mistake("open trees of an unknown topology", 2, ["wrods"], command=("pending", "wrods")),
+    Mistake("a story of an unknown topology", 2, ["wrods"], command=("story", "wrods")),
+    # -- the file ------------------------------------------------------------------------------------------------
+    Mistake(
+        "a syntax error", 2, ["THE_FILE:45: SyntaxError: expected ':'"], [("def build():", "def build()")]
+    ),
+    Mistake(
+        "a module that is not installed",
+        2,
+        ["No module named 'nosuchmodule'", "THE_FILE:5"],
+        [("class Words", "import nosuchmodule\n\n\nclass Words")],
+    ),
+    Mistake(
+        "an error at the import",
+        2,
+        ["KeyError: 'NO_SUCH_HOST'", "THE_FILE:7"],
+        [("class Words", "import os\n\nHOST = os.environ['NO_SUCH_HOST']\n\n\nclass Words")],
+    ),
+    Mistake(
+        "sys.exit at the import",
+        2,
+        ["importing THE_FILE raised SystemExit: 3", "THE_FILE:53"],
+        [(None, "import sys\n\nsys.exit(3)\n")],
+    ),
+    Mistake(
+        "a forgotten return", 2, ["returns None", "is a return missing?"], [("return builder", "builder")]
+    ),
+    Mistake(
+        "a builder in place of a topology",
+        2,
+        ["end it with .create_topology("],
+        [('return builder.create_topology("words", {})', "return builder")],
+    ),
+    Mistake(
+        "build with arguments",
+        2,
+        ["THE_FILE:build can't be called without arguments", "give them defaults"],
+        [("def build():", "def build(conf):")],
+    ),
+    # -- the topology --------------------------------------------------------------------------------------------
+    Mistake(
+        "Java's name",
+        2,
+        ["no attribute 'setSpout'; did you mean set_spout?", "THE_FILE:47"],
+        [("set_spout(", "setSpout(")],
+    ),
+    Mistake(
+        "a class in place of an instance",
+        2,
+        ["THE_FILE:47: spout 'words'", "did you forget the brackets, Words()?"],
+        [("Words())", "Words)")],
+    ),
+    Mistake(
+        "a bolt as a spout",
+        2,
+        ["THE_FILE:47: spout 'words'", "(a bolt is added by set_bolt)"],
+        [("Words())", "Count())")],
+    ),
+    Mistake(
+        "a spout as a bolt",
+        2,
+        ["bolt 'count'", "(a spout is added by set_spout)"],
+        [("Count(), 2", "Words(), 2")],
+    ),
+    Mistake(
+        "an id twice",
+        2,
+        ["the id 'count' is already in use, declared at", "choose another one"],
+        [('set_bolt("print"', 'set_bolt("count"')],
+    ),
+    Mistake(
+        "an unknown component",
+        2,
+        ["'wrods'", "did you mean 'words'?"],
+        [('fields_grouping("words"', 'fields_grouping("wrods"')],
+    ),
+    Mistake(
+        "an unknown stream",
+        2,
+        ["stream 'errors'", "declares 'default'"],
+        [('shuffle_grouping("count")', 'shuffle_grouping("count", "errors")')],
+    ),
+    Mistake(
+        "an unknown field",
+        2,
+        ["no field 'wrod'", "did you mean 'word'?"],
+        [('("words", Fields("word"))', '("words", Fields("wrod"))')],
+    ),
+    Mistake(
+        "no declare_output_fields",
+        2,
+        ["declares nothing", "declare_output_fields(self, declarer)", "outputs = [...]"],
+        [('declarer.declare(Fields("word"))', "pass")],
+    ),
+    Mistake(
+        "no spout",
+        2,
+        ["has no spout: add one with builder.set_spout(id, spout)"],
+        [
+            ('    builder.set_spout("words", Words())\n', ""),
+            ('.fields_grouping("words", Fields("word"))', ""),
+        ],
+    ),
+    Mistake("a reserved id", 2, ["begin with __"], [('set_bolt("print"', 'set_bolt("__print"')]),
+    Mistake(
+        "no executors",
+        2,
+        ["Parallelism must be a positive whole number: 'count' has 0"],
+        [("Count(), 2)", "Count(), 0)")],
+    ),
+    Mistake(
+        "executors as text",
+        2,
+        ["Parallelism must be a positive whole number: 'count' has '2'"],
+        [("Count(), 2)", 'Count(), "2")')],
+    ),
+    Mistake(
+        "a slash in the name",
+        2,
+        ["must not be empty or contain / . : or", "my/words"],
+        [('create_topology("words"', 'create_topology("my/words"')],
+    ),
+    Mistake(
+        "a lock in a component",
+        2,
+        ["component 'count' (Count) can't be pickled because of attribute 'lock'", "in open() or prepare()"],
+        [
+            ("builder = TopologyBuilder()", "import threading\n\n    builder = TopologyBuilder()"),
+            ("Count(), 2)", "with_lock(Count(), threading.Lock()), 2)"),
+            (None, "\n\ndef with_lock(bolt, lock):\n    bolt.lock = lock\n    return bolt\n"),
+        ],
+    ),
+    Mistake(
+        "a setting that is no JSON",
+        2,
+        ["'mine' is not JSON-serialisable"],
+        [('"words", {})', '"words", {"mine": object()})')],
+    ),
+    Mistake(
+        "a spout that subscribes",
+        2,
+        ["a spout gets no tuples", "THE_FILE:47"],
+        [("Words())", 'Words()).shuffle_grouping("count")')],
+    ),
+    Mistake(
+        "a grouping that is none",
+        2,
+        ["has no prepare; derive it from CustomStreamGrouping"],
+        [('shuffle_grouping("count")', 'custom_grouping("count", object())')],
+    ),
+    Mistake(
+        "a direct grouping of a plain stream",
+        2,
+        ["not declared as direct", "direct=True"],
+        [('shuffle_grouping("count")', 'direct_grouping("count")')],
+    ),
+    Mistake(
+        "async def in a plain bolt",
+        2,
+        ["is a coroutine function", "write a plain `def execute`, or derive Count from AsyncBolt"],
+        [("    def execute(self, tup):\n        word", "    async def execute(self, tup):\n        word")],
+    ),
+    Mistake(
+        "a loop",
+        0,
+        ["is a loop"],
+        [
+            ('shuffle_grouping("count")', 'shuffle_grouping("count").shuffle_grouping("print")'),
+            ("        pass\n", '        declarer.declare(Fields("x"))\n'),
+        ],
+        command=("explain", "THE_FILE"),
+    ),
+    Mistake(
+        "a bolt without a subscription",
+        0,
+        ["subscribes to no stream", "shuffle_grouping("],
+        [('Print()).shuffle_grouping("count")', "Print())")],
+    ),
+    Mistake(
+        "a grouping by a class",
+        2,
+        ["a field's name must be a string", "THE_FILE:48"],
+        [('Fields("word"))\n    builder', "Words)\n    builder")],
+    ),
+    # -- while it runs -------------------------------------------------------------------------------------------
+    Mistake(
+        "too few values",
+        3,
+        ["wrong number of fields", "expected 2 (word, count), got 1", "all-failed"],
+        [("(word, self.counts[word])", "(word,)")],
+    ),
+    Mistake(
+        "a string in place of values",
+        1,
+        [
+            "emit takes a tuple or list of values, got 'storm' of type str; did you mean emit(('storm',))?",
+            "THE_FILE:13",
+        ],
+        [("emit((word,),", "emit(word,")],
+    ),
+    Mistake(
+        "an emit to an unknown stream",
+        3,
+        ["Unknown stream ID 'errors'", "declare_output_fields"],
+        [("anchors=[tup])", 'anchors=[tup], stream="errors")')],
+        is_long=True,
+    ),
+    Mistake(
+        "a field that the tuple lacks",
+        3,
+        ["no field 'wrod' in a tuple of stream 'default' of 'words'; it has 'word'", "THE_FILE:25"],
+        [('tup["word"]', 'tup["wrod"]')],
+    ),
+    Mistake(
+        "an error in execute",
+        3,
+        ["ZeroDivisionError", "THE_FILE:", "all-failed"],
+        [("word = tup", "1 / 0\n        word = tup")],
+    ),
+    Mistake(
+        "an error in prepare",
+        1,
+        ["raised in prepare", "KeyError", "THE_FILE:"],
+        [("self.counts = {}", "self.counts = {}[conf['no.such.key']]")],
+    ),
+    Mistake(
+        "an error in open",
+        1,
+        ["raised in open", "FileNotFoundError", "THE_FILE:"],
+        [("self.left = [", "open('no/such/file')\n        self.left = [")],
+    ),
+    Mistake(
+        "sys.exit in execute",
+        3,
+        ["count[", "SystemExit: 5", "THE_FILE:25", "sys.exit, exit and quit"],
+        [("word = tup", "raise SystemExit(5)\n        word = tup")],
+    ),
+    Mistake(
+        "sys.exit in next_tuple",
+        1,
+        ["spout 'words'", "next_tuple raised SystemExit: 5", "THE_FILE:11", "sys.exit, exit and quit"],
+        [("if self.left:", "exit(5)\n        if self.left:")],
+    ),
+    Mistake(
+        "sys.exit in open",
+        1,
+        ["spout 'words'", "raised in open: SystemExit", "THE_FILE:8", "sys.exit, exit and quit"],
+        [("self.left = [", "quit()\n        self.left = [")],
+    ),
+    Mistake(
+        "os._exit in execute",
+        7,
+        ["THE_FILE:25: execute of count[", "calls os._exit(7), which ends this program at once"],
+        [("word = tup", "__import__('os')._exit(7)\n        word = tup")],
+        alone=True,
+    ),
+    Mistake("nothing to do", 3, ["nothing was emitted by words", "--allow nothing-done"], [(WORDS, "[]")]),
+    Mistake(
+        "an object as a key",
+        1,
+        ["can't route by a value of type", "Put its identity into the field"],
+        [("word = self.left.pop()", "word = object()"), ("message_id=word", "message_id=1")],
+        is_long=True,
+    ),
+    Mistake(
+        "a value that can't be shared",
+        3,
+        ["unhashable type: 'dict'", "THE_FILE:26"],
+        [("word = self.left.pop()", "word = {1: self.left.pop()}"), ("message_id=word", "message_id=1")],
+        is_long=True,
+    ),
+    Mistake(
+        "no ack",
+        3,
+        ["timed out", "let go of 1 tuple without ack or fail", "all-failed"],
+        [
+            ('"words", {}', '"words", {"topology.message.timeout.secs": 1}'),
+            (
+                "        self.collector.ack(tup)\n\n    def declare_output_fields(self, declarer):\n        pass",
+                "        pass\n\n    def declare_output_fields(self, declarer):\n        pass",
+            ),
+        ],
+        is_long=True,
+    ),
+    # -- streamparse ---------------------------------------------------------------------------------------------
+    Mistake(
+        "streamparse: no outputs",
+        2,
+        ["Invalid stream for Words: 'default'", "to its `outputs`"],
+        [('    outputs = ["word"]\n', "")],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: no inputs",
+        2,
+        ["requires at least one input"],
+        [('inputs={words: Grouping.fields("word")}, ', "")],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: an unknown field",
+        2,
+        ["Field 'wrod'", "did you mean 'word'?"],
+        [('fields("word")', 'fields("wrod")')],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: an unknown stream",
+        2,
+        ["Invalid stream for Words: 'errors'", "Valid streams are: 'default'"],
+        [("{words: ", '{words["errors"]: ')],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: a class in place of a spec",
+        2,
+        ["did you forget Words.spec()?"],
+        [("Words.spec()", "Words")],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: a wrong number of values",
+        0,
+        [
+            "wrong number of fields: expected 2 (word, count), got 1",
+            "as soon as a bolt does, this is an error",
+        ],
+        [("emit([word, self.counts[word]])", "emit([word])")],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: an error in process",
+        3,
+        ["KeyError: 'storm'", "THE_FILE:24"],
+        [("word = tup.values[0]", "word = {}[tup.values[0]]")],
+        STREAMPARSE,
+        is_long=True,
+    ),
+    Mistake(
+        "streamparse: sys.exit in process",
+        3,
+        ["execute raised SystemExit: 1", "THE_FILE:24", "sys.exit, exit and quit"],
+        [("word = tup.values[0]", "exit(1)")],
+        STREAMPARSE,
+    ),
+    Mistake(
+        "streamparse: an unknown topology",
+        2,
+        ["has no topology 'WordCuont'; there are 'WordCount'"],
+        file=STREAMPARSE,
+        command=_options(target="THE_FILE:WordCuont"),
+    ),
+    Mistake(
+        "streamparse: an unknown environment",
+        2,
+        ["no environment 'prod'"],
+        file=STREAMPARSE,
+        command=_options("--environment", "prod"),
+    ),
+    # -- heronpy -------------------------------------------------------------------------------------------------
+    Mistake(
+        "heronpy: an unknown field",
+        2,
+        ["no field 'wrod'", "did you mean 'word'?"],
+        [('fields("word")', 'fields("wrod")')],
+        HERONPY,
+    ),
+    Mistake(
+        "heronpy: no par",
+        2,
+        ["par must be an integer above 0, given: 0"],
+        [("Words.spec(par=1)", "Words.spec(par=0)")],
+        HERONPY,
+    ),
+    # -- Flux ----------------------------------------------------------------------------------------------------
+    Mistake(
+        "Flux: a misspelled class",
+        2,
+        ["THE_FILE:4", "TestWordSpuot", "TestWordSpout"],
+        [("TestWordSpout", "TestWordSpuot")],
+        FLUX,
+    ),
+    Mistake(
+        "Flux: an unknown component in a stream",
+        2,
+        ["THE_FILE:11", "there is no spout or bolt 'wrods': did you mean 'words'?"],
+        [("from: words", "from: wrods")],
+        FLUX,
+    ),
+    Mistake(
+        "Flux: an unknown grouping",
+        2,
+        ["there is no grouping 'SHUFLE'"],
+        [("type: SHUFFLE", "type: SHUFLE")],
+        FLUX,
+    ),
+    Mistake("Flux: no name", 2, ["add the line `name: my-topology`"], [("name: words\n", "")], FLUX),
+    Mistake(
+        "Flux: a variable without a value",
+        0,
+        ["THE_FILE:1", "nothing to replace ${NAME} with", "--filter FILE"],
+        [("name: words\n", "name: ${NAME}\n")],
+        FLUX,
+        _options("--seconds", "0.2"),
+        alone=True,
+        is_long=True,
+    ),
+    # -- connectors, on the local engine -------------------------------------------------------------------------
+    Mistake(
+        "FileBolt without rights",
+        1,
+        ["print", "no.such"],
+        [
+            ("class Words", "from stormspark.connectors import FileBolt\n\n\nclass Words"),
+            ("Print()", 'FileBolt("/proc/no.such/folder")'),
+        ],
+    ),
+    Mistake(
+        "JDBC without a table",
+        1,
+        ["JdbcInsertBolt needs either with_table_name or with_insert_query"],
+        [
+            (
+                "class Words",
+                "from stormspark.connectors.jdbc_bolt import JdbcInsertBolt, SimpleJdbcMapper\n\n\nclass Words",
+            ),
+            ("Print()", 'JdbcInsertBolt("jdbc:sqlite:x.db", SimpleJdbcMapper("words"))'),
+        ],
+        is_long=True,
+    ),
+    Mistake(
+        "Kafka without a broker list",
+        2,
+        ["bootstrap.servers"],
+        [
+            ("class Words", "from stormspark.connectors import KafkaBolt\n\n\nclass Words"),
+            ("Print()", 'KafkaBolt().with_producer_properties({}).with_topic_selector("words")'),
+        ],
+    ),
+    # -- Spark, before its JVM starts ----------------------------------------------------------------------------
+    Mistake(
+        "no Java",
+        2,
+        ["Spark needs Java 17", "JAVA_HOME=/no/java"],
+        command=("run", "THE_FILE", "--seconds", "1"),
+        environment={"JAVA_HOME": "/no/java"},
+    ),
+    Mistake(
+        "no master",
+        2,
+        ["no Spark master answers at spark://127.0.0.1:1"],
+        command=("run", "THE_FILE", "--master", "spark://127.0.0.1:1", "-c", "topology.workers=1"),
+    ),
+]
