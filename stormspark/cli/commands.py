@@ -211,6 +211,19 @@ def main() -> None:
 
 
 @main.command()
+@click.argument("name", metavar="NAME")
+def quickstart(name: str) -> None:
+    """Make the project NAME in a new folder: a topology, its tests, a job for spark-submit, a notebook, and a README.
+
+    NAME has letters, digits, - and _. It becomes the name of the folder and of the topology. A folder that is there already must
+    be empty.
+    """
+    from stormspark.cli.quickstart import make_project, print_next_steps
+
+    print_next_steps(name, make_project(name, Path.cwd()))
+
+
+@main.command()
 @_of_a_topology
 @_read_by_front_ends
 @click.option(
