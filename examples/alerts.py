@@ -12,6 +12,7 @@ from stormspark import BasicBolt, Fields, TickTupleAwareBolt, TopologyBuilder
 from stormspark.connectors import FileSpout
 
 LIMITS = {"cellar": 14.0, "fridge": 7.0, "oven": 200.0}  # degrees Celsius
+SILENT_TICKS = 6  # a sensor is silent if nothing came for so many ticks
 
 
 class Watch(TickTupleAwareBolt):
@@ -20,7 +21,8 @@ class Watch(TickTupleAwareBolt):
     def prepare(self, conf, context, collector):
         self.collector = collector
         self.readings = {}  # sensor: what came since the last tick
-        self.states = {}  # sensor: how it was at the last tick
+        self.quiet = {}  # sensor: for how many ticks nothing has come
+        self.states = {}  # sensor: how it was when that last changed
 
     def process(self, tup):
         self.readings.setdefault(tup["sensor"], []).append(tup["celsius"])
@@ -29,16 +31,18 @@ class Watch(TickTupleAwareBolt):
     def on_tick_tuple(self, tup):
         for sensor, readings in self.readings.items():
             celsius = mean(readings) if readings else None
-            state = self.state_at(sensor, celsius)
-            if state != self.states.get(sensor, "well"):
+            self.quiet[sensor] = 0 if readings else self.quiet[sensor] + 1
+            before = self.states.get(sensor, "well")
+            state = self.state_of(sensor, celsius, before)
+            if state != before:
                 self.collector.emit((sensor, state, celsius), anchors=[tup])
             self.states[sensor] = state
             self.readings[sensor] = []
         self.collector.ack(tup)
 
-    def state_at(self, sensor, celsius):
+    def state_of(self, sensor, celsius, before):
         if celsius is None:
-            return "silent"
+            return "silent" if self.quiet[sensor] >= SILENT_TICKS else before
         return "too hot" if celsius > LIMITS.get(sensor, 30.0) else "well"
 
     def declare_output_fields(self, declarer):

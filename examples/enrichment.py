@@ -58,7 +58,7 @@ class AddPrice(AsyncBolt):
                 if error.code < 500:
                     break  # it would say the same again
             except OSError as error:  # no connection, or no answer in time
-                reason = error
+                reason = str(error)
             if pause is not None:
                 await asyncio.sleep(pause)
         # Only the tuple fails. The spout emits the order again, and gives it up after its last retry.

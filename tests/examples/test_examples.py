@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stormspark import TopologyBuilder
+from stormspark import Fields, TopologyBuilder
 from stormspark.cli import main
 from stormspark.cli.load import load_topology
 from stormspark.local import LocalCluster
@@ -207,15 +207,15 @@ def test_the_enrichment_outlives_a_service_that_is_not_there(monkeypatch):
 def test_alerts_come_when_something_changes_and_only_then(capsys):
     load_topology(str(EXAMPLES / "alerts.py"))
     alerts = sys.modules["alerts"]
-    feeder = FeederSpout(["sensor", "celsius"])
+    feeder = FeederSpout(Fields("sensor", "celsius"))
     builder = TopologyBuilder()
     builder.set_spout("readings", feeder)
-    builder.set_bolt("watch", alerts.Watch(), 2).fields_grouping("readings", ["sensor"])
+    builder.set_bolt("watch", alerts.Watch(), 2).fields_grouping("readings", Fields("sensor"))
     builder.set_bolt("notify", alerts.Notify()).global_grouping("watch")
     with LocalCluster(simulated_time=True) as cluster:
         cluster.submit_topology("alerts", {}, builder.create_topology("alerts"))
         cluster.advance_time(5)  # halfway between two ticks
-        for celsius in (190.0, 215.0, 216.0, None, None, 190.0, 190.0):
+        for celsius in (190.0, 215.0, None, 216.0, *[None] * 8, 190.0, None, 190.0):
             if celsius is not None:
                 feeder.feed(("oven", celsius))
             cluster.advance_time(10)

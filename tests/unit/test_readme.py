@@ -26,6 +26,14 @@ def my_topology(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_the_word_count_prints_its_words(my_topology):
+    done = CliRunner().invoke(main, ["run", my_topology, "--engine", "local", "--until-idle", "0.1"])
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    assert len(shown.splitlines()) == 3
+    assert set(shown.splitlines()) <= set(done.stdout.splitlines())
+
+
+@pytest.mark.slow
 def test_the_word_count_runs(my_topology):
     done = CliRunner().invoke(
         main, ["run", my_topology, "--engine", "local", "--until-idle", "0.1", "--json", "-"]
