@@ -78,7 +78,8 @@ def from_files():
 
 
 if __name__ == "__main__":
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, QueryBuilder
 
-    for row in sorted(DeltaTable(TABLE).to_pyarrow_table().to_pylist(), key=lambda row: tuple(row.values())):
+    query = "SELECT until, page, clicks FROM clicks ORDER BY until, page"
+    for row in pa.table(QueryBuilder().register("clicks", DeltaTable(TABLE)).execute(query)).to_pylist():
         print(f"until {row['until']:%H:%M:%S}  {row['page']:<8} {row['clicks']}")

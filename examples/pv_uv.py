@@ -90,7 +90,8 @@ def build():
 
 
 if __name__ == "__main__":
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, QueryBuilder
 
-    for row in sorted(DeltaTable(TABLE).to_pyarrow_table().to_pylist(), key=lambda row: row["day"]):
+    query = "SELECT * FROM figures ORDER BY day"
+    for row in pa.table(QueryBuilder().register("figures", DeltaTable(TABLE)).execute(query)).to_pylist():
         print(f"{row['day']}: PV {row['pv']}, UV {row['uv']}, {row['buyers']} buyers, {row['revenue']} cents")
