@@ -85,15 +85,33 @@ class AliveTopologies:
         # The references are weak: a running topology is kept alive by its own thread, and nobody looks up an ended one.
         self._started: WeakValueDictionary[str, RunningTopology] = WeakValueDictionary()
 
-    def start(self, name: str, begin: Callable[[], _R]) -> _R:
-        """Start a topology by a call of ``begin``. Raises `TopologyAlreadyRunningError` if one of that name runs already."""
+    def running(self) -> dict[str, RunningTopology]:
+        """Return the topologies that run now, by name."""
+        return {name: one for name, one in sorted(self._started.items()) if not one.wait(0)}
+
+    def start(
+        self, name: str, begin: Callable[[], _R], replaced: Callable[[RunningTopology], None] | None = None
+    ) -> _R:
+        """Start a topology by a call of ``begin``. If one of that name runs already, ``replaced`` ends it first. Raises
+        `TopologyAlreadyRunningError` if there is no ``replaced``, or if one of that name is being started now.
+        """
         with self._lock:
             before = self._started.get(name)
-            if name in self._starting or (before is not None and not before.wait(0)):
-                msg = f"a topology named {name!r} is already running; end it first, or choose another name"
+            runs = before is not None and not before.wait(0)
+            if name in self._starting:
+                msg = f"a topology named {name!r} is already running: it starts just now, in another thread; wait for it"
+                raise TopologyAlreadyRunningError(msg)
+            if runs and replaced is None:
+                where = type(before).__module__.rpartition(".")[0]
+                msg = (
+                    f"a topology named {name!r} is already running; end it first, with "
+                    f"{where}.running_topologies()[{name!r}].stop() or by submit(..., replace=True), or choose another name"
+                )
                 raise TopologyAlreadyRunningError(msg)
             self._starting.add(name)
         try:
+            if runs and before is not None and replaced is not None:
+                replaced(before)
             running = begin()
             self._started[name] = running
         finally:

@@ -50,7 +50,17 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return f"{_in_words(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _in_words(file: str) -> str:
+    """Return the name of a file as people know it. IPython keeps a cell in a file with a number for a name, so return the cell's
+    own name, such as ``In[3]``.
+    """
+    ipython = sys.modules.get("IPython")  # whoever runs in it has imported it
+    compiler = None if ipython is None else getattr(ipython.get_ipython(), "compile", None)
+    named = compiler.format_code_name(file) if hasattr(compiler, "format_code_name") else None
+    return file if not named else str(named[-1])
 
 
 def raised_at(error: BaseException) -> str | None:

@@ -58,7 +58,7 @@ class ComponentDeclaration:
 
     id: str
     kind: str  # "spout" | "bolt"
-    pickled: bytes
+    pickled: bytes = field(repr=False)
     type_name: str
     streams: Mapping[str, StreamDeclaration]
     inputs: Mapping[GlobalStreamId, Grouping]

@@ -14,6 +14,7 @@ from stormspark.api.declarers import BoltDeclarer, ComponentDeclaration, Declare
 from stormspark.api.fields import Fields
 from stormspark.api.lambdas import bolt_of, spout_of
 from stormspark.api.source import SourceSpout
+from stormspark.api.topology_page import topology_html, topology_line
 from stormspark.api.windows import WindowedBolt
 from stormspark.api.worker_hook import WorkerHook, WorkerHookDeclaration
 from stormspark.errors import InvalidTopologyError
@@ -24,17 +25,31 @@ from stormspark.user_line import user_line
 __all__ = ["Topology", "TopologyBuilder"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Topology:
     """A topology as it was declared: plain data, not yet validated.
 
-    `stormspark.plan.plan_topology` makes a plan from it.
+    `stormspark.plan.plan_topology` makes a plan from it. A notebook shows its graph.
+
+    >>> from stormspark.testing import TestWordCounter, TestWordSpout
+    >>> builder = TopologyBuilder()
+    >>> _ = builder.set_spout("words", TestWordSpout(), parallelism=2)
+    >>> _ = builder.set_bolt("count", TestWordCounter()).shuffle_grouping("words")
+    >>> builder.create_topology("word-count")
+    <Topology 'word-count': spout words x2, bolt count x1>
     """
 
     name: str
     components: Mapping[str, ComponentDeclaration]
     conf: Mapping[str, Any] = field(default_factory=dict)
     worker_hooks: tuple[WorkerHookDeclaration, ...] = ()
+
+    def __repr__(self) -> str:
+        return topology_line(self.name, self.components)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows (`stormspark.api.topology_page`)."""
+        return topology_html(self.name, self.components)
 
 
 _D = TypeVar("_D", bound=Declarer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import replace as replaced
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -17,8 +17,9 @@ from stormspark.errors import InvalidTopologyError, TopologyNotAliveError
 from stormspark.local.clock import SimulatedClock
 from stormspark.local.topology import CORES, LocalTopology, steps
 from stormspark.plan import PhysicalPlan, log_advice, plan_topology
+from stormspark.running import end
 
-__all__ = ["LocalCluster", "submit"]
+__all__ = ["LocalCluster", "running_topologies", "submit"]
 
 _alive = AliveTopologies()  # the topologies that `submit` has started
 
@@ -57,7 +58,7 @@ class LocalCluster:
         Raises `InvalidTopologyError` for a topology that can't run, `TopologyAlreadyRunningError` if a topology of that name
         runs already (A14), and `ComponentError` if a component can't start.
         """
-        renamed = replace(topology, name=name, conf=merged(topology.conf, conf))
+        renamed = replaced(topology, name=name, conf=merged(topology.conf, conf))
         plan = log_advice(plan_topology(renamed, cores=CORES))
         random = Random(self._random.getrandbits(64))
         running = self._alive.start(
@@ -139,8 +140,12 @@ def submit(
     active: bool = True,
     show: Callable[[str | None, logging.LogRecord], None] | None = None,
     trigger: str = "continuous",
+    replace: bool = False,
 ) -> LocalTopology:
     """Run one topology on real time. This is the local engine's counterpart of `stormspark.spark.submit`.
+
+    The result can be used in a ``with`` statement, which stops the topology at the end of its block. If ``replace`` is true, and
+    a topology of the same name runs, that one is stopped first. So a notebook's cell can be run twice.
 
     ``trigger`` is "continuous" or "available-now". With "available-now" the topology processes the rows that its sources have
     when it starts, and then ends.
@@ -163,5 +168,12 @@ def submit(
     )
     available_now = trigger == AVAILABLE_NOW
     return _alive.start(
-        plan.topology, lambda: LocalTopology(plan, active=active, show=show, available_now=available_now)
+        plan.topology,
+        lambda: LocalTopology(plan, active=active, show=show, available_now=available_now),
+        end if replace else None,
     )
+
+
+def running_topologies() -> dict[str, LocalTopology]:
+    """Return the topologies that `submit` has started in this process and that still run, by name."""
+    return {name: one for name, one in _alive.running().items() if isinstance(one, LocalTopology)}

@@ -21,6 +21,7 @@ from stormspark.local.supersteps import BatchTakenBackError, InProcessWorkers
 from stormspark.metrics import Quiet, TopologyStatistics
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.private_files import claim_logs, make_log_folder
+from stormspark.running import TopologyHandle
 from stormspark.worker.busy import Busy
 from stormspark.worker.executors.thread import STOP_SECS
 from stormspark.worker.host.garbage import GarbageBetweenBatches
@@ -78,7 +79,7 @@ def steps(seconds: float, step: float) -> Iterator[float]:
         seconds -= step
 
 
-class LocalTopology:
+class LocalTopology(TopologyHandle):
     """A topology that runs in a thread of its own on real time, or step by step on a `SimulatedClock`.
 
     If ``show`` is given, this process exists for the topology, which takes over its logging, stdout and stderr until it ends; see

@@ -10,11 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stormspark.backpressure import Pressure
+from stormspark.metrics.frames import COLUMNS, SCHEMA, MakesFrames, rows
 from stormspark.metrics.histogram import Histogram, LatencySummary
 from stormspark.metrics.metric import DataPoint
+from stormspark.metrics.page import statistics_html, statistics_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["ComponentStatistics", "LongCall", "TaskCounters", "TopologyStatistics", "summarise"]
 
@@ -177,9 +182,12 @@ class ComponentStatistics:
         return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopologyStatistics:
-    """The statistics of a whole topology at one moment. ``seconds`` is the wall time since the topology began to run."""
+    """The statistics of a whole topology at one moment. ``seconds`` is the wall time since the topology began to run.
+
+    A notebook shows them as a table.
+    """
 
     topology: str
     engine: str
@@ -212,6 +220,35 @@ class TopologyStatistics:
     def total(self, name: str, kind: str | None = None) -> int:
         """Sum one counter over all components, or over those of one kind."""
         return sum(getattr(c, name) for c in self.components.values() if kind in (None, c.kind))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas frame with a row for each component. The names of columns have units, such as ``latency_p99_ms``.
+
+        Columns that count, such as ``acked``, count from the start. ``emitted_per_s`` and ``executed_per_s`` are means over the
+        whole time. ``seconds`` is the same in all rows, so frames of several moments can be put under each other.
+
+        >>> bolt = summarise("bolt", 2, [TaskCounters(executed=30, acked=30)], None)
+        >>> frame = TopologyStatistics("words", "local", 10.0, 1, LatencySummary(), {"count": bolt}).to_pandas()
+        >>> frame[["component", "tasks", "executed", "executed_per_s"]]
+          component  tasks  executed  executed_per_s
+        0     count      2        30             3.0
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(rows(self), columns=[column.name for column in COLUMNS])
+        # A column in which nothing is known, or that has no rows, has its type all the same.
+        return frame.astype({column.name: column.dtype for column in COLUMNS})
+
+    def to_spark(self, spark: MakesFrames) -> Any:
+        """Return the rows and columns of `to_pandas` as a DataFrame of the session ``spark``."""
+        return spark.createDataFrame(rows(self), SCHEMA)
+
+    def __repr__(self) -> str:
+        return statistics_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return statistics_html(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON summary of ``stormspark run --json``. ``docs/backpressure.md`` describes ``backpressure``."""

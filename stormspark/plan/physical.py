@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stormspark.api import WorkerHookDeclaration
 from stormspark.config import Settings
 from stormspark.grouping.base import Grouping
+from stormspark.plan.page import plan_html, plan_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ class ComponentPlan:
 
     id: str
     kind: str  # "spout" | "bolt"
-    pickled: bytes
+    pickled: bytes = field(repr=False)
     streams: Mapping[str, StreamPlan]
     conf: Mapping[str, Any]
     settings: Settings
@@ -131,9 +132,9 @@ class ComponentPlan:
         return bool(self.kind_of_source)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhysicalPlan:
-    """Everything that a worker or an engine needs to know about a topology.
+    """Everything that a worker or an engine needs to know about a topology. A notebook shows its graph, workers and supersteps.
 
     ``supersteps`` is S: the number of exchanges that a tuple tree may need to reach its leaves. A round runs supersteps
     0 to S. If S > 0, or if there is a source spout, superstep S + 1 follows, in which acks reach the workers of their spouts.
@@ -159,6 +160,13 @@ class PhysicalPlan:
     cores: int | None = None
     #: Why the plan has this number of workers, in one clause.
     workers_reason: str = ""
+
+    def __repr__(self) -> str:
+        return plan_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows (`stormspark.plan.page`)."""
+        return plan_html(self)
 
     @property
     def executors(self) -> int:

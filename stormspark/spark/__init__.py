@@ -2,6 +2,6 @@
 
 from stormspark.spark.cores import session_cores
 from stormspark.spark.session import local_session
-from stormspark.spark.topology import SparkTopology, submit
+from stormspark.spark.topology import SparkTopology, running_topologies, submit
 
-__all__ = ["SparkTopology", "local_session", "session_cores", "submit"]
+__all__ = ["SparkTopology", "local_session", "running_topologies", "session_cores", "submit"]

@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ from stormspark.plan import log_advice, plan_topology
 from stormspark.plan.physical import PhysicalPlan
 from stormspark.plan.workers import follows_cores
 from stormspark.private_files import FolderClaim, check_trusted, claim_logs, make_log_folder
+from stormspark.running import TopologyHandle, end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
@@ -83,7 +84,7 @@ from stormspark.worker.state.batch_state import StateAccess
 from stormspark.worker.step import read_report
 from stormspark.worker.stories.story import Story, read_stories, stories_of
 
-__all__ = ["TRIGGERS", "SparkTopology", "submit"]
+__all__ = ["TRIGGERS", "SparkTopology", "running_topologies", "submit"]
 
 _log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ def submit(
     master: str | None = None,
     active: bool = True,
     trigger: str = CONTINUOUS,
+    replace: bool = False,
 ) -> SparkTopology:
     """Run a topology on Spark. Return when it has begun, and leave it running.
 
@@ -112,6 +114,9 @@ def submit(
     with the same checkpoint continues where it stopped. Without a checkpoint, nothing is kept after the end of the topology. If
     ``active`` is false, the workers open no spout before `SparkTopology.activate` is called (B2, J4). ``trigger`` is "continuous"
     or "available-now". With "available-now" the topology processes the rows that its sources have when it starts, and then ends.
+
+    The result can be used in a ``with`` statement, which stops the topology at the end of its block. If ``replace`` is true, and
+    this process already runs a topology of the same name, that one is stopped first. So a notebook's cell can be run twice.
 
     Raises `InvalidTopologyError` and `UnsupportedEnvironmentError`. Raises `TopologyAlreadyRunningError` if this process already
     runs a topology of the same name (A14), and `CheckpointError` if the folder belongs to another topology. A later failure ends
@@ -136,14 +141,23 @@ def submit(
                 cores = session_cores(session, plan.settings.executors_wait_secs)
                 plan = plan_topology(topology, conf, cores=cores)
             log_advice(plan)
-        return _alive.start(plan.topology, lambda: SparkTopology(plan, session, checkpoint, active, trigger))
+        return _alive.start(
+            plan.topology,
+            lambda: SparkTopology(plan, session, checkpoint, active, trigger),
+            end if replace else None,
+        )
     except BaseException:
         if started_here:
             spark.stop()
         raise
 
 
-class SparkTopology:
+def running_topologies() -> dict[str, SparkTopology]:
+    """Return the topologies that `submit` has started in this process and that still run, by name."""
+    return {name: one for name, one in _alive.running().items() if isinstance(one, SparkTopology)}
+
+
+class SparkTopology(TopologyHandle):
     """A running topology (`stormspark.engine.RunningTopology`). `submit` makes it."""
 
     def __init__(
@@ -309,6 +323,14 @@ class SparkTopology:
         user on the worker's host.
         """
         return self._log_folder
+
+    def links(self) -> dict[str, str]:
+        """Return the addresses of the logs and, if it is on, of Spark's own page."""
+        spark: dict[str, str] = {}
+        with contextlib.suppress(Exception):  # the session may have been stopped
+            if address := self._session.sparkContext.uiWebUrl:
+                spark = {f"Spark's UI: {address}": address}
+        return super().links() | spark
 
     @property
     def error(self) -> BaseException | None:
@@ -590,7 +612,7 @@ class SparkTopology:
         if self._commits is not None:
             self._commits.reopen()
             assert self._run is not None
-            self._run.attempt = replace(self._run.attempt, earlier=self._earlier_attempts(self._commits))
+            self._run.attempt = replaced(self._run.attempt, earlier=self._earlier_attempts(self._commits))
         if self._hand_over is not None:
             self._hand_over.read(self._unrecovered)
         messages: dict[int, list[Adopt]] = {}

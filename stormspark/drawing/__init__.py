@@ -1,0 +1,10 @@
+"""Draws graphs as SVG and writes tables as HTML, for notebooks. It knows no topologies: callers say what stands in a box.
+
+A library for this would need a binary (Graphviz) or scripts from the internet (Mermaid), and a notebook may have neither.
+"""
+
+from stormspark.drawing.graph import Box, Link
+from stormspark.drawing.html import details, escaped, page, paragraph, table
+from stormspark.drawing.svg import MOST_DRAWN, graph_svg
+
+__all__ = ["MOST_DRAWN", "Box", "Link", "details", "escaped", "graph_svg", "page", "paragraph", "table"]
