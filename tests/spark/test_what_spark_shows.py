@@ -215,6 +215,7 @@ def test_whoever_stops_the_query_stops_the_topology(
     assert running.wait(60) and running.error is None
     assert user.streams.active == [] and worker_processes("stopped") == {}
     assert "its query was stopped in the Spark session" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
     write_numbers(tmp_path / "in", "1.json", range(100, 150))
     again = begin(topology, **options)
     wait_for(lambda: set(recorded(tmp_path / "out")) == set(range(150)))
