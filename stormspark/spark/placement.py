@@ -69,7 +69,8 @@ class Placement:
         self._unfinished: RDD[Any] | None = None
         #: The executors that were already gone at the last placement; None before the first placement.
         self._gone: set[str] | None = None
-        self._group = f"stormspark-placement-{uuid.uuid4()}"
+        #: The group of the Spark jobs that start workers.
+        self.group = f"stormspark-placement-{uuid.uuid4()}"
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
         """Start the missing workers. Do nothing if Spark has no executors that are processes of their own.
@@ -119,7 +120,7 @@ class Placement:
     def cancel(self) -> None:
         """Cancel the job, if it runs."""
         with contextlib.suppress(Exception):  # the JVM may be gone
-            self._context.cancelJobGroup(self._group)
+            self._context.cancelJobGroup(self.group)
 
     def end(self) -> None:
         """Remove all blocks, so that Spark may give the executors back."""
@@ -134,7 +135,7 @@ class Placement:
     def _run(self, attempt: Attempt, tasks: int) -> None:
         context: Any = self._context
         before = dict(self._kept)
-        context.setJobGroup(self._group, f"stormspark: workers of {self._name} start")
+        context.setJobGroup(self.group, f"stormspark: workers of {self._name} start")
         try:
             started = context.parallelize(range(tasks), tasks).mapPartitions(_starts(attempt))
             started.persist(StorageLevel.MEMORY_AND_DISK)

@@ -63,6 +63,7 @@ from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt
+from stormspark.spark.interrupts import spare_jobs
 from stormspark.spark.java_errors import in_full, in_words
 from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
@@ -136,6 +137,7 @@ def submit(
         )
     try:
         session = check_session(spark)
+        spare_jobs(session.sparkContext, _job_groups)
         if isinstance(topology, Topology):
             if plan.cores is None and follows_cores(plan):
                 cores = session_cores(session, plan.settings.executors_wait_secs)
@@ -150,6 +152,11 @@ def submit(
         if started_here:
             spark.stop()
         raise
+
+
+def _job_groups() -> list[str]:
+    """Return the groups of the Spark jobs that run for topologies of this process."""
+    return [group for one in running_topologies().values() for group in one.job_groups()]
 
 
 def running_topologies() -> dict[str, SparkTopology]:
@@ -187,6 +194,7 @@ class SparkTopology(TopologyHandle):
         self._run: QueryRun | None = None
         self._nimbus: Nimbus
         self._claim: FolderClaim | None = None
+        self._supervisor: threading.Thread | None = None
         self._acker: DurableAcker | None = None
         self._shared: SharedFolder | None = None
         self._hand_over: StateHandOver | None = None
@@ -198,7 +206,10 @@ class SparkTopology(TopologyHandle):
         try:
             self._begin(spark, checkpoint, active)
         except BaseException:
-            self._give_back()
+            if self._supervisor is not None and self._supervisor.is_alive():
+                self.kill()  # an interrupt came when everything had begun; the supervisor gives back what it has
+            else:
+                self._give_back()
             raise
 
     def _begin(self, spark: SparkSession, checkpoint: str | Path | None, active: bool) -> None:
@@ -299,6 +310,11 @@ class SparkTopology(TopologyHandle):
     def query(self) -> StreamingQuery | None:
         """Spark's own handle of the data query. Each restart makes a new one. Read from it, but end the query with `stop`."""
         return self._run.query if self._run is not None else None
+
+    def job_groups(self) -> list[str]:
+        """Return the groups of the Spark jobs that run for this topology, such as the ids of its queries' runs."""
+        queries = (self.query, None if self._acker is None else self._acker.query)
+        return [self._placement.group, *(str(query.runId) for query in queries if query is not None)]
 
     @property
     def acker(self) -> DurableAcker | None:

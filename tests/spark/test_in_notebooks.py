@@ -1,0 +1,160 @@
+"""Spark topologies as notebooks use them: ``with`` blocks, cells that are run twice, interrupts, pages, DataFrames."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stormspark import BasicBolt, Fields, Spout, Topology, TopologyBuilder
+from stormspark.errors import TopologyAlreadyRunningError
+from tests.waiting import PATIENCE_SECS, wait_for, wait_for_batches
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+class Numbers(Spout):
+    def open(self, conf, context, collector):
+        self.collector, self.number = collector, 0
+
+    def next_tuple(self):
+        self.collector.emit((self.number,), message_id=self.number)
+        self.number += 1
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(Fields("n"))
+
+
+class End(BasicBolt):
+    def execute(self, tup, collector):
+        pass
+
+    def declare_output_fields(self, declarer):
+        pass
+
+
+def numbers(name: str) -> Topology:
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers())
+    builder.set_bolt("end", End()).shuffle_grouping("numbers")
+    return builder.create_topology(name, {"topology.workers": 1, "topology.max.spout.pending": 100})
+
+
+@pytest.fixture
+def pysparks_handler(spark) -> Iterator[None]:
+    """The handler of SIGINT that PySpark sets where Spark is started."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def signal_handler(number, frame):
+        spark.sparkContext.cancelAllJobs()
+        raise KeyboardInterrupt
+
+    signal_handler.__qualname__ = "SparkContext._do_init.<locals>.signal_handler"
+    signal.signal(signal.SIGINT, signal_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_cell_that_is_run_twice_and_interrupted(spark, pysparks_handler):
+    """One start of a worker for each run is what this costs, so it is one test."""
+    from stormspark.spark import running_topologies, submit
+
+    with pytest.raises(KeyboardInterrupt), submit(numbers("twice"), spark) as first:
+        wait_for_batches(first, 2)
+        with pytest.raises(TopologyAlreadyRunningError, match=r"submit\(\.\.\., replace=True\)"):
+            submit(numbers("twice"), spark)
+        assert running_topologies() == {"twice": first}
+        assert repr(first).startswith("<SparkTopology 'twice' runs (")
+        html = first._repr_html_()
+        assert "<svg" in html and f"logs: {first.log_folder}" in html
+        with submit(numbers("twice"), spark, replace=True) as second:
+            assert first.wait(0) and first.error is None
+            wait_for_batches(second, 2)
+            batches = second.statistics().batches
+            signal.raise_signal(signal.SIGINT)
+    assert second.wait(0) and second.error is None
+    final = second.statistics()
+    assert final.batches >= batches
+    assert final.total("worker_lost") == 0, "the interrupt has cancelled no job of the topology, so no attempt has failed"
+    assert second._nimbus.broken is None and second._run.attempt.attempt == 0
+
+    rows = {row.component: row for row in final.to_spark(spark).collect()}
+    assert rows["end"].executed == final.components["end"].executed > 0
+    assert rows["numbers"].latency_p50_ms == final.components["numbers"].latency.p50
+    assert rows["end"].throttled_by is None
+    assert "has ended" in repr(second) and "<svg" in second._repr_html_()
+
+
+PROGRAM = """
+    import os, signal, sys, threading, time
+    sys.path.insert(0, os.environ["TESTS"])
+    from stormspark import spark
+    from tests.spark.test_in_notebooks import numbers
+
+    def say(text):
+        print(text, flush=True)
+
+    try:
+        if sys.argv[1] == "submit":
+            threading.Timer(float(sys.argv[2]), signal.raise_signal, [signal.SIGINT]).start()
+        with spark.submit(numbers("interrupted")) as running:
+            while running.statistics().batches < 2 and not running.wait(0.1):
+                pass
+            say("runs")
+            running.wait()
+    except KeyboardInterrupt:
+        say("interrupted")
+    if sys.argv[1] == "block":
+        say(f"ended {running.wait(0)}, error {running.error}, {running!r}")
+    say(f"running: {spark.running_topologies()}")
+"""
+
+
+def program(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    file = tmp_path / "program.py"
+    file.write_text(textwrap.dedent(PROGRAM))
+    root = str(Path(__file__).parents[2])
+    return subprocess.Popen(
+        [sys.executable, str(file), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"TESTS": root, "PYTHONPATH": root},
+        start_new_session=True,
+    )
+
+
+@pytest.mark.long
+def test_an_interrupt_ends_what_the_block_has_started(tmp_path):
+    """To the whole group, as Jupyter interrupts a kernel; Spark has been started by `submit`, in the same cell."""
+    process = program(tmp_path, "block")
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or lines[-1] != "runs\n":
+        lines.append(process.stdout.readline())
+        assert lines[-1], "".join(lines)
+    os.killpg(process.pid, signal.SIGINT)
+    out = process.communicate(timeout=PATIENCE_SECS)[0]
+    assert "interrupted: topology interrupted stops at the end of its batch" in out
+    assert "ended True, error None" in out
+    assert "running: {}" in out
+    assert "starts its query again" not in out and "Traceback" not in out
+    assert process.returncode == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after", ["0.05", "1", "3", "6", "9"])
+def test_an_interrupt_of_submit_leaves_nothing(tmp_path, after):
+    """Whatever it does just then: imports, the JVM's start, the session's, the topology's."""
+    process = program(tmp_path, "submit", after)
+    out = process.communicate(timeout=PATIENCE_SECS)[0]
+    assert "interrupted\n" in out, out
+    assert "running: {}" in out
+    assert "Traceback" not in out, out
+    assert process.returncode == 0
