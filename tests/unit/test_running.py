@@ -50,21 +50,32 @@ def test_an_exception_of_the_block_goes_on_and_the_topology_stops(running):
 
 def test_the_topologys_error_is_raised_at_the_end_of_the_block():
     error = ValueError("no number")
-    with pytest.raises(ValueError, match="no number") as caught, Handle([Moment(0.0)], ends_at=0.0, error=error):
+    with (
+        pytest.raises(ValueError, match="no number") as caught,
+        Handle([Moment(0.0)], ends_at=0.0, error=error),
+    ):
         pass
     assert caught.value is error
 
 
 def test_the_topologys_error_is_a_note_where_the_block_raised_its_own():
-    with pytest.raises(ZeroDivisionError) as caught, Handle([Moment(0.0)], ends_at=0.0, error=ValueError("no number")):
+    with (
+        pytest.raises(ZeroDivisionError) as caught,
+        Handle([Moment(0.0)], ends_at=0.0, error=ValueError("no number")),
+    ):
         _ = 1 / 0
-    assert caught.value.__notes__ == ["and topology 'scripted' had stopped with an error: ValueError: no number"]
+    assert caught.value.__notes__ == [
+        "and topology 'scripted' had stopped with an error: ValueError: no number"
+    ]
 
 
 def test_the_block_may_raise_the_topologys_error_itself():
     """As `run_until_idle` does."""
     error = ValueError("no number")
-    with pytest.raises(ValueError, match="no number"), Handle([Moment(0.0)], ends_at=0.0, error=error) as running:
+    with (
+        pytest.raises(ValueError, match="no number"),
+        Handle([Moment(0.0)], ends_at=0.0, error=error) as running,
+    ):
         raise running.error
     assert not getattr(error, "__notes__", [])
 

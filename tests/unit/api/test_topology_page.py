@@ -12,7 +12,9 @@ NASTY = "<script>&'\""
 def words(workers: int = 2) -> Topology:
     builder = TopologyBuilder()
     builder.set_spout("words", TestWordSpout(), parallelism=2)
-    builder.set_bolt(NASTY, TestWordCounter(), parallelism=4).set_num_tasks(8).fields_grouping("words", Fields("word"))
+    builder.set_bolt(NASTY, TestWordCounter(), parallelism=4).set_num_tasks(8).fields_grouping(
+        "words", Fields("word")
+    )
     builder.set_bolt("count", TestWordCounter()).global_grouping(NASTY)
     return builder.create_topology("t<t", {"topology.workers": workers})
 
@@ -51,7 +53,13 @@ def test_a_plan_shows_workers_and_supersteps():
     assert repr(plan) == "<PhysicalPlan 't<t': 3 components, 11 tasks, 2 workers, 4 supersteps>"
     html = plan._repr_html_()
     assert "<script>" not in html
-    for shown in ("8 tasks in 4 executors", "topology.workers is 2", "words[1]=", "supersteps 0 to 3", "crosses workers"):
+    for shown in (
+        "8 tasks in 4 executors",
+        "topology.workers is 2",
+        "words[1]=",
+        "supersteps 0 to 3",
+        "crosses workers",
+    ):
         assert shown in html
 
 

@@ -41,7 +41,7 @@ def test_no_place_lies_on_another_one(graph: tuple[list[str], list[tuple[str, st
     """With loops, links to oneself, and several links between two boxes."""
     names, ends = graph
     links = [Link(source, target, "label") for source, target in ends]
-    layout = lay_out({name: (60.0, 30.0) for name in names}, links, [(40.0, 20.0)] * len(links))
+    layout = lay_out(dict.fromkeys(names, (60.0, 30.0)), links, [(40.0, 20.0)] * len(links))
     assert set(layout.boxes) == set(names)
     assert len(layout.links) + len(layout.loops) == len(links)
     places = {*layout.boxes.values(), *(place for _, way in layout.links for place in way)}
@@ -60,7 +60,9 @@ def test_no_place_lies_on_another_one(graph: tuple[list[str], list[tuple[str, st
 @given(graphs())
 def test_every_box_and_link_is_drawn(graph: tuple[list[str], list[tuple[str, str]]]) -> None:
     names, ends = graph
-    links = [Link(source, target, f"{number}", tip=f"{number}") for number, (source, target) in enumerate(ends)]
+    links = [
+        Link(source, target, f"{number}", tip=f"{number}") for number, (source, target) in enumerate(ends)
+    ]
     svg = graph_svg([Box(name, name) for name in names], links, "a graph")
     assert sorted(boxes_of(svg)) == names
     tips = [line for tip in links_of(svg) for line in tip.splitlines()]

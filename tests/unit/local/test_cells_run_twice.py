@@ -84,7 +84,9 @@ def test_a_topology_that_can_not_start_frees_the_name():
 
 def test_a_class_that_is_defined_again_is_the_new_one(monkeypatch):
     said: list[str] = []
-    monkeypatch.setattr(sys, "said", said, raising=False)  # bolts are pickled, and a module is pickled by its name
+    monkeypatch.setattr(
+        sys, "said", said, raising=False
+    )  # bolts are pickled, and a module is pickled by its name
     names = {
         "sys": sys,
         "submit": submit,

@@ -33,7 +33,9 @@ def test_types_stay_the_same_if_nothing_is_known():
 
 def test_who_throttled_a_spout_is_in_its_row():
     moment = snapshot(Moment(at=2.0))
-    spouts = {"spout": SpoutPressure(limit=5, throttled_by="bolt", throttled_ms={"bolt": 500.0, "other": 250.0})}
+    spouts = {
+        "spout": SpoutPressure(limit=5, throttled_by="bolt", throttled_ms={"bolt": 500.0, "other": 250.0})
+    }
     bolts = {"bolt": BoltPressure(1, 1, 10, 10, 0.1, False)}
     frame = replace(moment, pressure=Pressure(spouts, bolts, 1, [])).to_pandas().set_index("component")
     assert frame.loc["spout", "throttled_s"] == 0.75

@@ -81,14 +81,20 @@ def test_errors_are_shown_as_text():
     error = ValueError("first <b>\nsecond")
     error.__cause__ = KeyError("why")
     running = Planned([Moment(0.0)], ends_at=0.0, error=error)
-    failing = component("bolt", last_error="b.py:3: Traceback (most recent call last):\n  ...\nValueError: <i>", errors=2)
+    failing = component(
+        "bolt", last_error="b.py:3: Traceback (most recent call last):\n  ...\nValueError: <i>", errors=2
+    )
     running.more = {"components": {"spout": component("spout"), "bolt": failing}}
     look = look_at(running)
     assert look.state == "has stopped with an error"
     assert look.line().endswith("; ValueError: first <b>")
     html = look.html({})
     assert "<b>" not in html and "<i>" not in html
-    for shown in ("second", "because of KeyError", "bolt: 2 errors, the last one: b.py:3: ValueError: &lt;i&gt;"):
+    for shown in (
+        "second",
+        "because of KeyError",
+        "bolt: 2 errors, the last one: b.py:3: ValueError: &lt;i&gt;",
+    ):
         assert shown in html
 
 
