@@ -58,10 +58,13 @@ def start_jvm(settings: Mapping[str, str], output: int) -> Any:
     return gateway
 
 
-def end_jvms() -> None:
-    """End the JVMs that this process has started, with all processes in their sessions."""
-    for launch in _started:
+def end_jvms() -> bool:
+    """End the JVMs that this process has started, with all processes in their sessions. Return whether there were any."""
+    ended = list(_started)
+    _started.clear()
+    for launch in ended:
         launch.end()
+    return bool(ended)
 
 
 class _Launch(threading.Thread):

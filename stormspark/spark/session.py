@@ -33,7 +33,7 @@ from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.private_files import make_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
 from stormspark.spark.java_errors import in_words
-from stormspark.spark.jvm import start_jvm
+from stormspark.spark.jvm import end_jvms, start_jvm
 
 __all__ = ["check_session", "local_session", "require_java", "require_master", "say_where_the_jvm_logs"]
 
@@ -122,6 +122,7 @@ def local_session(
     if (options := settings["spark.driver.extraJavaOptions"]) != logging:
         settings["spark.driver.extraJavaOptions"] = f"{logging} {options}"
     require_master(settings["spark.master"])
+    had_context = SparkContext._active_spark_context is not None
     log = _log_file(conf, topology)
     said_before = log.path.stat().st_size if log.path.exists() else 0
     try:
@@ -133,6 +134,10 @@ def local_session(
             builder = builder.config(key, value)
         with _handler_kept():
             return builder.getOrCreate()
+    except KeyboardInterrupt:
+        if not had_context:
+            _end_start()
+        raise
     except (PySparkException, Py4JError) as error:
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
@@ -236,6 +241,23 @@ def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     SparkContext._ensure_initialized(
         gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items()))
     )
+
+
+def _end_start() -> None:
+    """End what an interrupted start has begun, so that the next start works.
+
+    If the interrupt comes while the JVM makes its context, PySpark does not get hold of that context, and the JVM can't make
+    another one. So the JVM ends, too, if this process has started it.
+    """
+    if (context := SparkContext._active_spark_context) is not None:
+        with suppress(Exception):
+            context.stop()
+    gateway = SparkContext._gateway
+    if gateway is None or not end_jvms():
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Exception):
+        gateway.shutdown_callback_server()
 
 
 @atexit.register
