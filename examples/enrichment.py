@@ -4,7 +4,7 @@
     stormspark run examples/enrichment.py --engine local --trigger available-now
 
 The first command is a small service to ask; let it run in another terminal. The variable PRICES may hold the address of another
-service. `docs/examples/enrichment.md` explains it all.
+service, and PRICE_SECS how long a request may take. `docs/examples/enrichment.md` explains it all.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from stormspark.api import ExponentialBackoff
 from stormspark.connectors import FileSpout
 
 PRICES = os.environ.get("PRICES", "http://127.0.0.1:8765/price/")
-REQUEST_SECS = 2.0  # for one request
+REQUEST_SECS = float(os.environ.get("PRICE_SECS", "2"))  # for one request
 PAUSES_SECS = (0.1, 0.5)  # before the second and the third request for an item
 MOST_CACHED = 10_000
 
@@ -29,7 +29,7 @@ MOST_CACHED = 10_000
 class AddPrice(AsyncBolt):
     """Emits each order with its price. A hundred orders may wait for the service at once, in each task."""
 
-    capacity, timeout_secs = 100, 10.0
+    capacity, timeout_secs = 100, 5 * REQUEST_SECS
 
     async def prepare(self, conf, context, collector):
         self.collector = collector

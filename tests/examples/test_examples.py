@@ -108,6 +108,10 @@ def _as_it_was(monkeypatch, tmp_path):
             del sys.modules[name]
 
 
+#: A busy machine must not make tuples come twice.
+SETTINGS = ("-c", "stormspark.log.dir=logs", "-c", "topology.message.timeout.secs=600")
+
+
 def run(command, *more, exit_code=0):
     """Type a command of a page, here in this process."""
     _, *arguments = shlex.split(command)
@@ -130,9 +134,16 @@ def said(page, number=0):
 
 
 def lines_of(text, *, like):
-    """The lines of an output that look like those of a page, without what `stormspark run` puts before a log line."""
+    """The lines of an output that look like those of a page, without what `stormspark run` puts before a log line.
+
+    Alerts are without their figures: a busy machine may have a tick between two readings.
+    """
     lines = [re.sub(r"^\w+\[\d+\] INFO ", "", line) for line in text.splitlines()]
-    return [line for line in lines if re.match(like, line)]
+    return sorted(re.sub(r"(?<=is too hot): .*", "", line) for line in lines if re.match(like, line))
+
+
+def shown_by(page, *, like):
+    return lines_of("\n".join(said(page)), like=like)
 
 
 #: Each example, with what its lines look like.
@@ -153,7 +164,7 @@ ONLY_IDLE, SOON = {"heronpy", "streamparse"}, ("--until-idle", "0.1")
 def test_it_prints_what_its_page_shows(name):
     more = SOON if name in ONLY_IDLE else ()
     printed = lines_of(run(run_commands(PAGES[name])[0], *more).output, like=PRINTED[name])
-    assert sorted(printed) == sorted(said(PAGES[name]))
+    assert printed == shown_by(PAGES[name], like=PRINTED[name])
 
 
 @pytest.mark.slow  # delta-rs and pandas are imported
@@ -174,6 +185,7 @@ def prices(monkeypatch):
     service = runpy.run_path(str(EXAMPLES / "price_service.py"))["Prices"]
     with ThreadingHTTPServer(("127.0.0.1", 0), service) as server:
         monkeypatch.setenv("PRICES", f"http://127.0.0.1:{server.server_port}/price/")
+        monkeypatch.setenv("PRICE_SECS", "100")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -188,7 +200,7 @@ def test_the_enrichment_gives_up_the_unicorn_alone(monkeypatch):
     page = PAGES["enrichment"]
     with prices(monkeypatch):
         done = run(run_commands(page)[0], exit_code=3)
-    assert sorted(lines_of(done.output, like="order ")) == sorted(said(page))
+    assert lines_of(done.output, like="order ") == shown_by(page, like="order ")
     assert "orders: 1 row was given up; they are in " in done.output
     letters = CliRunner().invoke(main, ["dead-letters", "list", "logs/dead-letters.jsonl"]).output
     assert '[6, "unicorn", 1]' in letters

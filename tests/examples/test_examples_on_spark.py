@@ -12,7 +12,18 @@ import pytest
 from click.testing import CliRunner
 
 from stormspark.cli import main
-from tests.examples.test_examples import EXAMPLES, PAGES, PRINTED, ROOT, lines_of, prices, run_commands, said
+from tests.examples.test_examples import (
+    EXAMPLES,
+    PAGES,
+    PRINTED,
+    ROOT,
+    SETTINGS,
+    lines_of,
+    prices,
+    run_commands,
+    said,
+    shown_by,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -68,9 +79,6 @@ def typed(command, *more, exit_code=0):
     return done.stdout
 
 
-LOGS = ("-c", "stormspark.log.dir=logs")
-
-
 def logged(tmp_path):
     """What tasks have printed and logged, without the time and the level."""
     text = "".join(path.read_text() for path in sorted((tmp_path / "logs").glob("*-*.log")))
@@ -80,14 +88,14 @@ def logged(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_prints_what_its_page_shows(name, tmp_path):
-    typed(run_commands(PAGES[name])[0], *LOGS)
-    assert sorted(lines_of(logged(tmp_path), like=PRINTED[name])) == sorted(said(PAGES[name]))
+    typed(run_commands(PAGES[name])[0], *SETTINGS)
+    assert lines_of(logged(tmp_path), like=PRINTED[name]) == shown_by(PAGES[name], like=PRINTED[name])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "file"), [("kafka-to-delta", "kafka_to_delta.py"), ("pv-uv", "pv_uv.py")])
 def test_its_table_has_what_its_page_shows(name, file):
-    typed(run_commands(PAGES[name])[0], *LOGS)
+    typed(run_commands(PAGES[name])[0], *SETTINGS)
     shown = said(PAGES[name])
     assert typed(f"python examples/{file}").splitlines()[: len(shown)] == shown
 
@@ -96,14 +104,14 @@ def test_its_table_has_what_its_page_shows(name, file):
 def test_the_enrichment_gives_up_the_unicorn_alone(monkeypatch, tmp_path):
     page = PAGES["enrichment"]
     with prices(monkeypatch):
-        typed(run_commands(page)[0], *LOGS, exit_code=3)
-    assert sorted(lines_of(logged(tmp_path), like="order ")) == sorted(said(page))
+        typed(run_commands(page)[0], *SETTINGS, exit_code=3)
+    assert lines_of(logged(tmp_path), like="order ") == shown_by(page, like="order ")
 
 
 @pytest.mark.long
 def test_totals_are_in_the_state_that_its_page_shows():
     command = next(line for line in run_commands(PAGES["exactly-once-totals"]) if "--checkpoint" in line)
-    typed(command, *LOGS)
+    typed(command, *SETTINGS)
     printed = typed("python examples/exactly_once_totals.py checkpoints/totals")
     assert printed.splitlines()[:8] == said(PAGES["exactly-once-totals"], 1)
 
@@ -116,6 +124,6 @@ def test_clicks_come_from_kafka(kafka, monkeypatch):
     page = PAGES["kafka-to-delta"]
     command = next(line for line in run_commands(page) if line.startswith("KAFKA_SERVERS"))
     command = command.replace("broker:9092", kafka.bootstrap)
-    typed(command, "--trigger", "available-now", *LOGS)
+    typed(command, "--trigger", "available-now", *SETTINGS)
     shown = said(page)
     assert typed("python examples/kafka_to_delta.py").splitlines()[: len(shown)] == shown
