@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 #: The input has ended if nothing has come in so many batches in a row. A spout that has just got a fail may emit again in the
 #: next batch.
 _QUIET_BATCHES = 2
+#: With ``available_now``, a spout that does not say whether it is done counts as done once nothing has happened for so long.
+_SILENT_SECS = 1.0
 #: If bolts of a loop flush, there are at most this many passes in which only the loop goes on.
 _PASSES_OF_LOOP = 100
 
@@ -54,7 +56,7 @@ class EndOfInput:
     """
 
     def __init__(
-        self, plan: PhysicalPlan, *, available_now: bool = False, patience_secs: float = 0.0
+        self, plan: PhysicalPlan, *, available_now: bool = False, patience_secs: float = _SILENT_SECS
     ) -> None:
         self._plan, self._patience = plan, patience_secs
         self._turns = max(plan.flush_turns.values(), default=0) if plan.settings.flush_at_end else 0
@@ -109,10 +111,10 @@ class EndOfInput:
             self._begin()
 
     def observe(
-        self, reports: Sequence[WorkerReport], came: int = 0, *, now: float = 0.0, sources_done: bool = True
+        self, reports: Sequence[WorkerReport], came: int = 0, *, now: float, sources_done: bool = True
     ) -> None:
-        """Take in the reports of a batch that has ended. ``came`` is how many rows of sources were new in it. ``sources_done``
-        is false if a source says that it has more rows.
+        """Take in the reports of a batch that has ended at the time ``now``. ``came`` is how many rows of sources were new in it.
+        ``sources_done`` is false if a source says that it has more rows.
         """
         spouts = [
             counters

@@ -38,8 +38,6 @@ CORES = 1
 
 _IDLE_SLEEP = 0.001  # the pause while spouts emit nothing, as in Storm's wait strategy (B12)
 _LAST_SLEEP = 0.02  # the longest pause while a stop waits for calls
-#: With ``available_now``, a spout that does not say whether it is done counts as done once nothing has happened for so long.
-_SILENT_SECS = 1.0
 _STEP = 0.25  # the seconds of simulated time between two batches
 _LOOK_SECS = 0.25  # a thread looks this often for calls of user code that take long
 _STUCK_SECS = 10.0  # `stop` warns about a call of user code that takes longer
@@ -104,7 +102,7 @@ class LocalTopology(TopologyHandle):
         self._logs = _logs_of(plan, use_default=show is not None)
         self._claim = None if self._logs is None else claim_logs(self._logs.directory, plan.topology)
         self._sources = LocalSources(plan, available_now=available_now)
-        self._end_of_input = EndOfInput(plan, available_now=available_now, patience_secs=_SILENT_SECS)
+        self._end_of_input = EndOfInput(plan, available_now=available_now)
         self.plan = plan
         self.error: BaseException | None = None
         self._clock = clock

@@ -189,7 +189,7 @@ class QueryRun:
             self.feedback.write(reports, self.throttle.limit_of)
         self._tell_listeners()
         if self.end_of_input is not None:
-            self.end_of_input.observe(reports, self._prolonging.came.total())
+            self.end_of_input.observe(reports, self._prolonging.came.total(), now=time.monotonic())
             if self.end_of_input.is_done:
                 self.stop_wanted.set()
         self.new_limits = self.limits.observe(

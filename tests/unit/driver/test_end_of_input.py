@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,7 @@ def batch(
     backlog: int = 0,
     executed: int = 0,
     held: int = 0,
+    calls: Mapping[str, int] | None = None,
     **options: Any,
 ) -> tuple[bool, int]:
     """One batch; gives the orders for the next one."""
@@ -64,8 +66,9 @@ def batch(
         backlog,
         spouts_done={"spout": done},
         held={"bolt 1": held} if held else {},
+        waiting_calls=calls or {},
     )
-    of.observe([report], **options)
+    of.observe([report], **{"now": 0.0, **options})
     return of.has_ended, of.flushes
 
 
@@ -101,6 +104,23 @@ def test_a_spout_that_does_not_say_ends_with_available_now_when_it_is_quiet() ->
     assert [batch(of, done=None, now=float(at))[0] for at in range(8)] == [*[False] * 5, True, True, True]
     of = end(available_now=True)
     assert not any(batch(of, done=False)[0] for _ in range(8))
+
+
+def test_a_silent_spout_has_a_second_by_default() -> None:
+    """On Spark, two quiet batches may take a tenth of that."""
+    of = end(available_now=True)
+    assert [batch(of, done=None, now=at / 4)[0] for at in range(8)] == [*[False] * 4, True, True, True, True]
+
+
+def test_calls_of_an_async_bolt_may_wait_for_its_flush_and_those_behind_it_for_them() -> None:
+    of = end(2)
+    waits: dict[str, Any] = {"backlog": 3, "calls": {"bolt 2": 3}, "pending": 3}
+    batch(of, **waits)
+    assert batch(of, **waits) == (True, 1)
+    assert batch(of, **waits) == (True, 2)
+    assert batch(of, backlog=3, pending=3) == (True, 0), "they go on"
+    assert batch(of, executed=1, **waits) == (True, 0), "something has come again"
+    assert [batch(of, executed=1, **waits) for _ in range(2)] == [(True, 0), (True, 1)], "another pass"
 
 
 def test_the_user_ends_the_input_whatever_spouts_say() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -53,6 +54,19 @@ def test_a_batch_has_succeeded_when_spark_asks_for_the_next_one() -> None:
     assert not run.succeeded
     run.batch(MagicMock(), 8)
     assert run.succeeded
+
+
+def test_the_end_of_the_input_hears_when_a_batch_has_ended() -> None:
+    """A spout that does not say that it is done gets a second, as on the local engine."""
+    limits = MagicMock()
+    limits.observe.return_value = []
+    flags = threading.Event(), threading.Event(), threading.Event()
+    plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {})
+    run = Run(MagicMock(), plan, MagicMock(), MagicMock(), MagicMock(), limits, *flags)
+    run.end_of_input = MagicMock(is_done=False)
+    before = time.monotonic()
+    run.batch(MagicMock(), 7)
+    assert before <= run.end_of_input.observe.call_args.kwargs["now"] <= time.monotonic()
 
 
 def test_what_spark_has_read_is_not_held_between_two_batches() -> None:
