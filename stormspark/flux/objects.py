@@ -132,7 +132,7 @@ class Objects:
         if reference.id in self._all:
             declared = self._all[reference.id].where
             msg = (
-                f"{reference.where}: ref {reference.id!r} is declared at {declared}, after the component that refers to it "
+                f"{reference.where}: ref {reference.id!r} is declared at {declared}, after the component that refers to it"
                 f": move it further up; two components can't refer to each other"
             )
         else:

@@ -49,7 +49,7 @@ def check_batches(plan: PhysicalPlan, context: PlanningContext) -> PhysicalPlan:
         loop = sorted(one for one in looped if group_of[one] == group_of[bolt.id])
         if loop:
             msg = (
-                f"{_place(bolt)} is a batch bolt in a loop of {', '.join(map(repr, loop))}, and a batch in a loop has no end "
+                f"{_place(bolt)} is a batch bolt in a loop of {', '.join(map(repr, loop))}, and a batch in a loop has no end"
                 f": take the bolt out of the loop, or make it an ordinary bolt"
             )
             raise InvalidTopologyError(msg)

@@ -7,6 +7,7 @@ one host.
 from __future__ import annotations
 
 import atexit
+import difflib
 import logging
 import os
 import re
@@ -50,6 +51,8 @@ _INSTALL_JAVA = (
 
 #: How long a master of a standalone cluster may take to accept a connection.
 _MASTER_SECS = 5.0
+
+_MASTER = re.compile(r"local|local\[.*\]|local-cluster\[.*\]|yarn")
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
@@ -197,7 +200,15 @@ def require_java() -> None:
 
 
 def require_master(master: str) -> None:
-    """Raise `UnsupportedEnvironmentError` if no master of a standalone cluster answers. Spark itself would take over a minute."""
+    """Raise `UnsupportedEnvironmentError` if Spark knows no such master, or if no master of a standalone cluster answers. Spark
+    itself would take much longer to say so.
+    """
+    if "://" not in master and _MASTER.fullmatch(master) is None:
+        kind, bracket, rest = master.partition("[")
+        close = difflib.get_close_matches(kind, ("local", "local-cluster", "yarn"), 1)
+        meant = f"; did you mean {close[0]}{bracket}{rest}?" if close else ""
+        msg = f"Spark has no master {master!r}: it is local[N], local-cluster[...], yarn, spark://HOST:PORT or k8s://...{meant}"
+        raise UnsupportedEnvironmentError(msg)
     if not master.startswith("spark://"):
         return
     problems = []

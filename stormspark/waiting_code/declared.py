@@ -82,7 +82,7 @@ def _message(cls: type, value: Any, *, of_object: bool = False) -> str:
         line = _line_of(cls, r"\s+waits\s*[:=]") or _place_of(cls)
     return (
         f"{line}{': ' if line else ''}{what} must be True, False or None, got {shown}: True gives its executors "
-        f"threads of their own, False runs its tasks on the worker's thread, and with None stormspark reads the code to find out "
+        f"threads of their own, False runs its tasks on the worker's thread, and with None stormspark reads the code to find out"
         f"; give an attribute that means something else another name"
     )
 

@@ -23,14 +23,8 @@ def build():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("master", "reason"),
-    [
-        ("local[x]", "org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'"),
-        ("foo", "Master must either be yarn or start with spark, k8s, or local"),
-    ],
-)
-def test_a_wrong_master_is_told_in_one_line(master: str, reason: str, tmp_path: Path) -> None:
+def test_a_wrong_master_is_told_in_one_line(tmp_path: Path) -> None:
+    master, reason = "local[x]", "org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'"
     file = tmp_path / "nothing.py"
     file.write_text(TOPOLOGY)
     command = [sys.executable, "-m", "stormspark", "run", str(file), "--master", master, "--workers", "1"]
@@ -46,6 +40,27 @@ def test_a_wrong_master_is_told_in_one_line(master: str, reason: str, tmp_path: 
     assert starting == "starting nothing on spark"
     assert error.startswith(f"Error: Spark did not start with the master {master!r} (") and reason in error
     assert error.endswith(f"; read {tmp_path / 'logs' / 'spark.log'} for more")
+
+
+def test_a_master_that_spark_does_not_know_is_told_before_spark_starts() -> None:
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=r"no master 'loacl\[2\]'.*did you mean local\[2\]\?"
+    ):
+        require_master("loacl[2]")
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=r"no master 'foo': it is local\[N\].*k8s://\.\.\.$"
+    ):
+        require_master("foo")
+    for known in (
+        "local",
+        "local[*]",
+        "local[2,4]",
+        "local-cluster[2,1,1024]",
+        "yarn",
+        "k8s://host",
+        "of.others://host",
+    ):
+        require_master(known)
 
 
 def test_a_master_that_does_not_answer_is_named() -> None:

@@ -179,7 +179,7 @@ def _grouping(spec: ComponentSpec, source: Any, grouping: Any) -> Grouping:
         else "a serialized object"
     )
     problem = (
-        f"takes stream {source.streamId!r} of {source.componentId!r} by a Java grouping ({java}), which Python can't run "
+        f"takes stream {source.streamId!r} of {source.componentId!r} by a Java grouping ({java}), which Python can't run"
         f": put a grouping of stormspark in its place, an instance of a subclass of stormspark.CustomStreamGrouping or "  # A34
         f"stormspark.grouping.PartialKeyGrouping(...), as the value in inputs"
     )

@@ -221,7 +221,7 @@ def test_a_file_without_any_gets_a_message_that_names_what_to_write(write):
         ("def build(): pass", "returns None (is a return missing?), not a Topology."),
         ("def build(): return 42", "returns 42 of type int, not a Topology."),
         ("build = 'text'", "is 'text' of type str, not a Topology."),
-        ("class build: pass", "is <class 'some_topology.build'> of type type, not a Topology."),
+        ("class build: pass", "is the class build, not a Topology."),
     ],
 )
 def test_something_else_than_a_topology_is_reported_as_what_it_is(write, code, said):

@@ -132,7 +132,7 @@ def test_a_cluster_is_started_before_its_cores_are_counted(four, monkeypatch):
 
     events = []
 
-    def started(workers, conf, *, master):
+    def started(workers, conf, *, master, topology):
         events.append((workers, master))
         return "session"
 

@@ -183,7 +183,7 @@ def test_a_class_is_no_object() -> None:
 def test_an_object_needs_the_two_methods() -> None:
     """An object without the methods of a custom grouping is rejected (D13)."""
     with pytest.raises(
-        InvalidTopologyError, match=r"<object .* of type object has no prepare .* CustomStreamGrouping"
+        InvalidTopologyError, match=r"<object .* of type object has no prepare; .* CustomStreamGrouping"
     ):
         CustomGrouping(object())  # type: ignore[arg-type]
 

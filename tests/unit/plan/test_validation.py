@@ -109,7 +109,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: unknown stream": (
         lambda: subscribing(lambda d: d.shuffle_grouping("words", stream="defualt")),
         {},
-        r"subscribes to stream 'defualt' of 'words' \(declared at .*\), which declares 'default' "
+        r"subscribes to stream 'defualt' of 'words' \(declared at .*\), which declares 'default'"
         r"; did you mean 'default'\?",
     ),
     "J5: unknown field": (
@@ -126,7 +126,7 @@ CASES: dict[str, tuple[Callable[[], Topology], Mapping[str, Any], str]] = {
     "J5: more workers than allowed": (
         lambda: words_and().create_topology("t"),
         {"topology.workers": 5, "nimbus.slots.perTopology": 4},
-        r"wants 5 workers \(topology\.workers\), but at most 4 are allowed \(nimbus\.slots\.perTopology, J5\)",
+        r"wants 5 workers \(topology\.workers\), but at most 4 are allowed \(nimbus\.slots\.perTopology\)",
     ),
     "J5: more executors than allowed": (
         lambda: words_and().create_topology("t"),

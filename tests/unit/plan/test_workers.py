@@ -181,7 +181,7 @@ def test_a_plan_says_how_many_executors_compute_at_the_same_time() -> None:
     """Advice names a topology with far more executors than can run, and what to do."""
     (one,) = advice(planned(1, 40, cores=2))
     assert one == (
-        "the topology has 41 executors that compute in 2 workers on 2 cores, so at most 2 of them compute at the same time "
+        "the topology has 41 executors that compute in 2 workers on 2 cores, so at most 2 of them compute at the same time"
         ": more executors don't make a bolt that computes faster; give it fewer, or run the topology with more workers "
         "and cores"
     )

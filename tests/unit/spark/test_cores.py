@@ -146,7 +146,7 @@ def submitted(monkeypatch: pytest.MonkeyPatch) -> Submit:
         sessions: list[tuple[int, str | None]] = []
         count = MagicMock(return_value=3)
 
-        def started(workers: int, conf: Any, *, master: str | None) -> Any:
+        def started(workers: int, conf: Any, *, master: str | None, topology: str) -> Any:
             sessions.append((workers, master))
             return MagicMock()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from stormspark.spark.java_errors import cause_in, in_words
+from stormspark.spark.java_errors import cause_in, in_full, in_words, without_frames
 
 STACK = """An error occurred while calling o58.load.
 : org.apache.spark.SparkException: job aborted
@@ -47,3 +47,32 @@ def test_a_jvm_that_is_gone_gives_no_text() -> None:
     assert (
         in_words(_JavaError(ConnectionError("gone"))) == "_JavaError (Spark's JVM does not answer any more)"
     )
+
+
+IN_PYTHON = """An error occurred while calling o90.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.A.b(A.scala:1)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 7, in main
+    process()
+
+  File "words.py", line 3, in run
+    return 1 / 0
+           ~~^~~
+ZeroDivisionError: division by zero
+
+\tat org.apache.spark.api.python.BasePythonRunner.c(PythonRunner.scala:5)
+"""
+
+
+def test_an_error_of_python_code_below_java_is_that_error() -> None:
+    """The line with the exception of Java has only the beginning of the traceback."""
+    assert in_words(_JavaError(IN_PYTHON)) == "ZeroDivisionError: division by zero"
+
+
+def test_a_text_in_full_has_no_frames_of_java_and_is_cut() -> None:
+    """Other lines stay, also those of Spark's own advice."""
+    assert in_full(_JavaError(STACK)) == "java.io.FileNotFoundException: /data/x (No such file or directory)"
+    assert in_full(ValueError("no source\nname another one")) == "ValueError: no source\nname another one"
+    assert without_frames(STACK).count("\tat ") == 0
+    assert without_frames("x" * 5000).endswith("x ...")

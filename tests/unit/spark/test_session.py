@@ -9,7 +9,12 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from stormspark.errors import UnsupportedEnvironmentError
-from stormspark.spark.session import _set_by_the_user, check_session, require_java
+from stormspark.spark.session import (
+    _set_by_the_user,
+    check_session,
+    require_java,
+    say_where_the_jvm_logs,
+)
 
 
 def refusal(call, *arguments):
@@ -65,3 +70,20 @@ def test_what_the_user_has_set_for_all_sessions(monkeypatch, tmp_path):
     lines = "# a comment\n\nspark.ui.enabled true\n  spark.ui.port=4050\nspark.master: local\n"
     (tmp_path / "spark-defaults.conf").write_text(lines)
     assert _set_by_the_user() == {"spark.ui.enabled", "spark.ui.port", "spark.master"}
+
+
+def test_a_topology_whose_jvm_logs_elsewhere_says_where(monkeypatch, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    monkeypatch.setattr("stormspark.spark.session._jvm_logs", [])
+    say_where_the_jvm_logs(str(first))  # the JVM is the user's own
+    monkeypatch.setattr("stormspark.spark.session._jvm_logs", [first / "spark.log"])
+    for folder in (first, second):
+        say_where_the_jvm_logs(str(folder))
+    assert not (first / "spark.log").exists()
+    text = (second / "spark.log").read_text(encoding="utf-8")
+    assert (
+        text
+        == f"Spark's JVM was started before this topology, and writes its output to {first / 'spark.log'}\n"
+    )

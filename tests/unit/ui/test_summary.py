@@ -71,6 +71,18 @@ def test_the_last_error_is_shown_with_the_line_that_raised_it():
     assert "split: 3 errors, the last one reported: split.py:7: ValueError: no number" in text
 
 
+def test_the_last_error_is_the_one_at_the_end_of_a_chain_and_its_notes_are_left_out():
+    error = (
+        "more than 5 in 10 s are counted only\nsplit.py:7: Traceback (most recent call last):\n  File x\nSystemExit: 5\n\n"
+        "The above exception was the direct cause of the following exception:\n\nRuntimeError: execute raised SystemExit: 5\nnote"
+    )
+    text = printed(split=component(errors=3, last_error=error))
+    assert (
+        "split: 3 errors, the last one reported: split.py:7: RuntimeError: execute raised SystemExit: 5\n"
+        in text
+    )
+
+
 def test_messages_that_are_still_pending_are_counted_with_the_bolts_that_tuples_waited_for():
     """A13, C1: a stop begins no further calls, so trees stay open; `emitted - acked - failed` is for no reader to compute."""
     text = printed(

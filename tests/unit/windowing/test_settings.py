@@ -98,7 +98,7 @@ def test_storms_keys_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Window length is not specified .*with_window.*topology.bolts.window.length.count"),
+        ({}, "Window length is not specified: .*with_window.*topology.bolts.window.length.count"),
         ({"count": None}, "Window length is not specified"),
         ({"count": 0}, "length.count must be an integer of at least 1, got 0"),
         ({"duration": "5s"}, "length.duration.ms must be an integer of at least 1, got '5s' of type str"),

@@ -336,7 +336,7 @@ def test_ids_that_do_not_fit(ids: dict[str, Any]) -> None:
     """A batch whose message ids do not fit its rows is an error that names the spout (B6)."""
     rig = Rig(line(Batches(([1, 2], ids)), Do(nothing)), 1)
     rig.batches(2)
-    assert "B6" in rig.errors[0] and "'a'" in rig.errors[0]
+    assert "message_id" in rig.errors[0] and "'a'" in rig.errors[0]
 
 
 # -- anchors ---------------------------------------------------------------------------------------------------

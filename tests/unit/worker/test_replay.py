@@ -304,7 +304,10 @@ def test_what_can_not_be_replayed_says_why(tmp_path: Path):
         replay(run.plan, location, "words", 0, 0)
     off = DurableWorkers(counting(Count()), tmp_path / "off", {})
     off.run_batch()
-    with pytest.raises(CheckpointError, match=r"no recorded inputs of batch 0.*stormspark.record.inputs"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"no recorded inputs of batch 0.*stormspark.record.inputs.*no batch was recorded",
+    ):
         replay(off.plan, str(tmp_path / "off"), "count", 0, 0)
 
 
