@@ -58,7 +58,7 @@ def _in_words(file: str) -> str:
     own name, such as ``In[3]``.
     """
     ipython = sys.modules.get("IPython")  # whoever runs in it has imported it
-    compiler = None if ipython is None else getattr(ipython.get_ipython(), "compile", None)
+    compiler: Any = None if ipython is None else getattr(ipython.get_ipython(), "compile", None)
     named = compiler.format_code_name(file) if hasattr(compiler, "format_code_name") else None
     return file if not named else str(named[-1])
 

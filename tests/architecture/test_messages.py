@@ -22,10 +22,9 @@ def _ids_in_texts(source: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(source)
     docstrings = _docstrings(tree)
     for node in ast.walk(tree):
-        is_text = (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-        )
-        if is_text and IDS.search(node.value):
+        if not isinstance(node, ast.Constant) or id(node) in docstrings:
+            continue
+        if isinstance(node.value, str) and IDS.search(node.value):
             yield node.lineno, node.value
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from stormspark import Bolt, Fields, Topology, TopologyBuilder, Tuple
 from stormspark.connectors import DataFrameSpout
@@ -96,7 +96,7 @@ def confs(session: SparkSession) -> dict[str, str]:
 
 
 def names(session: SparkSession) -> list[str | None]:
-    return sorted(query.name for query in session.streams.active)
+    return sorted((query.name for query in session.streams.active), key=str)
 
 
 def same_totals(listener: Listener, statistics: TopologyStatistics) -> None:

@@ -74,9 +74,9 @@ def test_the_block_may_raise_the_topologys_error_itself():
     error = ValueError("no number")
     with (
         pytest.raises(ValueError, match="no number"),
-        Handle([Moment(0.0)], ends_at=0.0, error=error) as running,
+        Handle([Moment(0.0)], ends_at=0.0, error=error),
     ):
-        raise running.error
+        raise error
     assert not getattr(error, "__notes__", [])
 
 

@@ -396,7 +396,7 @@ def test_a_url_names_its_file_system(tmp_path: Path) -> None:
 )
 def test_numbers_of_policies_are_checked(wrong: Any) -> None:
     """K10: when they are made."""
-    with pytest.raises(InvalidTopologyError, match="Policy .* got"):
+    with pytest.raises(InvalidTopologyError, match=r"Policy .* got"):
         wrong()
 
 

@@ -154,7 +154,7 @@ def submitted(monkeypatch: pytest.MonkeyPatch) -> Submit:
         builder.set_spout("words", TestWordSpout(), 4)
         builder.set_bolt("count", TestWordCounter(), 4).shuffle_grouping("words")
         topology: Any = builder.create_topology("eight")
-        alive = SimpleNamespace(start=lambda _, begin: begin())
+        alive = SimpleNamespace(start=lambda _, begin, replaced=None: begin())
         for name, instead in {
             "local_session": started,
             "session_cores": count,

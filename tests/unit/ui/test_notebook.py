@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,7 @@ class Shell:
         self.user_ns = user_ns
         self.kernel = object() if kernel else None
         ipython = SimpleNamespace(get_ipython=lambda: self)
-        monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
         display = SimpleNamespace(display=self.display)
         monkeypatch.setitem(sys.modules, "IPython.display", display)  # type: ignore[arg-type]
 
@@ -35,7 +35,7 @@ class Shell:
         return SimpleNamespace(update=lambda content, raw: output.append(content))
 
 
-def show(running: Planned, **options: float) -> None:
+def show(running: Planned, **options: Any) -> None:
     show_progress(
         cast(RunningTopology, running), lambda: {"logs": "file:///logs"}, clock=lambda: running.now, **options
     )  # type: ignore[arg-type]

@@ -84,7 +84,9 @@ def test_the_message_timeout_and_max_spout_pending_need_not_cover_the_window() -
     conf = {"topology.message.timeout.secs": 30, "topology.max.spout.pending": 10}
     for bolt in bolts:
         topology = two(bolt, rows(1)).create_topology("t")
-        with pytest.raises(InvalidTopologyError, match="Window duration|window would wait|max.spout.pending"):
+        with pytest.raises(
+            InvalidTopologyError, match=r"Window duration|window would wait|max\.spout\.pending"
+        ):
             plan_topology(topology, conf)
         assert plan_topology(topology, conf | ONCE).components["b"].windowed
 
