@@ -42,12 +42,19 @@ def stormspark(folder: Path, *arguments: str, **environment: str) -> subprocess.
 
 
 @pytest.mark.parametrize(
-    "exactly_once",
-    [True, pytest.param(False, marks=pytest.mark.long)],
-    ids=["exactly once", "at least once"],
+    ("exactly_once", "killed_before"),
+    [
+        pytest.param(True, False, id="exactly once"),
+        pytest.param(True, True, marks=pytest.mark.long, id="exactly once, killed before, too"),
+        pytest.param(False, True, marks=pytest.mark.long, id="at least once"),
+    ],
 )
-def test_replayed_letters_make_the_table_whole_whoever_is_killed(exactly_once: bool, tmp_path: Path) -> None:
-    """K4, C44: a bolt fails rows, and is repaired; the driver is killed with its letters written, and with rows replayed."""
+def test_replayed_letters_make_the_table_whole_whoever_is_killed(
+    exactly_once: bool, killed_before: bool, tmp_path: Path
+) -> None:
+    """K4, C44: a bolt fails rows, and is repaired; the driver is killed with rows replayed, and, if ``killed_before``, also with
+    its letters written.
+    """
     (tmp_path / "lines").mkdir()
     (tmp_path / "barriers").mkdir()
     (tmp_path / "lines" / "a.txt").write_text("".join(f"{n}\n" for n in NUMBERS))
@@ -72,8 +79,9 @@ def test_replayed_letters_make_the_table_whole_whoever_is_killed(exactly_once: b
     def table() -> Counter[int]:
         return Counter(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()["n"].to_pylist())
 
-    run(-signal.SIGKILL, "driver.letters_written")
-    assert letters() == [], "the batch is not committed"
+    if killed_before:
+        run(-signal.SIGKILL, "driver.letters_written")
+        assert letters() == [], "the batch is not committed"
     run(3)
     # At least once, a row may have a letter of the attempt that was killed, and one of a later batch.
     given_up = Counter(int(one["row"][0]) for one in letters())  # type: ignore[index]
