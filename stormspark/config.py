@@ -8,11 +8,13 @@ key `unknown_keys` finds the nearest key that exists.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from importlib import metadata
 from typing import Any, NamedTuple
 
 from stormspark.errors import InvalidTopologyError
@@ -31,8 +33,18 @@ __all__ = [
 ]
 
 
-#: The value of spark-submit's ``--packages`` that adds Delta to Spark, for Scala 2.13 and Spark 4.2.
-DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+def _delta_package() -> str:
+    """Name Delta's jar for the Python packages that are installed, or else for those that stormspark asks for."""
+    versions = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
+    for name in versions:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    spark = ".".join(versions["pyspark"].split(".")[:2])
+    return f"io.delta:delta-spark_{spark}_2.13:{versions['delta-spark']}"
+
+
+#: The value of spark-submit's ``--packages`` that adds Delta to Spark, for Scala 2.13.
+DELTA_PACKAGE = _delta_package()
 
 
 _LAST_PORT = 65535
@@ -577,13 +589,19 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Read ``key=value`` from a command line. The value is JSON if it parses as such, otherwise a string (A20).
 
+    Spark's own settings are strings, and ``spark-submit`` passes them as they are written.
+
     >>> parse_assignment("topology.workers=2"), parse_assignment("stormspark.log.level=DEBUG")
     (('topology.workers', 2), ('stormspark.log.level', 'DEBUG'))
+    >>> parse_assignment("spark.executor.memory=1.50g"), parse_assignment("spark.ui.enabled=true")
+    (('spark.executor.memory', '1.50g'), ('spark.ui.enabled', 'true'))
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         msg = f"expected key=value, got {text!r}"
         raise InvalidTopologyError(msg)
+    if key.strip().startswith("spark."):
+        return key.strip(), value
     try:
         return key.strip(), json.loads(value)
     except json.JSONDecodeError:

@@ -108,6 +108,8 @@ class SourceSpout(Component, ABC):
     partition_column: ClassVar[str | None] = None
     #: If false, rows are emitted without a message id, and count as done once they are emitted (K2).
     reliable: bool = True
+    #: Whether Spark needs Delta's jars for this spout.
+    needs_delta: ClassVar[bool] = False
     #: The number of batches after which tasks are asked for their `low_marks` again; None means never.
     low_marks_every: int | None = None
     #: The bound on how much a batch may read from this spout's source; None if the topology can't change such a bound.

@@ -13,6 +13,7 @@ import click
 from stormspark import __version__
 from stormspark.cli.load import FrontEndOptions, load_topology
 from stormspark.cli.run import ENGINES, Run, cores_offered, end_interrupted_start, run_topology, tell_exit
+from stormspark.cli.spark_options import SparkOptions, brings_jars, fetches_jars, ships_modules, starts_spark
 from stormspark.cli.story import print_stories
 from stormspark.config import merged, parse_assignment
 from stormspark.errors import StormsparkError
@@ -101,9 +102,17 @@ _of_a_topology = _described_by(
         multiple=True,
         metavar="KEY=VALUE",
         callback=_assignments,
-        help="A setting that overrides the topology's own. The value is read as JSON if possible, else as a string. "
-        "May be repeated.",
+        help="A setting that overrides the topology's own, or a setting of Spark (spark.*). The value is read as JSON if "
+        "possible, else as a string; that of spark.* stays a string. May be repeated.",
     ),
+)
+_settings_of_spark = click.option(
+    "-c",
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_assignments,
+    help="A setting of Spark (spark.*), for a checkpoint that Spark reads. May be repeated.",
 )
 
 
@@ -279,6 +288,7 @@ def quickstart(name: str) -> None:
     "tasks waited for their restart at the end (tasks-down), if the last end_of_input or post_save of a bolt raised an error "
     "(unwritten), or if no tuple was emitted (nothing-done). May be repeated.",
 )
+@starts_spark
 @_refusing
 def run(
     target: str,
@@ -294,6 +304,7 @@ def run(
     quiet: bool,
     allowed: tuple[str, ...],
     front_end: FrontEndOptions,
+    options_of_spark: SparkOptions,
 ) -> None:
     """Run a topology.
 
@@ -310,13 +321,13 @@ def run(
     or all tuples of a component failed, or nothing was done (see --allow), 130 it was ended by the second Ctrl-C or SIGTERM,
     or by Ctrl-C before it ran, 143 it was ended by SIGTERM before it ran.
     """
-    if engine != "spark" and (checkpoint or master):
-        msg = "--checkpoint and --master need --engine spark"
+    if engine != "spark" and (checkpoint or master or options_of_spark.need_spark):
+        msg = "--checkpoint, --master and what brings jars or settings of Spark need --engine spark"
         raise click.UsageError(msg)
     with Interrupts() as interrupts, telling_exits(tell_exit):
         try:
             with interrupts.while_starting():
-                planned = _Planning(target, workers, conf, front_end)
+                planned = _Planning(target, workers, {**conf, **options_of_spark.conf}, front_end)
                 plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
                 wanted = Run(
                     plan,
@@ -330,6 +341,7 @@ def run(
                     trigger=trigger,
                     quiet=quiet,
                     allow=frozenset(map(Kind, allowed)),
+                    delta=options_of_spark.delta,
                 )
             code = run_topology(wanted, interrupts)
         except InterruptedStartError as error:
@@ -361,6 +373,7 @@ def run(
     help="Plan for a cluster whose Spark executors have N cores together. The default is the cores of this host, "
     "which a local session uses.",
 )
+@ships_modules
 @_refusing
 def explain(
     target: str,
@@ -452,8 +465,17 @@ def story(name: str, root: str | None, log_dir: Path | None, most: int, as_json:
     help="List at most this many trees, the oldest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_settings_of_spark
+@brings_jars
 @_refusing
-def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> None:
+def pending(
+    topology: str,
+    checkpoint: str | None,
+    most: int,
+    as_json: bool,
+    conf: dict[str, Any],
+    options_of_spark: SparkOptions,
+) -> None:
     """Show the open tuple trees of the sources of the topology NAME.
 
     These trees have outlived their batch: their tuples are in a window, in a join or in a queue. The command reads them from the
@@ -461,7 +483,9 @@ def pending(topology: str, checkpoint: str | None, most: int, as_json: bool) -> 
     """
     from stormspark.cli.pending import print_pending
 
-    click.get_current_context().exit(print_pending(topology, checkpoint, most, as_json=as_json))
+    click.get_current_context().exit(
+        print_pending(topology, checkpoint, most, {**conf, **options_of_spark.conf}, as_json=as_json)
+    )
 
 
 @main.command()
@@ -564,8 +588,17 @@ _of_components = click.option(
 @_letters_of
 @_of_components
 @_last("letters", 0, ", the last ones; 0 means all")
+@_settings_of_spark
+@brings_jars
 @_refusing
-def list_dead_letters(where: str, components: tuple[str, ...], most: int, as_json: bool) -> None:
+def list_dead_letters(
+    where: str,
+    components: tuple[str, ...],
+    most: int,
+    as_json: bool,
+    conf: dict[str, Any],
+    options_of_spark: SparkOptions,
+) -> None:
     """List dead letters, the oldest first.
 
     CHECKPOINT is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
@@ -574,7 +607,9 @@ def list_dead_letters(where: str, components: tuple[str, ...], most: int, as_jso
     """
     from stormspark.cli.dead_letters import list_letters
 
-    click.get_current_context().exit(list_letters(where, most, components, as_json=as_json))
+    click.get_current_context().exit(
+        list_letters(where, most, components, {**conf, **options_of_spark.conf}, as_json=as_json)
+    )
 
 
 @dead_letters.command("replay")
@@ -583,8 +618,16 @@ def list_dead_letters(where: str, components: tuple[str, ...], most: int, as_jso
 @click.option(
     "--id", "ids", multiple=True, metavar="ID", help="Only the letter with this id. May be repeated."
 )
+@_settings_of_spark
+@brings_jars
 @_refusing
-def replay_dead_letters(where: str, components: tuple[str, ...], ids: tuple[str, ...]) -> None:
+def replay_dead_letters(
+    where: str,
+    components: tuple[str, ...],
+    ids: tuple[str, ...],
+    conf: dict[str, Any],
+    options_of_spark: SparkOptions,
+) -> None:
     """Let the rows of dead letters come again when the topology starts the next time.
 
     CHECKPOINT is a checkpoint folder, or the name of a topology: the last one of that name that this user started on this host.
@@ -593,7 +636,28 @@ def replay_dead_letters(where: str, components: tuple[str, ...], ids: tuple[str,
     """
     from stormspark.cli.dead_letters import replay_letters
 
-    click.get_current_context().exit(replay_letters(where, components, ids))
+    click.get_current_context().exit(
+        replay_letters(where, components, ids, {**conf, **options_of_spark.conf})
+    )
+
+
+@main.command()
+@fetches_jars
+@click.option(
+    "--to",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Copy the jars into this folder, for a host that has no network.",
+)
+@_refusing
+def jars(to: Path | None, options_of_spark: SparkOptions) -> None:
+    """Fetch jars for Spark, with all that they depend on, and print their paths.
+
+    Spark keeps them in this user's cache. So later, `stormspark run --delta` and --packages need no network on this host.
+    """
+    from stormspark.cli.jars import fetch_jars
+
+    click.get_current_context().exit(fetch_jars(options_of_spark, to))
 
 
 @main.command()

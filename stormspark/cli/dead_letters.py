@@ -34,12 +34,16 @@ class _Table(NamedTuple):
     committed: int
 
 
-def list_letters(where: str, most: int, components: Collection[str], *, as_json: bool) -> int:
+def list_letters(
+    where: str, most: int, components: Collection[str], conf: Mapping[str, Any], *, as_json: bool
+) -> int:
     """Print the last ``most`` dead letters of these components, or of all, the oldest first. Return the exit code.
+
+    ``conf`` has settings for a Spark that has to read them.
 
     Raises `CheckpointError` if there are no letters that can be read, and `TopologyNotAliveError` for an unknown name.
     """
-    found = _find(where)
+    found = _find(where, conf)
     if isinstance(found, _Table):
         place = found.table.place
         letters = [_as_dict(one) for one in found.table.letters(found.committed)]
@@ -63,13 +67,15 @@ def list_letters(where: str, most: int, components: Collection[str], *, as_json:
     return 0
 
 
-def replay_letters(where: str, components: Collection[str], ids: Collection[str]) -> int:
+def replay_letters(
+    where: str, components: Collection[str], ids: Collection[str], conf: Mapping[str, Any]
+) -> int:
     """Order that the rows of letters are emitted again when the topology starts: the letters with these ids, or all letters of
     these components, or all. Return the exit code.
 
     Raises `StormsparkError` for an unknown id, and for letters that can't be replayed.
     """
-    found = _find(where)
+    found = _find(where, conf)
     if not isinstance(found, _Table):
         msg = (
             f"{', '.join(map(str, found))} has its dead letters as lines of JSON, which can't be replayed: give the rows to the "
@@ -109,7 +115,7 @@ def replay_letters(where: str, components: Collection[str], ids: Collection[str]
     return 0
 
 
-def _find(where: str) -> _Table | list[Path]:
+def _find(where: str, conf: Mapping[str, Any]) -> _Table | list[Path]:
     """Return the table of letters, or the files with lines of JSON, to which ``where`` leads: a checkpoint, a folder or a file
     with lines, or the name of a topology.
     """
@@ -122,7 +128,7 @@ def _find(where: str) -> _Table | list[Path]:
             letters_at_url,
         )  # this takes a second, and a folder needs no Spark
 
-        return _Table(*letters_at_url(where.rstrip("/").removesuffix(f"/{FOLDER}")))
+        return _Table(*letters_at_url(where.rstrip("/").removesuffix(f"/{FOLDER}"), conf))
     path = Path(where)
     if path.is_file():
         return [path]
@@ -131,7 +137,7 @@ def _find(where: str) -> _Table | list[Path]:
     if "/" in where:
         msg = f"there is no folder or file {where}: give a checkpoint folder, or the name of a topology"
         raise CheckpointError(msg)
-    return _of_topology(where)
+    return _of_topology(where, conf)
 
 
 def _in_folder(path: Path) -> _Table | list[Path]:
@@ -149,7 +155,7 @@ def _in_folder(path: Path) -> _Table | list[Path]:
     return _Table(local_letters(path), _last_committed(path))
 
 
-def _of_topology(name: str) -> _Table | list[Path]:
+def _of_topology(name: str, conf: Mapping[str, Any]) -> _Table | list[Path]:
     from stormspark.spark.whereabouts import Whereabouts
 
     lines = default_log_folder() / name / LINES
@@ -161,7 +167,7 @@ def _of_topology(name: str) -> _Table | list[Path]:
         raise
     if "://" not in checkpoint and not Path(checkpoint).is_dir() and lines.is_file():
         return [lines]  # its checkpoint was a temporary folder
-    return _find(checkpoint)
+    return _find(checkpoint, conf)
 
 
 def _last_committed(path: Path) -> int:

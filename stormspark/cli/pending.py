@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -16,15 +16,17 @@ from stormspark.cli.output import wide_enough
 __all__ = ["print_pending"]
 
 
-def print_pending(topology: str, checkpoint: str | None, most: int, *, as_json: bool) -> int:
+def print_pending(
+    topology: str, checkpoint: str | None, most: int, conf: Mapping[str, Any], *, as_json: bool
+) -> int:
     """Print how many trees are open, by component and task, and up to ``most`` of the oldest; returns the exit code.
 
-    Only trees that have outlived their batch count. Raises `TopologyNotAliveError` for an unknown name, and `CheckpointError` for
-    a folder that can't be read.
+    ``conf`` has settings for the Spark that reads them. Only trees that have outlived their batch count. Raises
+    `TopologyNotAliveError` for an unknown name, and `CheckpointError` for a folder that can't be read.
     """
     from stormspark.spark.pending import read_pending
 
-    found = read_pending(topology, checkpoint, most)
+    found = read_pending(topology, checkpoint, most, conf)
     if found is None:
         reason = (
             f"{topology}: no open trees are recorded in {checkpoint or 'its checkpoint'}. Either no row of a source has outlived "

@@ -20,7 +20,7 @@ from rich.text import Text
 from stormspark.cli.output import wide_enough
 from stormspark.cores import cores_of_master
 from stormspark.engine import RunningTopology
-from stormspark.errors import ComponentError
+from stormspark.errors import ComponentError, UnsupportedEnvironmentError
 from stormspark.metrics import Kind, Shortfall, TopologyStatistics, shortfalls
 from stormspark.plan import PhysicalPlan
 from stormspark.plan.workers import follows_cores
@@ -40,10 +40,10 @@ from stormspark.working_folder import working_in
 
 __all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology", "tell_exit"]
 
-#: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_FELL_SHORT`: it ended without an error,
-#: but rows were given up, everything failed, or nothing was done. `_KILLED`: a second Ctrl-C killed it (130, as in shells).
-#: `_BY_SIGNAL`: shells add this to the number of the signal that ended a program.
-_OK, _FAILED, _FELL_SHORT, _KILLED, _BY_SIGNAL = 0, 1, 3, 130, 128
+#: The exit codes. `_OK`: the topology ended well. `_FAILED`: it stopped with an error. `_NOT_STARTED`: it could not be started.
+#: `_FELL_SHORT`: it ended without an error, but rows were given up, everything failed, or nothing was done. `_KILLED`: a second
+#: Ctrl-C killed it (130, as in shells). `_BY_SIGNAL`: shells add this to the number of the signal that ended a program.
+_OK, _FAILED, _NOT_STARTED, _FELL_SHORT, _KILLED, _BY_SIGNAL = 0, 1, 2, 3, 130, 128
 
 #: Of a long error, only the first line and this many of the last lines are shown, because a traceback ends with the error.
 _ERROR_LINES = 12
@@ -71,6 +71,8 @@ class Run:
     trigger: str = "continuous"
     #: Whether to show nothing of what tasks log and print.
     quiet: bool = False
+    #: Whether Spark gets Delta even if nothing is known to need it.
+    delta: bool = False
     #: The shortfalls that do not change the exit code.
     allow: frozenset[Kind] = frozenset()
     #: Shows what tasks log and print, if the engine runs them in this process; `run_topology` sets it.
@@ -83,10 +85,13 @@ def _on_spark(run: Run) -> RunningTopology:
     from stormspark import spark
 
     plan, session = run.plan, None
+    conf = spark.conf_of_session(plan, plan.conf, run.checkpoint, wanted=run.delta)
     if plan.cores is None and follows_cores(plan):
-        session = spark.local_session(plan.workers, plan.conf, master=run.master, topology=plan.topology)
+        session = spark.local_session(plan.workers, conf, master=run.master, topology=plan.topology)
         plan = run.plan_with(spark.session_cores(session, plan.settings.executors_wait_secs))
-    return spark.submit(plan, session, checkpoint=run.checkpoint, master=run.master, trigger=run.trigger)
+    return spark.submit(
+        plan, session, checkpoint=run.checkpoint, conf=conf, master=run.master, trigger=run.trigger
+    )
 
 
 def _on_local(run: Run) -> RunningTopology:
@@ -135,7 +140,10 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
             ending = watch(running, line, interrupts, seconds=run.seconds, until_idle=run.until_idle)
         interrupts.restore()
     statistics = running.statistics()
-    print_summary(statistics, wide_enough(table))
+    # What is missing on the executors is found out after the start, but then nothing has run, and there are no figures.
+    never_ran = isinstance(running.error, UnsupportedEnvironmentError) and not statistics.batches
+    if not never_ran:
+        print_summary(statistics, wide_enough(table))
     if running.log_folder is not None:
         notes.print(Text(f"logs: {running.log_folder}"), soft_wrap=True)
     if run.json_to is not None:
@@ -145,7 +153,7 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     if ending is Ending.KILLED:
         leave_at_once(_KILLED)
     if running.error is not None:
-        return _FAILED
+        return _NOT_STARTED if never_ran else _FAILED
     found = _told(shortfalls(statistics), run, ending)
     for shortfall in found:
         notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), style="red", soft_wrap=True)

@@ -35,11 +35,13 @@ class DeltaSpout(SourceSpout):
     ``over_column_changes``, Delta reads on after columns were renamed or dropped, and uses the present names for all rows. This
     setting then holds for all Delta spouts of the topology.
 
-    The Spark session needs Delta's jars and extension.
+    The Spark session needs Delta's jars and extension. A session that stormspark starts gets them.
 
     >>> orders = DeltaSpout("/data/orders", ["id", "price"], options={"startingVersion": 17})
     >>> prices = DeltaSpout("shop.orders", ["cents"], lambda row: (round(row[0] * 100),), columns=["price"])
     """
+
+    needs_delta = True
 
     def __init__(
         self,
@@ -131,8 +133,9 @@ class DeltaSpout(SourceSpout):
         text = str(error)
         if "Failed to find the data source: delta" in text or "DATA_SOURCE_NOT_FOUND" in text:
             msg = (
-                f"the Spark session has no Delta: start it with --packages {DELTA_PACKAGE} and "
-                f"spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension"
+                f"the Spark session has no Delta: start it with --packages {DELTA_PACKAGE}, "
+                f"spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
+                f"spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog"
             )
             return UnsupportedEnvironmentError(msg)
         if (

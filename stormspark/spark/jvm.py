@@ -18,16 +18,17 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-__all__ = ["end_jvms", "start_jvm"]
+__all__ = ["end_jvms", "start_jvm", "starts_jvm"]
 
 _LOOK_SECS = 0.05
 #: A JVM that is told to end may take so long to remove its temporary folders.
@@ -36,10 +37,11 @@ _END_SECS = 10.0
 _started: list[_Launch] = []
 
 
-def start_jvm(settings: Mapping[str, str], output: int) -> Any:
+def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None] | None = None) -> Any:
     """Start a JVM with these settings of Spark, and return Py4J's gateway to it. The descriptor ``output`` gets its output.
 
-    Raises `PySparkRuntimeError` if the JVM ends before it reports its port.
+    While the JVM starts, ``look`` is called at intervals. It may raise an error, which ends the JVM. Raises
+    `PySparkRuntimeError` if the JVM ends before it reports its port.
     """
     folder = tempfile.mkdtemp(prefix="stormspark-jvm-")
     launch = _Launch(settings, output, Path(folder) / "port")
@@ -47,7 +49,7 @@ def start_jvm(settings: Mapping[str, str], output: int) -> Any:
     try:
         launch.start()
         launch.join()
-        port, secret = launch.wait_for_port()
+        port, secret = launch.wait_for_port(look)
         gateway = _connected(port, secret)
     except BaseException:
         launch.end()
@@ -56,6 +58,11 @@ def start_jvm(settings: Mapping[str, str], output: int) -> Any:
         shutil.rmtree(folder, ignore_errors=True)
     gateway.proc = launch.process
     return gateway
+
+
+def starts_jvm() -> bool:
+    """Whether the next session of this process starts a JVM. Only then can jars be brought."""
+    return SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
 def end_jvms() -> bool:
@@ -102,12 +109,14 @@ class _Launch(threading.Thread):
         except BaseException as error:
             self._error = error
 
-    def wait_for_port(self) -> tuple[int, str]:
+    def wait_for_port(self, look: Callable[[], None] | None) -> tuple[int, str]:
         """Wait until the JVM has reported its port and the secret that it expects."""
         if self._error is not None:
             raise self._error
         assert self.process is not None
         while not self._port_file.is_file():
+            if look is not None:
+                look()
             # The JVM's report may come between the question above and its end.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_LOOK_SECS)

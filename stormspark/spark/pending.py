@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -17,19 +19,24 @@ from stormspark.spark.whereabouts import Whereabouts
 
 __all__ = ["read_pending"]
 
+_NO_CONF: Mapping[str, Any] = MappingProxyType({})
+
 
 def read_pending(
-    topology: str, checkpoint: str | None, most: int
+    topology: str, checkpoint: str | None, most: int, conf: Mapping[str, Any] = _NO_CONF
 ) -> tuple[int, list[tuple[str, int, int]], list[dict[str, Any]]] | None:
     """Return the number of open trees, a tuple (component, task, number of open trees) per task, and the ``most`` oldest trees.
 
     Only trees of sources' rows count, and only if they were open when their batch ended. The checkpoint has no other trees.
     Each of the oldest trees is a dict of root (hexadecimal), component, task, batch, opened (UTC, the acker's time) and
     message_id. The figures are as of the acker query's last batch, some seconds ago. Uses the active Spark session, or else a
-    local one. Returns None if the topology has recorded nothing. Raises `CheckpointError` if the checkpoint can't be read.
+    local one, with the settings of ``conf``. Returns None if the topology has recorded nothing. Raises `CheckpointError` if the
+    checkpoint can't be read.
     """
     location = checkpoint or Whereabouts.read(topology).checkpoint
-    session = SparkSession.getActiveSession() or local_session(2, {"spark.sql.session.timeZone": "UTC"})
+    session = SparkSession.getActiveSession() or local_session(
+        2, {**conf, "spark.sql.session.timeZone": "UTC"}
+    )
     folder = CheckpointFolder(session, location)
     try:
         if not folder.has_acker_state():

@@ -5,6 +5,7 @@ forwarders started the workers, each worker would live where Spark happened to r
 would live on the executor that registered first. So the driver does the following before an attempt in which workers are missing:
 
     the driver waits for the requested executors        (`stormspark.executors.wait.secs` at most)
+    -> before the first attempt it looks at them        (`preflight`; it also does so if they are no processes of their own)
     -> a job has one task per executor; each task offers its executor to nimbus, and waits
     -> when all executors have offered, or after a limited wait, nimbus deals the missing workers out (`Assignments.deal`)
     -> each task starts the workers of its executor, and ends
@@ -35,6 +36,7 @@ from pyspark.sql import SparkSession
 from stormspark.spark.executors import Executors
 from stormspark.spark.forwarder import Attempt, start_offered
 from stormspark.spark.nimbus import Nimbus
+from stormspark.spark.preflight import Preflight
 
 __all__ = ["Placement"]
 
@@ -50,7 +52,7 @@ _LONGEST_PAUSE_SECS = 2.0
 
 
 class Placement:
-    """Places the workers of one topology. ``ended`` returns whether to stop waiting."""
+    """Places the workers of one topology. ``ended`` returns whether to stop waiting. The ``preflight`` comes first."""
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class Placement:
         name: str,
         wait_secs: float,
         ended: Callable[[], bool],
+        preflight: Preflight | None = None,
     ) -> None:
         self._context, self._executors, self._name = spark.sparkContext, executors, name
         self._wait_secs, self._ended = wait_secs, ended
@@ -69,21 +72,30 @@ class Placement:
         self._unfinished: RDD[Any] | None = None
         #: The executors that were already gone at the last placement; None before the first placement.
         self._gone: set[str] | None = None
-        #: The group of the Spark jobs that start workers.
+        #: The group of the Spark jobs that look at executors and start workers.
         self.group = f"stormspark-placement-{uuid.uuid4()}"
+        self._preflight = preflight
+        if preflight is not None:
+            preflight.group = self.group
 
     def place(self, attempt: Attempt, nimbus: Nimbus) -> None:
-        """Start the missing workers. Do nothing if Spark has no executors that are processes of their own.
+        """Start the missing workers, unless Spark has no executors that are processes of their own. First look at the executors.
 
-        Return when the workers' processes have started, which is before they are ready.
+        Return when the workers' processes have started, which is before they are ready. Raises `UnsupportedEnvironmentError`.
         """
         missing = nimbus.missing()
-        if not missing or not self._executors.separate:
+        if not self._executors.separate:
+            if self._preflight is not None:
+                self._preflight.run(attempt, 1)
+            return
+        if not missing:
             return
         began = time.monotonic()
         self._wait_for_executors(attempt.workers)
         if self._ended():
             return
+        if self._preflight is not None:
+            self._preflight.run(attempt, max(1, len(self._executors.active())))
         # An executor with a free slot gets a task soon. The task makes its offer once Spark's Python process has started, which
         # takes as long as the start of a worker.
         patience = self._wait_secs if self._executors.dynamic else attempt.start_timeout_secs
@@ -97,6 +109,8 @@ class Placement:
             try:
                 self._run(attempt, tasks)
             except Exception as error:  # forwarders start the missing workers
+                if self._preflight is not None and not self._ended():
+                    self._preflight.raise_hopeless(error)
                 _log.info(
                     "%s: workers could not be placed, so each starts where it is first needed: %s",
                     self._name,
@@ -118,7 +132,7 @@ class Placement:
         )
 
     def cancel(self) -> None:
-        """Cancel the job, if it runs."""
+        """Cancel the jobs that run."""
         with contextlib.suppress(Exception):  # the JVM may be gone
             self._context.cancelJobGroup(self.group)
 

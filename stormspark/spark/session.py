@@ -33,10 +33,19 @@ from stormspark.config import Settings
 from stormspark.errors import UnsupportedEnvironmentError
 from stormspark.private_files import make_log_folder, open_private
 from stormspark.rotated_output import RotatedOutput
+from stormspark.spark.delta_jars import remember_jars
+from stormspark.spark.fetching import PACKAGES, Fetching, missing_packages, not_fetched
 from stormspark.spark.java_errors import in_words
-from stormspark.spark.jvm import end_jvms, start_jvm
+from stormspark.spark.jvm import end_jvms, start_jvm, starts_jvm
 
-__all__ = ["check_session", "local_session", "require_java", "require_master", "say_where_the_jvm_logs"]
+__all__ = [
+    "check_session",
+    "fetched_jars",
+    "local_session",
+    "require_java",
+    "require_master",
+    "say_where_the_jvm_logs",
+]
 
 #: The files with the output of the JVMs that this process has started. The last one is that of the JVM that runs.
 _jvm_logs: list[Path] = []
@@ -53,6 +62,9 @@ _INSTALL_JAVA = (
 _MASTER_SECS = 5.0
 
 _MASTER = re.compile(r"local|local\[.*\]|local-cluster\[.*\]|yarn")
+
+#: Settings that Spark's JVM writes out when it starts: patterns as files, packages as jars.
+_LISTS_OF_FILES = {PACKAGES, "spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles"}
 
 _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
@@ -130,11 +142,14 @@ def local_session(
     said_before = log.path.stat().st_size if log.path.exists() else 0
     try:
         # Once a session has ended, its JVM serves the next session of this process.
-        if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        starts_here = starts_jvm()
+        if starts_here:
             _start_jvm(settings, log)
         builder = SparkSession.builder
         for key, value in settings.items():
-            builder = builder.config(key, value)
+            # Spark has written the lists of files out, and the jars that it has fetched are among them.
+            if not (starts_here and key in _LISTS_OF_FILES):
+                builder = builder.config(key, value)
         with _handler_kept():
             return builder.getOrCreate()
     except KeyboardInterrupt:
@@ -142,6 +157,8 @@ def local_session(
             _end_start()
         raise
     except (PySparkException, Py4JError) as error:
+        if (packages := settings.get(PACKAGES)) and (why := not_fetched(log.path, said_before)):
+            raise UnsupportedEnvironmentError(missing_packages(packages, why, log.path)) from error
         reason = _said_at_its_end(log.path, said_before) or in_words(error)
         msg = f"Spark did not start with the master {settings['spark.master']!r} ({reason}); read {log.path} for more"
         raise UnsupportedEnvironmentError(msg) from error
@@ -160,6 +177,33 @@ def say_where_the_jvm_logs(folder: str) -> None:
         file.write(
             f"Spark's JVM was started before this topology, and writes its output to {_jvm_logs[-1]}\n"
         )
+
+
+def fetched_jars(conf: Mapping[str, Any]) -> list[str]:
+    """Let Spark fetch the packages that ``conf`` names, and return the jars. No session is started.
+
+    Raises `UnsupportedEnvironmentError`.
+    """
+    require_java()
+    settings = {"spark.master": "local[1]"} | {
+        key: str(value) for key, value in conf.items() if key.startswith("spark.")
+    }
+    log = _log_file(conf, "jars")
+    said_before = log.path.stat().st_size if log.path.exists() else 0
+    output = log.open()
+    try:
+        gateway = start_jvm(settings, output, Fetching(settings, log.path).look)
+    except PySparkException as error:
+        why = not_fetched(log.path, said_before) or _said_at_its_end(log.path, said_before)
+        raise UnsupportedEnvironmentError(missing_packages(settings[PACKAGES], why, log.path)) from error
+    finally:
+        os.close(output)
+    jars = str(gateway.jvm.java.lang.System.getProperty("spark.jars") or "")
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # which ends the JVM
+    gateway.proc.wait()
+    remember_jars(settings, jars)
+    return [jar.removeprefix("file://").removeprefix("file:") for jar in jars.split(",")]
 
 
 def check_session(spark: object) -> SparkSession:
@@ -243,12 +287,15 @@ def _set_by_the_user() -> set[str]:
 def _start_jvm(settings: Mapping[str, str], log: RotatedOutput) -> None:
     """Start Spark's JVM. Its output goes to a file, because some output comes before logging is set up."""
     output = log.open()
+    fetching = Fetching(settings, log.path) if settings.get(PACKAGES) else None
     try:
-        gateway = start_jvm(settings, output)
+        gateway = start_jvm(settings, output, None if fetching is None else fetching.look)
     finally:
         os.close(output)
     log.watch(lambda: gateway.proc.poll() is None)
     _jvm_logs.append(log.path)
+    if fetching is not None:
+        remember_jars(settings, gateway.jvm.java.lang.System.getProperty("spark.jars") or "")
     SparkContext._ensure_initialized(
         gateway=gateway, conf=SparkConf(loadDefaults=False).setAll(list(settings.items()))
     )

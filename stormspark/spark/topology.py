@@ -58,6 +58,7 @@ from stormspark.private_files import FolderClaim, check_trusted, claim_logs, mak
 from stormspark.running import TopologyHandle, end
 from stormspark.spark.checkpoint_folder import CheckpointFolder
 from stormspark.spark.cores import session_cores
+from stormspark.spark.delta_jars import conf_of_session
 from stormspark.spark.durable_acker import OPEN_RECORDS_DDL, DurableAcker
 from stormspark.spark.executors import Executors
 from stormspark.spark.feedback import Feedback
@@ -69,6 +70,7 @@ from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
 from stormspark.spark.placement import Placement
+from stormspark.spark.preflight import Preflight
 from stormspark.spark.query_run import QueryRun
 from stormspark.spark.query_session import QuerySession, own_session
 from stormspark.spark.retrying import Retries, is_outside_error
@@ -132,9 +134,10 @@ def submit(
     if isinstance(topology, Topology) and started_here:
         plan = plan_topology(topology, conf, cores=cores_of_master(master, everything))
     if spark is None:
-        spark = SparkSession.getActiveSession() or local_session(
-            plan.workers, everything, master=master, topology=plan.topology
-        )
+        spark = SparkSession.getActiveSession()
+    if spark is None:
+        conf_with_jars = conf_of_session(plan, everything, checkpoint)
+        spark = local_session(plan.workers, conf_with_jars, master=master, topology=plan.topology)
     try:
         session = check_session(spark)
         spare_jobs(session.sparkContext, _job_groups)
@@ -268,6 +271,7 @@ class SparkTopology(TopologyHandle):
             plan.topology,
             plan.settings.executors_wait_secs,
             self._stop_wanted.is_set,
+            Preflight(self._session.sparkContext, plan, self._stop_wanted.is_set),
         )
         self._supervisor = threading.Thread(
             target=self._supervise, name=f"topology-{plan.topology}", daemon=True
@@ -538,7 +542,11 @@ class SparkTopology(TopologyHandle):
                 run.failure = in_full(error)
                 run.failed_outside = is_outside_error(error)
             else:
-                self._placement.place(run.attempt, self._nimbus)
+                try:
+                    self._placement.place(run.attempt, self._nimbus)
+                except UnsupportedEnvironmentError as error:
+                    self._error = error
+                    return
                 self._start(run, first=attempt == 0 and not self._planned_restarts)
             self._error = self._nimbus.error or run.error
             if self._error is not None or self._stop_wanted.is_set():

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from stormspark.working_folder import go_to
 
-__all__ = ["module_path", "search_like_the_driver"]
+__all__ = ["module_path", "on_this_host", "search_like_the_driver"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,10 +25,14 @@ def search_like_the_driver(drivers: Sequence[str], working_folder: str | None = 
         working = os.getcwd()
     except FileNotFoundError:  # somebody has removed it
         working = ""
-    on_this_host = [folder for folder in drivers if _is_here(folder)]
-    sys.path[:] = module_path(sys.path, on_this_host, sysconfig.get_path("stdlib"), working)
+    sys.path[:] = module_path(sys.path, on_this_host(drivers), sysconfig.get_path("stdlib"), working)
     if working_folder is not None and (problem := go_to(working_folder)) is not None:
         _log.warning("%s", problem)
+
+
+def on_this_host(folders: Sequence[str]) -> list[str]:
+    """Return those of the driver's folders that are on this host, too."""
+    return [folder for folder in folders if _is_here(folder)]
 
 
 def _is_here(folder: str) -> bool:
