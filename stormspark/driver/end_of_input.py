@@ -160,8 +160,10 @@ class EndOfInput:
         turn = self._turn if self.state in (InputState.FLUSHING, InputState.DRAINING) else 0
         calls = [0, 0]
         for report in reports:
-            for bolt, count in report.waiting_calls.items():
-                calls[self._plan.flush_turns.get(bolt, 0) > turn] += count
+            for task, counters in report.counters.items():
+                if counters.waiting_calls:
+                    bolt = self._plan.tasks[task].component
+                    calls[self._plan.flush_turns.get(bolt, 0) > turn] += counters.waiting_calls
         return calls[0], calls[1]
 
     def _is_over(self, reports: Iterable[WorkerReport], now: float) -> bool:

@@ -94,7 +94,9 @@ class Tally:
         if self._living.get(report.worker, report.incarnation) != report.incarnation:
             for task, counted in self._counters[report.worker].items():
                 ended = replace(
-                    counted, pending=0, queued=0, queued_bytes=0, calls_under_way=0, down=0, unwritten=0
+                    counted,
+                    **dict.fromkeys(("pending", "queued", "queued_bytes", "calls_under_way"), 0),
+                    **dict.fromkeys(("waiting_calls", "down", "unwritten"), 0),
                 )
                 self._past.setdefault(task, TaskCounters()).merge(ended)
         self._counters[report.worker] = report.counters

@@ -54,6 +54,9 @@ class TaskCounters:
     #: A gauge: how many calls of a bolt were under way at once since the previous report, on average. It is 0 for calls that
     #: hold up the worker.
     calls_under_way: float = 0.0
+    #: A gauge: how many calls of an async bolt have not ended and began after its last flush. They may wait for tuples that don't
+    #: come any more (`AsyncBolt.end_of_input`).
+    waiting_calls: int = 0
     #: A gauge: 1 if an error has ended the task's instance and the next one has not started yet, because the task waits for its
     #: restart or because its restart lasts (W22).
     down: int = 0
@@ -141,6 +144,8 @@ class ComponentStatistics:
     skipped_inactive_ms: float
     queued_bytes: int
     calls_under_way: float
+    #: How many calls of an async bolt that flushes at the end of its input may wait for that.
+    waiting_calls: int
     #: How many tasks wait for their restart.
     down: int
     #: How many tasks may have left something unwritten, because their last ``end_of_input`` or ``post_save`` raised an error.

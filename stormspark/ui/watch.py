@@ -134,7 +134,7 @@ class Idleness:
     """Finds out when a topology has been idle for ``seconds``. Idle means that nothing was emitted, acked or failed, that nothing
     is queued, that no bolt was in a call, and that no task waited for its restart or was started again, with its child process if
     it has one (W22). Calls for ticks of a bolt on threads do not count. Messages may be pending: their tuples are held by bolts,
-    such as windows.
+    such as windows, or by calls of async bolts that flush at the end of the input.
 
     Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
     not count, and at least one batch must end within the idle time.
@@ -156,7 +156,7 @@ class Idleness:
         busy = (
             statistics.total("queued")
             or statistics.total("down")
-            or any(c.calls_under_way for c in statistics.components.values())
+            or any(c.calls_under_way and not c.waiting_calls for c in statistics.components.values())
             or not statistics.batches
         )
         if busy or moved != self._moved:

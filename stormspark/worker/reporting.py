@@ -17,7 +17,6 @@ from stormspark.api import SourceProgress
 from stormspark.backpressure import TaskLoad
 from stormspark.checkpoint.dead_letters import Letter
 from stormspark.metrics import TaskCounters
-from stormspark.worker.asynchronous.flushing_executor import FlushingExecutor
 from stormspark.worker.departures import Departures
 from stormspark.worker.executors.executors import Executors
 from stormspark.worker.outside import OutsideWork
@@ -103,7 +102,6 @@ class Reporter:
             blocked_loop=self._services.longest_blocks(),
             letters=self._letters(step, whole=transaction is None or transaction.prepared),
             spouts_done=self._spouts_done(),
-            waiting_calls=self._waiting_calls() if self._outside.bolts else {},
             held=self._held() if orders.input_ended else {},
         )
         self._round.filled = 0.0
@@ -128,13 +126,6 @@ class Reporter:
             name: False if False in all_of else None if None in all_of else True
             for name, all_of in said.items()
         }
-
-    def _waiting_calls(self) -> dict[str, int]:
-        found: Counter[str] = Counter()
-        for bolt in self._outside.bolts:
-            if isinstance(bolt.instance, FlushingExecutor):
-                found[bolt.component.id] += bolt.instance.waiting_calls
-        return dict(+found)
 
     def _held(self) -> dict[str, int]:
         held: Counter[str] = Counter()

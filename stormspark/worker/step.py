@@ -120,9 +120,6 @@ class WorkerReport:
     at_rest: bool = False
     #: For each spout, whether all of its tasks here say that they emit nothing more; None if they don't say (`Spout.is_done`).
     spouts_done: Mapping[str, bool | None] = field(default_factory=dict)
-    #: Of each async bolt that flushes at the end of the input: how many of its calls have not ended, and began after its last
-    #: flush. They count in `backlog`, but may wait for tuples that don't come any more.
-    waiting_calls: Mapping[str, int] = field(default_factory=dict)
     #: Once the input has ended: how many tuples each bolt still holds.
     held: Mapping[str, int] = field(default_factory=dict)
     #: How far the worker is with the batch, if batches are transactions.

@@ -11,6 +11,7 @@ from typing import Any
 from stormspark.backpressure import BoltLoad
 from stormspark.metrics import TaskCounters
 from stormspark.worker.asynchronous.bolt_executor import AsyncBoltExecutor
+from stormspark.worker.asynchronous.flushing_executor import FlushingExecutor
 from stormspark.worker.bolts.failing import FailsTuples
 from stormspark.worker.bolts.queue import TupleQueue
 
@@ -105,4 +106,6 @@ class CountsWork(FailsTuples):
             self.counters.calls_under_way = 0.0
         else:  # a restart ends calls, so there may be fewer seconds than before
             self.counters.calls_under_way = max(now[1] - before[1], 0.0) / (now[0] - before[0])
+        instance = self.instance
+        self.counters.waiting_calls = instance.waiting_calls if isinstance(instance, FlushingExecutor) else 0
         return super().read_counters()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,7 @@ from stormspark.driver.end_of_input import EndOfInput, InputState
 from stormspark.metrics import TaskCounters
 from stormspark.worker.step import WorkerReport
 
-SPOUT, BOLT = 0, 1
+SPOUT, BOLT, LAST = 0, 1, 2
 
 
 def end(turns: int = 2, *, flushes: bool = True, loop: bool = False, **options: Any) -> EndOfInput:
@@ -30,7 +29,11 @@ def end(turns: int = 2, *, flushes: bool = True, loop: bool = False, **options: 
         settings=SimpleNamespace(flush_at_end=flushes),
         flush_turns={bolt: turn for turn, bolt in enumerate(bolts, 1)},
         components={name: SimpleNamespace(kind=name.split()[0]) for name in ("spout", *bolts)},
-        tasks={SPOUT: SimpleNamespace(component="spout"), BOLT: SimpleNamespace(component="bolt 1")},
+        tasks={
+            SPOUT: SimpleNamespace(component="spout"),
+            BOLT: SimpleNamespace(component="bolt 1"),
+            LAST: SimpleNamespace(component=bolts[-1] if bolts else "bolt 1"),
+        },
         edges=edges,
         sources=(),
     )
@@ -48,13 +51,14 @@ def batch(
     backlog: int = 0,
     executed: int = 0,
     held: int = 0,
-    calls: Mapping[str, int] | None = None,
+    calls: int = 0,
     **options: Any,
 ) -> tuple[bool, int]:
     """One batch; gives the orders for the next one."""
     counters = {
         SPOUT: TaskCounters(emitted=emitted, acked=acked, failed=failed, pending=pending),
         BOLT: TaskCounters(executed=executed),
+        LAST: TaskCounters(waiting_calls=calls),
     }
     report = WorkerReport(
         0,
@@ -66,7 +70,6 @@ def batch(
         backlog,
         spouts_done={"spout": done},
         held={"bolt 1": held} if held else {},
-        waiting_calls=calls or {},
     )
     of.observe([report], **{"now": 0.0, **options})
     return of.has_ended, of.flushes
@@ -114,7 +117,7 @@ def test_a_silent_spout_has_a_second_by_default() -> None:
 
 def test_calls_of_an_async_bolt_may_wait_for_its_flush_and_those_behind_it_for_them() -> None:
     of = end(2)
-    waits: dict[str, Any] = {"backlog": 3, "calls": {"bolt 2": 3}, "pending": 3}
+    waits: dict[str, Any] = {"backlog": 3, "calls": 3, "pending": 3}
     batch(of, **waits)
     assert batch(of, **waits) == (True, 1)
     assert batch(of, **waits) == (True, 2)

@@ -293,6 +293,17 @@ def test_a_call_under_way_is_not_silence():
         assert not idleness.reached(replace(now, components={**now.components, "bolt": busy}))
 
 
+def test_calls_that_wait_for_the_end_of_the_input_are_silence():
+    """Of async bolts: without that end, they would wait for ever."""
+    idleness = Idleness(2.0)
+    found = []
+    for at in range(4):
+        now = snapshot(Moment(at, emitted=3, batches=at + 1))
+        waits = replace(now.components["bolt"], calls_under_way=2.0, waiting_calls=2)
+        found.append(idleness.reached(replace(now, components={**now.components, "bolt": waits})))
+    assert found == [False, False, True, True]
+
+
 def test_a_long_batch_is_not_silence():
     # One batch of ten seconds: the counters cannot move before it ends.
     assert (
