@@ -95,8 +95,13 @@ class Tally:
             for task, counted in self._counters[report.worker].items():
                 ended = replace(
                     counted,
-                    **dict.fromkeys(("pending", "queued", "queued_bytes", "calls_under_way"), 0),
-                    **dict.fromkeys(("waiting_calls", "down", "unwritten"), 0),
+                    pending=0,
+                    queued=0,
+                    queued_bytes=0,
+                    calls_under_way=0,
+                    waiting_calls=0,
+                    down=0,
+                    unwritten=0,
                 )
                 self._past.setdefault(task, TaskCounters()).merge(ended)
         self._counters[report.worker] = report.counters
