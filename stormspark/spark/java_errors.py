@@ -11,6 +11,8 @@ __all__ = ["in_full", "in_words", "without_frames"]
 _CAUSE = re.compile(r"^\s*(?:: |Caused by: )(?P<cause>.+)$", re.MULTILINE)
 #: The traceback of Python code that Java has called ends with the error. A frame is indented, and the error is not.
 _IN_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n|\n)*(?P<error>\S.*)")
+#: Spark writes such errors for its users: they say what is wrong, and the cause below them says less.
+_FOR_USERS = re.compile(r"\[(?!STREAM_FAILED)[A-Z_]+(?:\.[A-Z_]+)*\] ")
 _FRAME = re.compile(r"^\s+(?:at \S+\(.*\)|\.\.\. \d+ more)$\n?", re.MULTILINE)
 #: Longer texts are cut.
 _MOST_LETTERS = 4000
@@ -56,10 +58,14 @@ def cause_in(text: str) -> str:
 
     >>> cause_in("An error occurred while calling o7.load.\n: java.lang.A: first\n\tat x.Y\nCaused by: java.io.B: last\n\tat z")
     'java.io.B: last'
+    >>> cause_in(": java.lang.A: [NO_TABLE] There is no table t.\n\tat x.Y\nCaused by: java.io.B: last\n\tat z")
+    'java.lang.A: [NO_TABLE] There is no table t. (caused by java.io.B: last)'
     """
     causes = list(_CAUSE.finditer(text))
     if not causes:
         return ""
     last = causes[-1]
+    if _FOR_USERS.search(causes[0]["cause"]) and last is not causes[0]:
+        return f"{causes[0]['cause'].strip()} (caused by {last['cause'].strip()})"
     in_python = _IN_PYTHON.search(text, last.start("cause"))
     return (last["cause"] if in_python is None else in_python["error"]).strip()

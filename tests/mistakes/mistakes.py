@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["FILES", "FLUX", "HERONPY", "MISTAKES", "PLAIN", "STREAMPARSE", "Mistake"]
 
@@ -170,6 +171,22 @@ class Mistake:
 
 def _options(*more: str, target: str = "THE_FILE") -> tuple[str, ...]:
     return ("run", target, *RUN[2:], *more)
+
+
+#: Each starts a JVM, which takes half a minute.
+SPARK: dict[str, Any] = {"alone": True, "on_spark": True, "is_long": True}
+
+
+def _on_spark(*more: str) -> tuple[str, ...]:
+    return ("run", "THE_FILE", "--until-idle", "1", "--workers", "1", *more)
+
+
+def _reading(stream: str) -> list[tuple[str | None, str]]:
+    """Changes that make a spout of the stream in place of the words."""
+    return [
+        ("class Words", "from stormspark.connectors import DataFrameSpout\n\n\nclass Words"),
+        ("Words())", f'DataFrameSpout(lambda spark: {stream}, ["word"]))'),
+    ]
 
 
 MISTAKES = [
@@ -712,5 +729,73 @@ MISTAKES = [
         2,
         ["no Spark master answers at spark://127.0.0.1:1"],
         command=("run", "THE_FILE", "--master", "spark://127.0.0.1:1", "-c", "topology.workers=1"),
+    ),
+    Mistake(
+        "a misspelled master",
+        2,
+        ["did you mean local[2]?"],
+        command=("run", "THE_FILE", "--master", "loacl[2]"),
+    ),
+    Mistake(
+        "a checkpoint that is a file",
+        2,
+        ["'THE_FILE' is a file"],
+        command=("run", "THE_FILE", "--checkpoint", "THE_FILE"),
+    ),
+    # -- on Spark ------------------------------------------------------------------------------------------------
+    Mistake(
+        "on Spark: os._exit in execute",
+        1,
+        ["ended by os._exit(7) in execute of count[", "THE_FILE:25", "stormspark.max.attempts"],
+        [("word = tup", "__import__('os')._exit(7)\n        word = tup")],
+        command=_on_spark("-c", "stormspark.max.attempts=2"),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: sys.exit in execute",
+        3,
+        ["count[", "SystemExit: 5", "THE_FILE:25", "sys.exit, exit and quit", "all-failed"],
+        [("word = tup", "raise SystemExit(5)\n        word = tup")],
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: an unknown kind of source",
+        1,
+        ["spout 'words': stream raised", "DATA_SOURCE_NOT_FOUND", "nosuch"],
+        _reading('spark.readStream.format("nosuch").load("empty")'),
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: a source that is missing",
+        1,
+        ["spout 'words': stream raised AnalysisException: [PATH_NOT_FOUND] Path does not exist"],
+        _reading('spark.readStream.schema("value STRING").json("no/such/folder")'),
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: a table in place of a stream",
+        1,
+        ["a DataFrame that is not a stream: use spark.readStream"],
+        _reading('spark.read.text("empty")'),
+        command=_on_spark(),
+        **SPARK,
+    ),
+    Mistake(
+        "on Spark: a broker that does not answer",
+        1,
+        ["spout 'words'", "Kafka at 127.0.0.1:1 does not answer", "unknown_topic='wait'"],
+        [
+            (
+                "class Words",
+                "from stormspark.connectors import KafkaSpout, KafkaSpoutConfig\n\n\nclass Words",
+            ),
+            ("Words())", 'KafkaSpout(KafkaSpoutConfig("127.0.0.1:1", "words")))'),
+            ('Fields("word"))\n    builder', 'Fields("value"))\n    builder'),
+        ],
+        command=_on_spark(),
+        **SPARK,
     ),
 ]
