@@ -754,7 +754,7 @@ MISTAKES = [
     Mistake(
         "on Spark: sys.exit in execute",
         3,
-        ["count[", "SystemExit: 5", "THE_FILE:25", "sys.exit, exit and quit", "all-failed"],
+        ["count[", "SystemExit: 5", "THE_FILE:25", "all-failed"],
         [("word = tup", "raise SystemExit(5)\n        word = tup")],
         command=_on_spark(),
         **SPARK,
