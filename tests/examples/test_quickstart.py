@@ -54,7 +54,7 @@ def python(project, *arguments):
     command = [sys.executable, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=1200
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -160,7 +160,7 @@ def test_its_job_and_its_notebook_run_on_spark(project):
     execute = (
         "import nbformat, nbclient\n"
         "notebook = nbformat.read('word_count.ipynb', as_version=4)\n"
-        "nbclient.NotebookClient(notebook, timeout=300).execute()\n"
+        "nbclient.NotebookClient(notebook, timeout=1200).execute()\n"
         "outputs = [output for cell in notebook.cells for output in cell.get('outputs', ())]\n"
         "print(*(output.get('text') or output['data']['text/plain'] for output in outputs))\n"
     )
@@ -188,7 +188,7 @@ def test_its_job_runs_by_spark_submit_and_its_topology_by_stormspark(project):
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "count: emitted 15, executed 15, acked 15" in done.stdout
