@@ -50,9 +50,10 @@ def files_of(folder):
 
 
 def python(project, *arguments):
-    """Run a command in the project's folder, where only stormspark itself is on the module path."""
+    """Run a command in the project's folder, where only stormspark itself is on the module path, with an active environment."""
     command = [sys.executable, *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # Spark starts `python3`
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
     done = subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=1200
     )
