@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -24,7 +24,7 @@ class Shell:
         self.user_ns = user_ns
         self.kernel = object() if kernel else None
         ipython = SimpleNamespace(get_ipython=lambda: self)
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
         display = SimpleNamespace(display=self.display)
         monkeypatch.setitem(sys.modules, "IPython.display", display)  # type: ignore[arg-type]
 
@@ -35,15 +35,22 @@ class Shell:
         return SimpleNamespace(update=lambda content, raw: output.append(content))
 
 
-def show(running: Planned, **options: Any) -> None:
+def show(
+    running: Planned, *, seconds: float | None = None, until_idle: float | None = None, every: float = 1.0
+) -> None:
     show_progress(
-        cast(RunningTopology, running), lambda: {"logs": "file:///logs"}, clock=lambda: running.now, **options
-    )  # type: ignore[arg-type]
+        cast(RunningTopology, running),
+        lambda: {"logs": "file:///logs"},
+        seconds=seconds,
+        until_idle=until_idle,
+        every=every,
+        clock=lambda: running.now,
+    )
 
 
 def test_jupyter_has_one_output_that_changes(monkeypatch):
     shell = Shell(monkeypatch, kernel=True)
-    show(Planned(MOMENTS, ends_at=4.0), every=1.0)
+    show(Planned(MOMENTS, ends_at=4.0))
     [output] = shell.shown
     assert len(output) == 6  # one each second, and one at the end
     assert "runs (0 s)" in output[0]["text/plain"] and "file:///logs" in output[0]["text/html"]
@@ -53,7 +60,7 @@ def test_jupyter_has_one_output_that_changes(monkeypatch):
 def test_it_ends_after_some_seconds_and_leaves_the_topology_alone(monkeypatch):
     shell = Shell(monkeypatch, kernel=True)
     running = Planned(MOMENTS)
-    show(running, seconds=2.5, every=1.0)
+    show(running, seconds=2.5)
     assert running.now == 2.5
     assert running.calls == []
     assert "runs (2 s)" in shell.shown[0][-1]["text/plain"]
@@ -76,7 +83,7 @@ def test_an_interrupt_ends_the_call_and_the_last_state_stays(monkeypatch):
 
     running.events[2.0] = interrupt
     with pytest.raises(KeyboardInterrupt):
-        show(running, every=1.0)
+        show(running)
     assert "runs (2 s)" in shell.shown[0][-1]["text/plain"]
     assert running.calls == []
 
@@ -84,7 +91,7 @@ def test_an_interrupt_ends_the_call_and_the_last_state_stays(monkeypatch):
 def test_databricks_without_display_handles_has_lines_and_an_output_at_the_end(monkeypatch, capsys):
     pages: list[str] = []
     Shell(monkeypatch, kernel=False, displayHTML=pages.append)
-    show(Planned(MOMENTS, ends_at=12.0), every=1.0)
+    show(Planned(MOMENTS, ends_at=12.0))
     [page] = pages
     assert "scripted has ended" in page
     assert len(capsys.readouterr().out.splitlines()) == 4  # after 0, 5 and 10 s, and at the end
@@ -92,7 +99,7 @@ def test_databricks_without_display_handles_has_lines_and_an_output_at_the_end(m
 
 def test_a_console_has_lines(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    show(Planned(MOMENTS, ends_at=6.0), every=1.0)
+    show(Planned(MOMENTS, ends_at=6.0))
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first.startswith("scripted 0 s")
     assert last.startswith("'scripted' has ended (6 s)")
