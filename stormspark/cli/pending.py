@@ -47,7 +47,7 @@ def print_pending(
         )
         return 0
     console = wide_enough(Console(highlight=False), 160)
-    console.print(f"{topology}: {total:,} open trees that have outlived their batch")
+    console.print(Text(f"{topology}: {total:,} open trees that have outlived their batch"))
     if total:
         console.print()
         console.print(_table(("component", "task", "open"), counts))

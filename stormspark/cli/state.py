@@ -39,9 +39,9 @@ def _print_table(found: StateOfComponent, entries: list[Entry], *, more: bool) -
     console = wide_enough(Console(highlight=False), 160)
     of = f"{found.component}, {found.tasks} task{'s' * (found.tasks != 1)}, as of batch {found.txid}"
     if not entries:
-        console.print(f"{of}: no keys")
+        console.print(Text(f"{of}: no keys"))
         return
-    console.print(f"{of}: {f'the first {len(entries):,} keys' if more else f'{len(entries):,} keys'}")
+    console.print(Text(f"{of}: {f'the first {len(entries):,} keys' if more else f'{len(entries):,} keys'}"))
     table = Table(box=None, pad_edge=False)
     for name in Entry._fields:
         table.add_column(name)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from stormspark.ui.output import comes_from_component
+from stormspark.ui.printable import printable
 
 __all__ = ["TRACEBACK", "LogLines", "before_traceback"]
 
@@ -75,7 +76,7 @@ def one_line(record: logging.LogRecord) -> str:
         lines = [*first, before_traceback(lines), lines[-1].strip()]
     error = record.exc_info[1] if record.exc_info else None
     reason = f": {type(error).__name__}: {(str(error).splitlines() or [''])[0]}" if error else ""
-    return " ".join(filter(None, lines)) + reason
+    return printable(" ".join(filter(None, lines)) + reason)
 
 
 def before_traceback(lines: Sequence[str]) -> str:

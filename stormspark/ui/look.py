@@ -14,6 +14,7 @@ from stormspark.plan.page import plan_graph
 from stormspark.plan.physical import ComponentPlan
 from stormspark.ui.figures import three_digits
 from stormspark.ui.log_lines import before_traceback
+from stormspark.ui.printable import printable
 from stormspark.ui.progress import Progress, Speedometer
 from stormspark.ui.throttling import throttled_by, throttling_lines
 
@@ -70,17 +71,13 @@ class Look:
 
     def line(self) -> str:
         """Return the state in one line."""
-        return "; ".join(
-            filter(
-                None,
-                (
-                    f"{self._statistics.topology!r} {self.state} ({self._statistics.seconds:,.0f} s)",
-                    self._rates(),
-                    *self._culprits(),
-                    self._first_error(),
-                ),
-            )
+        parts = (
+            f"{self._statistics.topology!r} {self.state} ({self._statistics.seconds:,.0f} s)",
+            self._rates(),
+            *self._culprits(),
+            self._first_error(),
         )
+        return printable("; ".join(filter(None, parts)))
 
     def html(self, links: Mapping[str, str]) -> str:
         """Return the page of a notebook. ``links`` are addresses of more to read, by name."""

@@ -14,6 +14,7 @@ from rich.text import Text
 from stormspark.metrics import ComponentStatistics, TopologyStatistics
 from stormspark.ui.figures import three_digits
 from stormspark.ui.log_lines import TRACEBACK, before_traceback
+from stormspark.ui.printable import printable
 from stormspark.ui.throttling import tasks_down, throttling_lines
 
 __all__ = ["print_summary", "summary_table"]
@@ -86,7 +87,7 @@ def summary_table(statistics: TopologyStatistics, leave_out: int = 0) -> Table:
     for column in columns:
         table.add_column(column.title, justify="left" if column.title == "kind" else "right", no_wrap=True)
     for name, component in statistics.components.items():
-        table.add_row(name, *(column.cell(component) for column in columns))
+        table.add_row(Text(printable(name)), *(column.cell(component) for column in columns))
     return table
 
 
@@ -94,10 +95,10 @@ def print_summary(statistics: TopologyStatistics, console: Console) -> None:
     """Print the run's figures: a line for the whole run, the table, and lines on slowed spouts, on calls that did not
     return, and on errors, failures and metrics.
     """
-    console.print(Text(_headline(statistics)), soft_wrap=True)
+    console.print(Text(printable(_headline(statistics))), soft_wrap=True)
     console.print(_that_fits(statistics, console))
     for line in _footnotes(statistics):
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(printable(line)), soft_wrap=True)
 
 
 def _that_fits(statistics: TopologyStatistics, console: Console) -> Table:

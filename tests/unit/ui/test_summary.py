@@ -1,4 +1,5 @@
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -148,3 +149,10 @@ def test_users_metrics_are_printed_with_their_tasks():
     points = {task: DataPoint("count", task, "words", task * 10, 0, 60.0) for task in range(3, 9)}
     text = printed(count=summarise("bolt", 6, [TaskCounters()], None, {"words": points}))
     assert "count: words 30 [3], 40 [4], 50 [5], 60 [6], 2 more tasks" in text
+
+
+def test_names_and_errors_are_printed_as_they_are():
+    """Brackets are no markup, and what a tuple's values bring into an error does nothing to the terminal."""
+    text = printed(**{"b[/x]": component(errors=1, last_error="ValueError: [red]\x1b[2J\ud83d")})
+    assert re.search(r"^b\[/x\] +bolt", text, re.MULTILINE), text
+    assert r"b[/x]: 1 error: ValueError: [red]\x1b[2J\ud83d" in text
