@@ -190,6 +190,7 @@ class Nimbus:
         self._changed = threading.Condition()
         self._assignments = Assignments(workers)
         self._links: dict[int, _Link] = {}
+        self._forwarders: set[Connection] = set()
         self._not_returned: list[Busy] = []
         self._last_reports: list[bytes] = []
         self._adoptions: dict[int, list[Adopt]] = {}  # for workers that have not connected yet
@@ -375,12 +376,18 @@ class Nimbus:
                 end_process(link.process)
 
     def close(self) -> None:
-        """Take no more connections, and end the workers that are left."""
+        """Take no more connections, and end the workers that are left.
+
+        Spark keeps its Python processes for later queries. So hang up on them: otherwise each topology of a session would leave
+        their connections behind, and their threads.
+        """
         self._door.close()
         with self._changed:
             self._assignments.end("the topology has ended")
-            links = list(self._links.values())
+            links, forwarders = list(self._links.values()), list(self._forwarders)
             self._changed.notify_all()
+            for connection in forwarders:  # none of them is closed meanwhile
+                connection.hang_up()
         for link in links:
             link.send(self._orders._replace(exit=True))
 
@@ -402,6 +409,10 @@ class Nimbus:
         promised: dict[
             int, int
         ] = {}  # the workers that this process was asked to start, and their incarnations
+        with self._changed:
+            if self._door.is_closed:
+                return
+            self._forwarders.add(connection)
         try:
             while True:
                 if isinstance(message, Locate):
@@ -425,6 +436,7 @@ class Nimbus:
                 message = connection.recv()
         finally:
             with self._changed:
+                self._forwarders.discard(connection)
                 for worker, incarnation in promised.items():
                     self._assignments.promise_broken(worker, incarnation)
                 self._changed.notify_all()

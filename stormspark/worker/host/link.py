@@ -100,6 +100,11 @@ class Door:
             keep_from_children(listening)
             threading.Thread(target=self._accept, args=(listening,), name=f"{name}-door", daemon=True).start()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed.is_set()
+
     def close(self) -> None:
         """Accept no new connections. Open connections stay open."""
         self._closed.set()

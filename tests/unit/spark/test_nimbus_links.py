@@ -29,6 +29,7 @@ from stormspark.worker.host.messages import (
     StartHere,
     Welcome,
 )
+from tests.waiting import wait_for
 
 LARGE: list[Any] = [(None, bytes(1_000_000))] * 30  # more than a socket holds
 
@@ -186,3 +187,16 @@ def test_a_folder_for_logs_that_is_away_when_a_worker_is_started_again_is_waited
     with pytest.raises(LaunchError):
         forwarder_module._Route(replace(knows, attempt=1), 0)
     assert nimbus.error is None and nimbus.broken_outside
+
+
+def test_nimbus_hangs_up_at_the_end_of_the_topology(make):
+    """Spark's Python processes live on, and would keep a connection and a thread of the driver for each topology."""
+    nimbus = make(2)
+    with dial(nimbus.endpoint, nimbus.key) as one, dial(nimbus.endpoint, nimbus.key) as other:
+        assert isinstance(ask(one, 0), StartHere)
+        assert isinstance(ask(other, 1), StartHere)
+        nimbus.close()
+        for forwarder in (one, other):
+            wait_for(lambda connection=forwarder: connection.poll(0))
+            with pytest.raises((EOFError, OSError)):
+                forwarder.recv()
