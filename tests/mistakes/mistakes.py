@@ -254,7 +254,7 @@ MISTAKES = [
     Mistake(
         "a master for the local engine",
         2,
-        ["--checkpoint and --master need --engine spark"],
+        ["--checkpoint, --master and what brings jars or settings of Spark need --engine spark"],
         command=_options("--master", "yarn"),
     ),
     Mistake(

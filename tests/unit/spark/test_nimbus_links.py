@@ -6,6 +6,7 @@ import errno
 import socket
 import threading
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -197,6 +198,6 @@ def test_nimbus_hangs_up_at_the_end_of_the_topology(make):
         assert isinstance(ask(other, 1), StartHere)
         nimbus.close()
         for forwarder in (one, other):
-            wait_for(lambda connection=forwarder: connection.poll(0))
+            wait_for(partial(forwarder.poll, 0))
             with pytest.raises((EOFError, OSError)):
                 forwarder.recv()

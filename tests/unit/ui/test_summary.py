@@ -1,6 +1,7 @@
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -153,6 +154,7 @@ def test_users_metrics_are_printed_with_their_tasks():
 
 def test_names_and_errors_are_printed_as_they_are():
     """Brackets are no markup, and what a tuple's values bring into an error does nothing to the terminal."""
-    text = printed(**{"b[/x]": component(errors=1, last_error="ValueError: [red]\x1b[2J\ud83d")})
+    named: dict[str, Any] = {"b[/x]": component(errors=1, last_error="ValueError: [red]\x1b[2J\ud83d")}
+    text = printed(**named)
     assert re.search(r"^b\[/x\] +bolt", text, re.MULTILINE), text
     assert r"b[/x]: 1 error: ValueError: [red]\x1b[2J\ud83d" in text
