@@ -49,8 +49,8 @@ def problems(topology: Topology, conf: Mapping[str, Any]) -> Iterator[str]:
     r"""Yield every rule that ``topology`` breaks, as a sentence.
 
     >>> list(problems(Topology("a.b", {}), {}))  # doctest: +NORMALIZE_WHITESPACE
-    ["a topology's name must not be empty or contain / . : or \\, got 'a.b' (A14)",
-     "topology 'a.b' has no spout (J5): add one with builder.set_spout(id, spout)"]
+    ["a topology's name must not be empty or contain / . : or \\, got 'a.b'",
+     "topology 'a.b' has no spout: add one with builder.set_spout(id, spout)"]
     """
     if not isinstance(topology.name, str) or not _NAME.fullmatch(topology.name):
         yield f"a topology's name must not be empty or contain / . : or \\, got {topology.name!r}"
