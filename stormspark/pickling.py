@@ -50,7 +50,7 @@ def pickled(thing: object, place: str, instead: str) -> bytes:
     Traceback (most recent call last):
     ...
     stormspark.errors.SerializationError: topology.py:3: spout 'n' can't be pickled because of 'lock' in function <lambda>: \
-cannot pickle '_thread.lock' object; make it in open() (A2, A3)
+cannot pickle '_thread.lock' object; make it in open()
     """
     try:
         done: bytes = cloudpickle.dumps(thing)
