@@ -1,4 +1,4 @@
-"""The rules for async components, checked when they are added to a topology."""
+"""The rules for async components, and for the arguments of methods, checked when components are added to a topology."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ _OF_OTHERS = (
     *("init_state", "pre_prepare", "pre_commit", "pre_rollback", "pre_save", "post_save", "pre_restore"),
 )
 
+#: Methods whose arguments are checked for components that are not async, too.
+_WITH_ARGUMENTS = ("open", "prepare", "next_tuple", "execute", "ack", "fail", "close", "cleanup")
+_PACKAGE = __name__.partition(".")[0]
+
 _OTHER_KINDS: tuple[type[Component], ...] = (Bolt, BasicBolt, WindowedBolt, ArrowBolt, Spout, SourceSpout)
 #: Kinds that have methods of their own.
 _SPECIAL_KINDS: tuple[type[Component], ...] = (TickTupleAwareBolt, PandasBolt, ArrowSpout)
@@ -62,7 +66,8 @@ def problem_with_coroutines(component: Component) -> str | None:
     """Return the rule that a component breaks, as a sentence; None if it breaks none.
 
     An async component must have coroutines as methods, sensible settings, and no second kind of component as a base. It can't
-    have state or take part in batches. Any other component must not have coroutines as the methods that stormspark calls.
+    have state or take part in batches. Any other component must not have coroutines as the methods that stormspark calls, and
+    these must take the arguments that they get.
     """
     if isinstance(component, AsyncBolt):
         return (
@@ -86,7 +91,23 @@ def problem_with_coroutines(component: Component) -> str | None:
     ]
     called = [name for name in _OF_OTHERS if any(hasattr(kind, name) for kind in kinds)]
     base = "AsyncSpout" if isinstance(component, Spout | SourceSpout) else "AsyncBolt"
-    return problem_with_coroutine(component, called, f"derive {type(component).__qualname__} from {base}")
+    return problem_with_coroutine(
+        component, called, f"derive {type(component).__qualname__} from {base}"
+    ) or _wrong_arguments(component, _promised(component), "def")
+
+
+def _promised(component: Component) -> dict[str, Sequence[str]]:
+    """Return the methods that a user has written in place of those of a class of this package, with the arguments of the latter."""
+    promised: dict[str, Sequence[str]] = {}
+    for name in _WITH_ARGUMENTS:
+        owners = [one for one in type(component).__mro__ if name in vars(one)]
+        ours = next((one for one in owners if one.__module__.partition(".")[0] == _PACKAGE), None)
+        if ours is None or owners[0] is ours or not inspect.isfunction(vars(ours)[name]):
+            continue
+        taken = [*inspect.signature(vars(ours)[name]).parameters.values()][1:]
+        if all(one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in taken):
+            promised[name] = [one.name for one in taken]
+    return promised
 
 
 def misspelt_settings(component: Component) -> tuple[tuple[str, str], ...]:
@@ -139,7 +160,9 @@ def _is_coroutine(component: Component, name: str) -> bool:
     return inspect.iscoroutinefunction(getattr(component, name, None))
 
 
-def _wrong_arguments(component: Component, methods: Mapping[str, Sequence[str]]) -> str | None:
+def _wrong_arguments(
+    component: Component, methods: Mapping[str, Sequence[str]], define: str = "async def"
+) -> str | None:
     """Return what is wrong with the first method that can't be called with the arguments that stormspark passes to it."""
     for name, arguments in methods.items():
         method = getattr(component, name)
@@ -149,12 +172,12 @@ def _wrong_arguments(component: Component, methods: Mapping[str, Sequence[str]])
         except ValueError:
             continue  # it is written in C, and has no signature
         except TypeError:
-            has_collector = name == "execute" and "collector" in taken.parameters
+            has_collector = name == "execute" and "collector" in set(taken.parameters).difference(arguments)
             instead = ", and keep the collector that prepare gets" if has_collector else ""
             return (
                 f"{name} of class {type(component).__qualname__}{line_of(method)} takes "
                 f"{', '.join(taken.parameters) or 'nothing'}: write "
-                f"`async def {name}({', '.join(('self', *arguments))})`{instead}"
+                f"`{define} {name}({', '.join(('self', *arguments))})`{instead}"
             )
     return None
 

@@ -440,6 +440,33 @@ MISTAKES = [
         [("    def execute(self, tup):\n        word", "    async def execute(self, tup):\n        word")],
     ),
     Mistake(
+        "a BasicBolt's execute in a Bolt",
+        2,
+        [
+            "THE_FILE:48: bolt 'count': execute of class Count",
+            "THE_FILE:24) takes tup, collector",
+            "write `def execute(self, tup)`, and keep the collector that prepare gets",
+        ],
+        [
+            (
+                "    def execute(self, tup):\n        word",
+                "    def execute(self, tup, collector):\n        word",
+            )
+        ],
+    ),
+    Mistake(
+        "an ack without its message id",
+        2,
+        ["ack of class Words", "THE_FILE:15) takes nothing: write `def ack(self, message_id)`"],
+        [
+            (
+                '    def declare_output_fields(self, declarer):\n        declarer.declare(Fields("word"))',
+                "    def ack(self):\n        pass\n\n    def declare_output_fields(self, declarer):\n"
+                '        declarer.declare(Fields("word"))',
+            )
+        ],
+    ),
+    Mistake(
         "a loop",
         0,
         ["is a loop"],
