@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -133,7 +134,14 @@ def _find(where: str, conf: Mapping[str, Any]) -> _Table | list[Path]:
     if path.is_file():
         return [path]
     if path.is_dir():
-        return _in_folder(path)
+        try:
+            return _in_folder(path)
+        except CheckpointError:
+            # A folder with the name of the topology is likely here: its project, or its input.
+            if "/" not in where:
+                with suppress(TopologyNotAliveError):
+                    return _of_topology(where)
+            raise
     if "/" in where:
         msg = f"there is no folder or file {where}: give a checkpoint folder, or the name of a topology"
         raise CheckpointError(msg)

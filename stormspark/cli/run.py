@@ -191,8 +191,8 @@ def _where(shortfall: Shortfall, statistics: TopologyStatistics) -> str:
         return ""
     place = statistics.dead_letters_in
     if place is None:
-        return "; they are in the log of the task (stormspark.dead.letter.dir)"
-    return f"; they are in {place} (stormspark dead-letters list {shlex.quote(place)})"
+        return "; see the log of the task (stormspark.dead.letter.dir)"
+    return f"; see {place} (stormspark dead-letters list {shlex.quote(place)})"
 
 
 def tell_exit(code: int, place: CodePlace) -> None:

@@ -201,7 +201,7 @@ def test_the_enrichment_gives_up_the_unicorn_alone(monkeypatch):
     with prices(monkeypatch):
         done = run(run_commands(page)[0], exit_code=3)
     assert lines_of(done.output, like="order ") == shown_by(page, like="order ")
-    assert "orders: 1 row was given up; they are in " in done.output
+    assert "orders: 1 row was given up; see " in done.output
     letters = CliRunner().invoke(main, ["dead-letters", "list", "logs/dead-letters.jsonl"]).output
     assert '[6, "unicorn", 1]' in letters
     assert "1 dead letter" in letters

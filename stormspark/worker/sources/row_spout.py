@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from stormspark.acker import Outcome
+from stormspark.acker import Outcome, Verdict
 from stormspark.api import (
     DEFAULT_STREAM,
     Routed,
@@ -62,7 +63,7 @@ class RowSpout(Spout):
         self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector
     ) -> None:
         """Open the source in this task. Rows that an earlier instance left open are emitted again."""
-        self._collector = collector
+        self._collector, self._context = collector, context
         self._letters = self._place or DeadLetters(self._letter_dir, context)
         self.source._report = self._report_error = collector.report_error
         self.source.open(conf, context)
@@ -120,10 +121,17 @@ class RowSpout(Spout):
         innocent = verdict is not None and verdict.outcome in _INNOCENT
         given_up = self._rows.failed(message_id, self._clock(), innocent=innocent)
         if given_up is not None and self._write_or_wait(
-            given_up, f"given up after its last retry: {verdict}"
+            given_up, f"given up after its last retry: {self._told(verdict)}"
         ):
             self._rows.done(message_id)
         self.source.fail(message_id_of(message_id))
+
+    def _told(self, verdict: Verdict | None) -> str:
+        """Return the verdict as text. It names the bolt's task as logs do: by its index, which is also in the name of its log."""
+        if verdict is None or verdict.component is None or verdict.task is None:
+            return str(verdict)
+        index = self._context.component_tasks(verdict.component).index(verdict.task)
+        return str(replace(verdict, task=index))
 
     def close(self) -> None:
         """Close the source."""

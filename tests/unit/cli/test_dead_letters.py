@@ -115,3 +115,19 @@ def test_a_checkpoint_without_letters_has_none(tmp_path: Path) -> None:
     assert (done.exit_code, done.output) == (0, f"no dead letters in {tmp_path}/dead-letters\n")
     assert "0 rows come again" in run("replay", str(tmp_path)).output
     assert [one.name for one in tmp_path.iterdir()] == ["spark"]
+
+
+def test_a_folder_with_the_name_of_a_topology_does_not_hide_its_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The project of the topology `orders`, or its input, is often a folder `orders`."""
+    monkeypatch.setattr("stormspark.cli.dead_letters.default_log_folder", lambda: tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "others").mkdir()
+    (tmp_path / "logs" / "orders").mkdir(parents=True)
+    LetterLines(tmp_path / "logs" / "orders").write(7, [letter(1)], transactions=False)
+    done = run("list", "orders")
+    assert done.exit_code == 0 and '["row 1"]' in done.output
+    done = run("list", "others")
+    assert done.exit_code == 2 and "others is no checkpoint folder of a topology" in done.output

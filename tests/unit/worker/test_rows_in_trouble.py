@@ -338,3 +338,15 @@ def test_a_value_whose_class_raises_ends_no_worker(kind: type, lost: int, worker
     here = rig.tasks("bolt")[0]._host is rig.tasks("end")[0]._host
     assert len(end.seen) == 20 - (0 if here else lost)
     assert list(task.source.rows.open_ids()) == []
+
+
+def test_a_dead_letter_names_the_task_of_the_bolt_as_logs_do(tmp_path: Path) -> None:
+    """By its index, and not by its id: `bolt-0.log` is its log, and its failures are those of ``bolt[0]``."""
+    spout = Lines("n", max_retries=0)
+    rig, task = rig_of(
+        spout, Call(lambda bolt, tup: bolt.collector.fail(tup)), stormspark_dead_letter_dir=str(tmp_path)
+    )
+    rig.cluster.add_rows(task.id, 0, [(1,)])
+    rig.advance(10.0, 2)
+    (letter,) = letters(tmp_path)
+    assert letter["reason"].startswith("given up after its last retry: failed by a bolt: bolt[0]")
