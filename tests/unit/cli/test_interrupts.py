@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stormspark.ui.watch import ONE_SECS
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run
         until(process, "it waits")
     wait_for(lambda: time.monotonic() - first > ONE_SECS)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECS)
     assert process.returncode == 130
     assert f"this cuts off {where} of blocks[0] (" in output
     assert "blocks on local: " in output, "the figures are printed"
@@ -109,6 +109,6 @@ def test_an_interrupt_before_the_topology_runs_ends_the_program(run, tmp_path, n
     process = run(str(file))
     until(process, "it loads")
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_SECS)
     assert process.returncode == code
     assert output == f"interrupted by {signal.Signals(number).name} before the topology ran\n"

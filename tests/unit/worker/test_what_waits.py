@@ -16,7 +16,7 @@ from stormspark.local import LocalCluster
 from stormspark.metrics import TopologyStatistics
 from stormspark.ui import Speedometer, print_summary
 from tests.unit.worker.components import Script
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECS, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ def test_the_waiting_work_of_an_async_bolt_is_what_its_calls_take_at_its_capacit
             bolt = now.pressure.bolts["ask"] if now.pressure else None
             return now.components["ask"].acked >= 2 * _AT_ONCE and bolt is not None and bolt.queued > 20
 
-        wait_for(waits, timeout=60, message="waiting tuples")
+        wait_for(waits, timeout=PATIENCE_SECS, message="waiting tuples")
         pressure = running.statistics().pressure
         assert pressure is not None
         bolt = pressure.bolts["ask"]
@@ -101,7 +101,7 @@ def test_the_waiting_work_of_threads_is_that_of_the_longest_queue(hot: bool) -> 
             bolt = now.pressure.bolts["ask"] if now.pressure else None
             return now.components["ask"].acked >= 2 * _AT_ONCE and bolt is not None and bolt.queued > 8
 
-        wait_for(waits, timeout=60, message="waiting tuples")
+        wait_for(waits, timeout=PATIENCE_SECS, message="waiting tuples")
         pressure = running.statistics().pressure
         assert pressure is not None
         bolt = pressure.bolts["ask"]
@@ -119,7 +119,7 @@ def test_until_a_call_has_ended_only_its_age_is_known(make: Any, parallelism: in
         try:
             wait_for(
                 lambda: "no call has ended yet" in (speedometer.read(running.statistics()).throttled or ""),
-                timeout=60,
+                timeout=PATIENCE_SECS,
                 message="the age of the first call",
             )
             throttled = speedometer.read(running.statistics()).throttled or ""
