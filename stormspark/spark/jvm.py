@@ -11,6 +11,7 @@ PySpark starts the JVM, too. Two things are different here:
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shlex
 import shutil
@@ -57,7 +58,16 @@ def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     gateway.proc = launch.process
+    logging.getLogger().addFilter(_is_news)
     return gateway
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return false for the traceback that Py4J logs if it is interrupted, because it raises the interrupt as well.
+
+    This is a filter of the root logger itself, so it sees nothing of other loggers.
+    """
+    return record.msg != "KeyboardInterrupt while sending command."
 
 
 def starts_jvm() -> bool:

@@ -83,6 +83,7 @@ def start(tmp_path: Path, temporary: Path) -> Iterator[Start]:
         (signal.SIGTERM, False, "java", 143),
         pytest.param(signal.SIGTERM, True, "shell", 143, marks=pytest.mark.long),
         pytest.param(signal.SIGINT, False, "java", 130, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, False, "gateway", 130, marks=pytest.mark.long),
     ],
 )
 def test_a_start_that_is_interrupted_leaves_nothing_behind(
@@ -97,7 +98,10 @@ def test_a_start_that_is_interrupted_leaves_nothing_behind(
     def jvm_has_begun() -> bool:
         # `require_java` starts a java, too. Only the JVM has a session of its own.
         found = [one for one in driver.children() if os.getsid(one.pid) == one.pid]
-        return bool(found) and (at == "shell" or "java" in found[0].name())
+        if not found or (at != "shell" and "java" not in found[0].name()):
+            return False
+        # Py4J is asked as soon as its port is open.
+        return at != "gateway" or any(one.status == psutil.CONN_LISTEN for one in found[0].net_connections())
 
     wait_for(jvm_has_begun)
     family = driver.children(recursive=True)
