@@ -97,7 +97,7 @@ def problem_with_coroutines(component: Component) -> str | None:
 
 
 def _promised(component: Component) -> dict[str, Sequence[str]]:
-    """Return the methods that a user has written in place of those of a class of this package, with the arguments of the latter."""
+    """Return the methods that a user has written in place of methods of this package, with the arguments of the latter."""
     promised: dict[str, Sequence[str]] = {}
     for name in _WITH_ARGUMENTS:
         owners = [one for one in type(component).__mro__ if name in vars(one)]
