@@ -47,6 +47,7 @@ def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None]
     folder = tempfile.mkdtemp(prefix="stormspark-jvm-")
     launch = _Launch(settings, output, Path(folder) / "port")
     _started.append(launch)
+    logging.getLogger().addFilter(_is_news)
     try:
         launch.start()
         launch.join()
@@ -58,7 +59,6 @@ def start_jvm(settings: Mapping[str, str], output: int, look: Callable[[], None]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     gateway.proc = launch.process
-    logging.getLogger().addFilter(_is_news)
     return gateway
 
 
