@@ -103,7 +103,7 @@ class PersistentTupleWindow(TupleWindow):
 
 
 _NOT_KNOWN = (
-    "which tuples of a window are {} is not known with_persistence(), as in Storm: "
+    "which tuples are {} is not known with a persistent window (with_persistence), as in Storm: "
     "remove with_persistence(), or iterate over the window"
 )
 
