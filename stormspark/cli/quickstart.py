@@ -15,6 +15,8 @@ _TEMPLATES, _ENDING = Path(__file__).parent / "project", ".template"
 _HIDDEN = {"gitignore": ".gitignore"}
 #: What may be the name of a Python project, and is a name of a topology and of a folder, too.
 _NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
+#: Packages that a project needs. pip would install a project of such a name in the package's place.
+_TAKEN = ("stormspark", "pyspark", "py4j", "pyarrow", "numpy", "pandas", "delta-spark", "pytest", "ipykernel")
 
 
 def make_project(name: str, parent: Path) -> list[Path]:
@@ -27,6 +29,9 @@ def make_project(name: str, parent: Path) -> list[Path]:
             f"{name!r} can't be the name of a project: use letters from a to z, digits, - and _, beginning with a letter and "
             f"ending with a letter or a digit, such as word-count"
         )
+        raise click.BadParameter(msg, param_hint="NAME")
+    if name.lower().replace("_", "-") in _TAKEN:
+        msg = f"{name!r} is the name of a package that the project needs, and pip would take one for the other: choose another"
         raise click.BadParameter(msg, param_hint="NAME")
     folder = parent / name
     if folder.is_symlink() or folder.exists():

@@ -89,6 +89,15 @@ def test_a_name_that_can_not_be_one_is_refused(name, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["stormspark", "PySpark", "delta_spark"])
+def test_a_project_does_not_take_the_name_of_what_it_needs(name, tmp_path):
+    """`pip install` of the project would remove the package."""
+    done = quickstart(name)
+    assert done.exit_code == 2
+    assert f"{name!r} is the name of a package that the project needs" in done.output
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["w", "Words2", "word_count", "a-b-c"])
 def test_other_names_are_fine(name):
     assert quickstart(name).exit_code == 0
