@@ -135,7 +135,7 @@ def _line_of(frames: list[tuple[CodeType, int | None]]) -> str | None:
     """Return FILE:LINE of the last frame in a file of the user's own, or else of the last frame in an installed package."""
     lines = [(code.co_filename, line) for code, line in frames if not _is_ours_or_pythons(code.co_filename)]
     lines = [(file, line) for file, line in lines if _is_own(file)] or lines
-    return f"{lines[-1][0]}:{lines[-1][1]}" if lines else None
+    return f"{_in_words(lines[-1][0])}:{lines[-1][1]}" if lines else None
 
 
 @cache

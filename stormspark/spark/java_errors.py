@@ -11,6 +11,10 @@ __all__ = ["in_full", "in_words", "without_frames"]
 _CAUSE = re.compile(r"^\s*(?:: |Caused by: )(?P<cause>.+)$", re.MULTILINE)
 #: The traceback of Python code that Java has called ends with the error. A frame is indented, and the error is not.
 _IN_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n|\n)*(?P<error>\S.*)")
+#: Spark's text about a query ends with the query's plan, which can be a hundred lines long. Before that, it has the traceback of
+#: code that Java has called in the driver, such as a part of this package.
+_IN_DRIVER = "An exception was raised by the Python Proxy. Return Message: "
+_PYTHON_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 #: Spark writes such errors for its users: they say what is wrong, and the cause below them says less.
 _FOR_USERS = re.compile(r"\[(?!STREAM_FAILED)[A-Z_]+(?:\.[A-Z_]+)*\] ")
 _FRAME = re.compile(r"^\s+(?:at \S+\(.*\)|\.\.\. \d+ more)$\n?", re.MULTILINE)
@@ -47,7 +51,15 @@ def in_full(error: BaseException) -> str:
 
 
 def without_frames(text: str) -> str:
-    """Return a text of Java without the frames of its stack. A long text is cut."""
+    """Return a text of Java without the frames of its stack. A long text is cut. If Python code of the driver raised the error,
+    return the error and its line.
+    """
+    _, called, traceback = text.partition(_IN_DRIVER)
+    raised = list(_IN_PYTHON.finditer(traceback)) if called else []
+    if raised:
+        frames = list(_PYTHON_FRAME.finditer(raised[-1][0]))
+        place = f"at {frames[-1]['file']}:{frames[-1]['line']}, " if frames else ""
+        return f"{raised[-1]['error'].strip()} ({place}in the driver)"
     text = _FRAME.sub("", text).strip()
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]} ..."
 

@@ -6,10 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import click
+import pytest
 
 from stormspark.errors import StormsparkError
 from stormspark.user_line import raised_at, running_at, waiting_at
@@ -182,3 +183,17 @@ def test_the_search_ends_at_the_module_below():
         go.set()
         caller.join()
         thread.end()
+
+
+def test_an_error_in_a_cell_of_a_notebook_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython keeps a cell in a file with a number for a name, which says nothing to people."""
+
+    class Compiler:
+        def format_code_name(self, name: str) -> tuple[str, str] | None:
+            return ("Cell", "In[3]") if name == "/tmp/ipykernel_7/618.py" else None
+
+    cells = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=Compiler()))
+    monkeypatch.setitem(sys.modules, "IPython", cells)
+    cell: dict[str, Any] = {}
+    exec(compile("\ndef execute(tup):\n    return 1 / 0\n", "/tmp/ipykernel_7/618.py", "exec"), cell)
+    assert raised_at(error_of(lambda: cell["execute"](None))) == "In[3]:3"

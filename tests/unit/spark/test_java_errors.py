@@ -76,3 +76,24 @@ def test_a_text_in_full_has_no_frames_of_java_and_is_cut() -> None:
     assert in_full(ValueError("no source\nname another one")) == "ValueError: no source\nname another one"
     assert without_frames(STACK).count("\tat ") == 0
     assert without_frames("x" * 5000).endswith("x ...")
+
+
+IN_THE_DRIVER = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "clientserver.py", line 644, in _call_proxy
+    return_value = getattr(self.pool[obj_id], method)(*params)
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/home/me/query_run.py", line 192, in batch
+    observe(reports)
+AttributeError: 'Report' object has no attribute 'calls'
+=== Streaming Query ===
+Identifier: words [id = 1, runId = 2]
+
+Logical Plan:
+~WriteToMicroBatchDataSourceV1 ForeachBatchSink
+"""
+
+
+def test_an_error_in_the_driver_is_that_error_and_its_line_and_not_the_plan_of_the_query() -> None:
+    told = "AttributeError: 'Report' object has no attribute 'calls' (at /home/me/query_run.py:192, in the driver)"
+    assert without_frames(IN_THE_DRIVER) == told
+    assert without_frames(IN_THE_DRIVER.partition("Trace")[0]).endswith("Return Message:")
