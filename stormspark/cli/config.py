@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import sys
@@ -27,7 +28,12 @@ def print_settings(words: tuple[str, ...], *, as_json: bool) -> int:
         return 0 if found else 1
     console = wide_enough(Console(highlight=False), 120)
     if not found:
-        console.print(f"no setting has {' and '.join(map(repr, words))} in its name or meaning", markup=False)
+        known = {part for entry in matching(()) for part in (entry.key, *entry.key.split("."))}
+        close = [one for word in words for one in difflib.get_close_matches(word, sorted(known), 1)]
+        meant = f": did you mean {' '.join(close)}?" if len(close) == len(words) else ""
+        console.print(
+            f"no setting has {' and '.join(map(repr, words))} in its name or meaning{meant}", markup=False
+        )
         return 1
     with_effect = [entry for entry in found if entry.has_effect]
     without = [entry for entry in found if not entry.has_effect]

@@ -157,10 +157,8 @@ def run_topology(run: Run, interrupts: Interrupts) -> int:
     found = _told(shortfalls(statistics), run, ending)
     for shortfall in found:
         notes.print(Text(f"{shortfall.text}{_where(shortfall, statistics)}"), style="red", soft_wrap=True)
-    if run.trigger == "available-now" and Kind.NOTHING_DONE not in run.allow:
-        for shortfall in shortfalls(statistics):
-            if shortfall.kind is Kind.NOTHING_DONE:
-                notes.print(Text(f"{shortfall.text}: its source had no new rows"), soft_wrap=True)
+    for reason in _nothing_done(shortfalls(statistics), run, ending):
+        notes.print(Text(reason), soft_wrap=True)
     if found:
         kinds = " ".join(f"--allow {kind.value}" for kind in dict.fromkeys(one.kind for one in found))
         notes.print(Text(f"exit code {_FELL_SHORT}; {kinds} makes it {_OK}"), soft_wrap=True)
@@ -184,6 +182,14 @@ def _told(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[Shortfal
         # A source may have had no new rows, and somebody who interrupts a topology knows that it could not do much.
         allowed.add(Kind.NOTHING_DONE)
     return [one for one in found if one.kind not in allowed]
+
+
+def _nothing_done(found: Sequence[Shortfall], run: Run, ending: Ending) -> list[str]:
+    """Return why nothing was done, if that is no failure. Nobody knows that after an interrupt."""
+    if Kind.NOTHING_DONE in run.allow or not (run.trigger == "available-now" or ending is Ending.INTERRUPTED):
+        return []
+    why = "it was interrupted" if ending is Ending.INTERRUPTED else "its source had no new rows"
+    return [f"{one.text}: {why}" for one in found if one.kind is Kind.NOTHING_DONE]
 
 
 def _where(shortfall: Shortfall, statistics: TopologyStatistics) -> str:

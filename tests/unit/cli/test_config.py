@@ -43,3 +43,12 @@ def test_nothing_that_fits_is_no_success() -> None:
     done = config("zookeeper", "quorum", "[/bold]")
     assert done.exit_code == 1
     assert done.stdout.startswith("no setting has 'zookeeper' and 'quorum' and '[/bold]' in its name or")
+
+
+def test_a_misspelt_word_gets_the_nearest_one() -> None:
+    assert config("wrokers").stdout.strip().endswith("in its name or meaning: did you mean workers?")
+    assert (
+        config("topology.max.spot.pending")
+        .stdout.strip()
+        .endswith("did you mean topology.max.spout.pending?")
+    )
