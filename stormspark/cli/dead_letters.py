@@ -140,7 +140,7 @@ def _find(where: str, conf: Mapping[str, Any]) -> _Table | list[Path]:
             # A folder with the name of the topology is likely here: its project, or its input.
             if "/" not in where:
                 with suppress(TopologyNotAliveError):
-                    return _of_topology(where)
+                    return _of_topology(where, conf)
             raise
     if "/" in where:
         msg = f"there is no folder or file {where}: give a checkpoint folder, or the name of a topology"
