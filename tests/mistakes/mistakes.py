@@ -320,7 +320,7 @@ MISTAKES = [
     Mistake(
         "Java's name",
         2,
-        ["no attribute 'setSpout'; did you mean set_spout?", "THE_FILE:47"],
+        ["no attribute 'setSpout'", "id you mean", "set_spout", "THE_FILE:47"],
         [("set_spout(", "setSpout(")],
     ),
     Mistake(
