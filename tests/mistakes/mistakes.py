@@ -750,6 +750,7 @@ MISTAKES = [
         ["Spark needs Java 17", "JAVA_HOME=/no/java"],
         command=("run", "THE_FILE", "--seconds", "1"),
         environment={"JAVA_HOME": "/no/java"},
+        alone=True,  # a process that has a JVM already needs no Java
     ),
     Mistake(
         "no master",
