@@ -750,19 +750,21 @@ MISTAKES = [
         ["Spark needs Java 17", "JAVA_HOME=/no/java"],
         command=("run", "THE_FILE", "--seconds", "1"),
         environment={"JAVA_HOME": "/no/java"},
-        alone=True,  # a process that has a JVM already needs no Java
+        alone=True,  # a process that has a session already needs neither Java nor a master
     ),
     Mistake(
         "no master",
         2,
         ["no Spark master answers at spark://127.0.0.1:1"],
         command=("run", "THE_FILE", "--master", "spark://127.0.0.1:1", "-c", "topology.workers=1"),
+        alone=True,
     ),
     Mistake(
         "a misspelled master",
         2,
         ["did you mean local[2]?"],
         command=("run", "THE_FILE", "--master", "loacl[2]"),
+        alone=True,
     ),
     Mistake(
         "a checkpoint that is a file",
