@@ -86,14 +86,15 @@ def test_a_second_ctrl_c_ends_the_process_at_once_and_names_what_it_cuts_off(run
     process = run(str(file))
     until(process, "tuples/s", "it waits" if where == "execute" else "executes")
     process.send_signal(signal.SIGINT)
-    first = time.monotonic()
     until(
         process,
         "stopping; what is under way gets 10 s, and then close and cleanup get 10 s",
     )
+    # Two signals within this time count as one, and a busy machine delivers the first one late.
+    heard = time.monotonic()
     if where == "cleanup":
         until(process, "it waits")
-    wait_for(lambda: time.monotonic() - first > ONE_SECS)
+    wait_for(lambda: time.monotonic() - heard > ONE_SECS)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE_SECS)
     assert process.returncode == 130
