@@ -1,6 +1,5 @@
 """The examples do what their pages in docs/examples say, as it is typed there; and the pages show the code as it is."""
 
-import os
 import re
 import runpy
 import shlex
@@ -18,6 +17,7 @@ from stormspark.cli import main
 from stormspark.cli.load import load_topology
 from stormspark.local import LocalCluster
 from stormspark.testing import FeederSpout, RecordingBasicCollector, make_tuple
+from tests.imports import imports_undone
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, DOCS = ROOT / "examples", ROOT / "docs" / "examples"
@@ -97,15 +97,10 @@ def test_the_docstring_of_an_example_names_its_page_and_has_a_command_of_it():
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch, tmp_path):
     """Each run is in a folder of its own, and imports the example anew."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    before = set(sys.modules)
-    yield
-    for name in sys.modules.keys() - before:
-        if str(EXAMPLES) in (getattr(sys.modules[name], "__file__", None) or ""):
-            del sys.modules[name]
+    with imports_undone(monkeypatch, EXAMPLES):
+        yield
 
 
 #: A busy machine must not make tuples come twice.

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from stormspark.cli import main
+from tests.imports import imports_undone
 from tests.mistakes.mistakes import FILES, MISTAKES, Mistake
 
 _OUR_FRAME = re.compile(r'File ".*/stormspark/\w+')
@@ -24,14 +25,9 @@ _RAN = (0, 3)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """An own working directory. A topology's file is imported, which leaves its module and its folder behind."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     (tmp_path / "empty").mkdir()
-    before = set(sys.modules)
-    yield tmp_path
-    for name in sys.modules.keys() - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == tmp_path:
-            del sys.modules[name]
+    with imports_undone(monkeypatch, tmp_path):
+        yield tmp_path
 
 
 def _written(mistake: Mistake) -> str:

@@ -1,27 +1,19 @@
-import os
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 from stormspark import flux
 from stormspark.errors import InvalidTopologyError
 from stormspark.flux import class_names
+from tests.imports import imports_undone
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch, tmp_path):
     """Loading a file puts its folder on the module path, and may register classes: undo that."""
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     monkeypatch.setattr(class_names, "_registered", {})
-    before = set(sys.modules)
-    yield
-    for name in sys.modules.keys() - before:
-        file = getattr(sys.modules[name], "__file__", None)
-        if file and Path(file).parent == tmp_path:
-            del sys.modules[name]
+    with imports_undone(monkeypatch, tmp_path):
+        yield
 
 
 @pytest.fixture
