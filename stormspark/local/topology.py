@@ -371,6 +371,7 @@ class LocalTopology(TopologyHandle):
             self._active = self._wanted_active
             self.workers.set_active(self._active)
         before = self._work_done
+        self._tally.begin_batch()
         begun = time.monotonic()
         if self._active:
             self._sources.feed(self.workers)
@@ -390,6 +391,7 @@ class LocalTopology(TopologyHandle):
         seconds = time.monotonic() - begun
         throttle.observe(reports, seconds)
         self._tally.add_batch(reports, seconds)
+        self._tally.end_batch()
         self._work_done = sum(c.emitted + c.executed for report in reports for c in report.counters.values())
         came = sum(progress.came for report in reports for progress in report.sources.values())
         end.observe(reports, came, now=self._clock(), sources_done=self._sources.are_done)

@@ -160,6 +160,7 @@ class QueryRun:
         if (self.stop_wanted.is_set() and not self._went_on) or self.new_limits:
             self._to_the_gate()  # at this point, the previous batch is committed, and this one has not begun
         self.batch_number, self._frames = number, frames
+        self.tally.begin_batch()
         self._given_up = []
         reached("driver.batch_begins")
         if self.commits is None:
@@ -187,6 +188,7 @@ class QueryRun:
                 self._to_the_gate()
         if self.feedback is not None:
             self.feedback.write(reports, self.throttle.limit_of)
+        self.tally.end_batch()
         self._tell_listeners()
         if self.end_of_input is not None:
             self.end_of_input.observe(reports, self._prolonging.came.total(), now=time.monotonic())

@@ -136,8 +136,8 @@ class Idleness:
     it has one (W22). Calls for ticks of a bolt on threads do not count. Messages may be pending: their tuples are held by bolts,
     such as windows, or by calls of async bolts that flush at the end of the input.
 
-    Counters change only when a batch ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
-    not count, and at least one batch must end within the idle time.
+    Counters change only when a round ends, so a topology in a long batch looks idle. Therefore the time of the first batch does
+    not count, and at least one batch must begin and end within the idle time: only for a batch that begins does Spark read rows.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -148,7 +148,8 @@ class Idleness:
         """Count the idle time from now on."""
         self._moved = -1
         self._since = 0.0
-        self._batches = 0
+        #: How many batches had begun when something moved.
+        self._begun = 0
 
     def reached(self, statistics: TopologyStatistics) -> bool:
         """Note one more snapshot. Return true once the topology has been idle for long enough."""
@@ -160,9 +161,9 @@ class Idleness:
             or not statistics.batches
         )
         if busy or moved != self._moved:
-            self._moved, self._since, self._batches = moved, statistics.seconds, statistics.batches
+            self._moved, self._since, self._begun = moved, statistics.seconds, statistics.batches_begun
             return False
-        return statistics.batches > self._batches and statistics.seconds - self._since >= self._seconds
+        return statistics.batches_ended > self._begun and statistics.seconds - self._since >= self._seconds
 
 
 def watch(
