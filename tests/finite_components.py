@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
-from stormspark import BasicBolt, Fields, OutputFieldsDeclarer, TupleWindow, WindowedBolt
+from stormspark import BasicBolt, Fields, OutputFieldsDeclarer, Spout, TupleWindow, WindowedBolt
 
-__all__ = ["Parse", "PerWindow"]
+__all__ = ["Lines", "Parse", "PerWindow"]
+
+
+class Lines(Spout):
+    """Each task emits a line for each row, and then waits for more in each call. It does not say that it is done."""
+
+    def __init__(self, rows: range) -> None:
+        self.rows = rows
+
+    def open(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.left = iter(self.rows)
+
+    def next_tuple(self) -> None:
+        n = next(self.left, None)
+        if n is None:
+            time.sleep(0.3)
+        else:
+            self.collector.emit((f"{1_000_000 + n * 25} {n}",), message_id=n)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("line"))
 
 
 class Parse(BasicBolt):

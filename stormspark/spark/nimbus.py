@@ -319,12 +319,13 @@ class Nimbus:
         self._give(self._orders._replace(active=active))
 
     def limit_waiting(self) -> None:
-        """Tell the workers that the topology stops.
+        """Tell the workers that the topology stops. Only the first call counts.
 
         From then on, batches wait only a few seconds for calls on executors' own threads.
         """
-        self._stops_since = time.monotonic()
-        self._give(self._orders._replace(stops=True))
+        if not self._orders.stops:
+            self._stops_since = time.monotonic()
+            self._give(self._orders._replace(stops=True))
 
     def calls(self) -> list[Busy]:
         """Return the calls that the workers were in at their last heartbeats, the longest first."""

@@ -804,6 +804,10 @@ class SparkTopology(TopologyHandle):
                 self._stirred.set()
             self._wake.clear()
             self._nimbus.look_for_silence()
+            if self._end_of_input.is_done:
+                # Spouts that emit between batches do so until the workers are told. Before, `is_between_batches` is never true.
+                self._tally.begin_to_stop()
+                self._nimbus.limit_waiting()
             if self._killed.is_set() or self._nimbus.error is not None or self._nimbus.broken is not None:
                 # Most forwarders find out by themselves that the attempt is over. Cancelling the jobs also ends forwarders that
                 # wait, and tasks that have not begun.

@@ -14,7 +14,8 @@ from stormspark import (
     TopologyBuilder,
 )
 from stormspark.connectors import DeltaBolt, FileSpout
-from tests.finite_components import Parse, PerWindow
+from tests.finite_components import Lines, Parse, PerWindow
+from tests.waiting import wait_for_acks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,3 +85,19 @@ def test_exactly_once_a_later_run_goes_on_with_new_files(spark: SparkSession, tm
         assert running.error is None
         assert running.statistics().total("late") == 0
         assert per_window(tmp_path) == expected(range(rows.stop))
+
+
+def test_an_end_that_the_user_names_needs_no_stop(spark: SparkSession, tmp_path: Path) -> None:
+    """A spout with a thread of its own may emit between any two batches. That does not keep the last batch from ending."""
+    from stormspark.spark import submit
+
+    builder = TopologyBuilder()
+    builder.set_spout("lines", Lines(range(300)), 2)
+    builder.set_bolt("parse", Parse(), 2).shuffle_grouping("lines")
+    running = submit(builder.create_topology("endless", {"topology.workers": 2}), spark)
+    wait_for_acks(running, "lines", 600)
+    running.end_input()
+    assert running.wait(WAIT_SECS)
+    assert running.error is None
+    statistics = running.statistics()
+    assert statistics.total("failed") == statistics.total("pending") == 0
