@@ -84,8 +84,8 @@ def said_by(folder: Path, conftest: str, **tests: str) -> str:
         (folder / f"test_{name}.py").write_text(f"{test}\n\ndef test_that_passes(): pass\n")
     run = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-Werror", "-n2", "--dist=loadfile"),
-            *("-c", os.devnull, "--rootdir", folder, folder),
+            *(sys.executable, "-m", "pytest", "-p", "no:basilisp_test_runner", "-p", "no:cacheprovider"),
+            *("-Werror", "-n2", "--dist=loadfile", "-c", os.devnull, "--rootdir", folder, folder),
         ],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,

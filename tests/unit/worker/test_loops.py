@@ -166,7 +166,9 @@ def pace(running: LocalTopology, seconds: float) -> tuple[float, int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("workers", "reliable"), [(1, True), (3, False)])
+@pytest.mark.parametrize(
+    ("workers", "reliable"), [pytest.param(1, True, marks=pytest.mark.long), (3, False)]
+)
 def test_on_real_time_a_batch_with_a_token_ends_soon_and_so_does_the_topology(
     workers: int, reliable: bool
 ) -> None:
@@ -214,7 +216,7 @@ def test_the_supersteps_of_a_batch_share_the_time_of_loops() -> None:
     try:
         assert runs_well(running, 2.0, 0.2 * 2.5)
     finally:
-        running.stop()
+        running.kill()
 
 
 def pass_on(bolt: Any, tup: Any) -> None:
@@ -232,4 +234,4 @@ def test_a_token_leaves_busy_spouts_their_share() -> None:
         (worker,) = running.workers.workers
         until(lambda: worker.round_clock.quantum.seconds > 0.1 / 4)
     finally:
-        running.stop()
+        running.kill()

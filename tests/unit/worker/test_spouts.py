@@ -75,7 +75,7 @@ def test_a_long_next_tuple_is_suspended_in_emit_and_hears_its_acks_when_it_has_r
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_next_tuple_without_end_ends_no_batch_and_keeps_the_queues_short(workers: int) -> None:
     """B1, B4: a spout that emits for ever inside one call is asked like any other."""
     conf = {

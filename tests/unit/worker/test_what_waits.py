@@ -88,6 +88,7 @@ def test_the_waiting_work_of_an_async_bolt_is_what_its_calls_take_at_its_capacit
         assert pressure is not None
         bolt = pressure.bolts["ask"]
         assert bolt.backlog_seconds == pytest.approx(bolt.queued * _LONG_SECS / _AT_ONCE, rel=0.3)
+        running.kill()
 
 
 @pytest.mark.parametrize("hot", [False, True], ids=["even", "hot"])
@@ -107,6 +108,7 @@ def test_the_waiting_work_of_threads_is_that_of_the_longest_queue(hot: bool) -> 
         bolt = pressure.bolts["ask"]
         share = bolt.queued if hot else -(-bolt.queued // _AT_ONCE)
         assert bolt.backlog_seconds == pytest.approx(share * _CALL_SECS, rel=0.3)
+        running.kill()
 
 
 @pytest.mark.parametrize(("make", "parallelism"), BOLTS)
@@ -126,6 +128,7 @@ def test_until_a_call_has_ended_only_its_age_is_known(make: Any, parallelism: in
             assert "ms per tuple" not in throttled and "of work waits" not in throttled
         finally:
             _open.set()
+            running.kill()
 
 
 @pytest.mark.parametrize(("make", "parallelism"), BOLTS)
