@@ -73,7 +73,7 @@ BY_KEYS = {"stormspark.state.keys": "grouping"}
     ("writer", "shapes"),
     [
         ("delta-rs", [(100, 2, 4), (200, 3, 4), (300, 1, 5)]),
-        ("spark", [(100, 2, 4), (300, 3, 5)]),
+        pytest.param("spark", [(100, 2, 4), (300, 3, 5)], marks=pytest.mark.long),
         pytest.param("driver", [(100, 2, 4), (300, 3, 5)], marks=pytest.mark.long),
     ],
 )

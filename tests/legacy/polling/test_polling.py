@@ -26,13 +26,13 @@ _CASES = [
     ("streamparse", "for_ever"),
     ("heronpy", "sleeps"),
     ("multilang", "sleeps"),
-    ("multilang", "for_ever"),
     ("multilang", "sleeps_in_ruby"),
 ]
 _OTHERS = [
     ("heronpy", "reads"),
     ("heronpy", "for_ever"),
     ("multilang", "reads"),
+    ("multilang", "for_ever"),
     ("multilang", "sleeps_in_node"),
 ]
 _LONG = pytest.mark.long

@@ -106,7 +106,7 @@ def test_a_log_that_was_cut_goes_on_at_its_end(
     assert sorted(as_positions(reading.position).values()) == [60, 70, 70] and reading.reported == []
 
 
-@pytest.mark.parametrize("messages", [30, 300])
+@pytest.mark.parametrize("messages", [pytest.param(30, marks=pytest.mark.long), 300])
 def test_a_recreated_topic_is_read_from_its_beginning_whatever_its_size(
     kafka: KafkaBroker, readings: list[Reading], messages: int
 ) -> None:

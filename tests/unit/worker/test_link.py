@@ -351,7 +351,10 @@ def test_a_stranger_that_talks_nonsense(make, key, noise, seen):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "count"), [(KEY, 300), (TLS, 100)], ids=["plain", "tls"])
+@pytest.mark.parametrize(
+    ("key", "count"),
+    [pytest.param(KEY, 300, id="plain"), pytest.param(TLS, 100, id="tls", marks=pytest.mark.long)],
+)
 def test_hundreds_of_silent_strangers(make, key, count, seen, monkeypatch):
     """They are few at a time, each is dropped after seconds, and who knows the key comes in meanwhile."""
     monkeypatch.setattr(link, "_HANDSHAKE_SECS", 4.0)
