@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from stormspark.spark.trigger_limits import TriggerLimits
 from stormspark.spi import RangeSpout
 
 __all__ = ["SourceStream", "explain_failure", "open_sources"]
+
+#: Spark's names for the errors of a view or a function that is missing.
+_MISSING = re.compile(r"\[(TABLE_OR_VIEW_NOT_FOUND|UNRESOLVED_ROUTINE)")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ def _opened(
         rows: Any = spout.stream(session)
     except Exception as error:
         msg = f"{place}: stream raised {in_full(error)}"
+        if _MISSING.search(msg):
+            msg += (
+                "\nA topology sees the temporary views and functions that its session had when submit was called, and no later ones"
+            )
         raise InvalidTopologyError(msg) from error
     if not isinstance(rows, DataFrame) or not rows.isStreaming:
         got = (

@@ -1,0 +1,41 @@
+"""What is said of a source whose DataFrame can't be had; real ones need Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import AnalysisException
+
+from stormspark import TopologyBuilder
+from stormspark.connectors import DataFrameSpout
+from stormspark.errors import InvalidTopologyError
+from stormspark.plan import plan_topology
+from stormspark.spark.sources import open_sources
+
+SAYS_WHEN = "that its session had when submit was called, and no later ones"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `wanted` cannot be found. SQLSTATE: 42P01", True),
+        ("[UNRESOLVED_ROUTINE] Cannot resolve routine `shout` on search path. SQLSTATE: 42883", True),
+        ("[PATH_NOT_FOUND] Path does not exist: /data/orders. SQLSTATE: 42K03", False),
+    ],
+)
+def test_a_view_that_is_missing_may_have_been_made_too_late(text: str, said: bool) -> None:
+    def stream(spark: Any) -> Any:
+        raise AnalysisException(text)
+
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", DataFrameSpout(stream, ["n"]))
+    plan = plan_topology(builder.create_topology("late"), {})
+    with pytest.raises(InvalidTopologyError) as raised:
+        open_sources(plan, MagicMock(), MagicMock())
+    assert str(raised.value).startswith(f"{plan.sources[0].place}: stream raised AnalysisException: {text}")
+    assert str(raised.value).endswith(SAYS_WHEN) is said
