@@ -15,7 +15,8 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +41,7 @@ from stormspark.spark.durable_acker import DurableAcker
 from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt, orders_property
-from stormspark.spark.gate import Gate
+from stormspark.spark.gate import Gate, GateOpenedError
 from stormspark.spark.java_errors import in_full, without_frames
 from stormspark.spark.observed import ObservedCounts
 from stormspark.spark.pacing import Pacing
@@ -54,7 +55,7 @@ from stormspark.spark.trigger_limits import NewLimit, TriggerLimits
 from stormspark.worker.round_orders import RoundOrders
 from stormspark.worker.step import WorkerReport, fatal_error, read_report
 
-__all__ = ["QueryRun"]
+__all__ = ["QueryRun", "called_by_spark"]
 
 _log = logging.getLogger(__name__)
 
@@ -479,7 +480,7 @@ class QueryRun:
         self._prolonging = Prolonging(self.plan, self.throttle, native)
         frames = data_query(self.session, self.plan, self.attempt, sources, available_now=self.available_now)
         name = self.shared.free_name(self.plan.topology, self.attempt.generation)
-        writer = frames.writeStream.queryName(name).foreachBatch(self.batch)
+        writer = frames.writeStream.queryName(name).foreachBatch(called_by_spark(self))
         writer = writer.option("checkpointLocation", checkpoint)
         if self.available_now:
             writer = writer.trigger(availableNow=True)
@@ -541,6 +542,30 @@ class QueryRun:
         self.failure = without_frames(failure)
         self.failed_outside = is_outside(f"{failure}\n{_classes_of(self.query)}")
         self.error = explain_failure(self.plan, self.session, failure)
+
+
+def called_by_spark(run: QueryRun) -> Callable[[DataFrame, int], None]:
+    """Return the function that Spark calls for each batch of a run. It does not keep the run in memory.
+
+    Py4J keeps the function for as long as Java has the query, and the run has a reference to this query. No garbage collector sees
+    a loop through both languages, so neither would ever be released. Spark keeps the function's last error, too. So the function
+    raises a new error, without the run in its traceback.
+    """
+    of_run = weakref.ref(run)
+
+    def batch(frames: DataFrame, number: int) -> None:
+        run = of_run()
+        if run is not None:
+            try:
+                run.batch(frames, number)
+            except GateOpenedError:
+                pass
+            else:
+                return
+        del run
+        raise GateOpenedError
+
+    return batch
 
 
 def _classes_of(query: StreamingQuery) -> str:

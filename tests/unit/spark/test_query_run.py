@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -19,7 +21,8 @@ from stormspark.driver.throttle import Throttle
 from stormspark.errors import FencedError
 from stormspark.plan import plan_topology
 from stormspark.spark import query_run
-from stormspark.spark.query_run import QueryRun
+from stormspark.spark.gate import GateOpenedError
+from stormspark.spark.query_run import QueryRun, called_by_spark
 from stormspark.worker.step import WorkerReport
 from tests.unit.worker.components import Collect, Script
 from tests.unit.worker.rig import two
@@ -248,3 +251,27 @@ def test_the_round_that_completes_late_tuples_reports_to_the_durable_acker(
     (reports, _), _ = run.acker.write.call_args
     assert all(report.acker for report in reports)
     assert not run._went_on
+
+
+class Stopped(QueryRun):
+    """Whose query is stopped in each batch."""
+
+    def batch(self, frames: Any, number: int) -> None:
+        if number == 7:
+            raise GateOpenedError
+
+
+def test_what_spark_keeps_of_a_run_does_not_keep_the_run() -> None:
+    """Py4J keeps the function that Spark calls, and its last error."""
+    flags = threading.Event(), threading.Event(), threading.Event()
+    plan = plan_topology(two(Collect(), Script([])).create_topology("run"), {})
+    run = Stopped(MagicMock(), plan, MagicMock(), MagicMock(), MagicMock(), MagicMock(), *flags)
+    kept, is_gone = called_by_spark(run), weakref.ref(run)
+    kept(MagicMock(), 6)
+    with pytest.raises(GateOpenedError) as error:
+        kept(MagicMock(), 7)
+    del run
+    gc.collect()
+    assert is_gone() is None, error
+    with pytest.raises(GateOpenedError):
+        kept(MagicMock(), 8)
