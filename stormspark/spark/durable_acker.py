@@ -48,7 +48,7 @@ from stormspark.spark.acker_stream import COMMIT, acker_stream
 from stormspark.spark.acker_upgrade import left_by_earlier_version
 from stormspark.spark.acker_writer import AckerWriter
 from stormspark.spark.checkpoint_folder import CheckpointFolder
-from stormspark.spark.java_errors import in_words
+from stormspark.spark.java_errors import in_one_line, in_words
 from stormspark.worker.host.messages import Adopt
 from stormspark.worker.sources.acker_log import ACKER_SCHEMA
 from stormspark.worker.step import WorkerReport
@@ -194,7 +194,7 @@ class DurableAcker:
                     _log.warning(
                         "the acker query of %s ended and starts again: %s",
                         self._plan.topology,
-                        self._query.exception(),
+                        in_one_line(str(self._query.exception())),
                     )
                 self._start()
             assert self._query is not None

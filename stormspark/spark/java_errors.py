@@ -6,11 +6,12 @@ import re
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-__all__ = ["in_full", "in_words", "without_frames"]
+__all__ = ["in_full", "in_one_line", "in_words", "without_frames"]
 
+_TRACEBACK = "Traceback (most recent call last):"
 _CAUSE = re.compile(r"^\s*(?:: |Caused by: )(?P<cause>.+)$", re.MULTILINE)
 #: The traceback of Python code that Java has called ends with the error. A frame is indented, and the error is not.
-_IN_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n|\n)*(?P<error>\S.*)")
+_IN_PYTHON = re.compile(rf"{re.escape(_TRACEBACK)}\n(?:[ \t]+.*\n|\n)*(?P<error>\S.*)")
 #: Spark's text about a query ends with the query's plan, which can be a hundred lines long. Before that, it has the traceback of
 #: code that Java has called in the driver, such as a part of this package.
 _IN_DRIVER = "An exception was raised by the Python Proxy. Return Message: "
@@ -62,6 +63,17 @@ def without_frames(text: str) -> str:
         return f"{raised[-1]['error'].strip()} ({place}in the driver)"
     text = _FRAME.sub("", text).strip()
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]} ..."
+
+
+def in_one_line(text: str) -> str:
+    r"""Return the first line of a text. If the text has a traceback of Python, the error at its end follows.
+
+    >>> in_one_line("batch 7 is run again: worker 0 could not start:\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'")
+    "batch 7 is run again: worker 0 could not start: KeyError: 'a'"
+    """
+    first = next(iter(text.splitlines()), "").removesuffix(_TRACEBACK)
+    raised = list(_IN_PYTHON.finditer(text))
+    return f"{first.rstrip()} {raised[-1]['error'].strip()}" if raised else first
 
 
 def cause_in(text: str) -> str:

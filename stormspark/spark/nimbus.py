@@ -33,6 +33,7 @@ from stormspark.checkpoint.shared_folder import SharedFolder
 from stormspark.driver.slow_calls import LAST_BATCH_SECS, SlowCalls
 from stormspark.errors import CheckpointError, FencedError, StormsparkError
 from stormspark.spark.assignments import Assignments, SeatState
+from stormspark.spark.java_errors import in_one_line
 from stormspark.worker.busy import Busy
 from stormspark.worker.host.addresses import Address
 from stormspark.worker.host.connection import SILENCE_SECS, Connection, has_hung_up
@@ -652,7 +653,7 @@ class Nimbus:
         if link is not None and not delivered:
             link.connection.hang_up()
         if not ending:
-            _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, reason)
+            _log.warning("worker %d (incarnation %d) was lost: %s", worker, incarnation, in_one_line(reason))
             self._on_trouble()
 
     def _lose_broken(self, worker: int, incarnation: int, reason: str, outside: bool) -> None:

@@ -65,7 +65,7 @@ from stormspark.spark.feedback import Feedback
 from stormspark.spark.fence import Fence
 from stormspark.spark.forwarder import Attempt
 from stormspark.spark.interrupts import spare_jobs
-from stormspark.spark.java_errors import in_full, in_words
+from stormspark.spark.java_errors import in_full, in_one_line, in_words
 from stormspark.spark.letter_replays import LetterReplays
 from stormspark.spark.network import Network
 from stormspark.spark.nimbus import Nimbus
@@ -580,7 +580,9 @@ class SparkTopology(TopologyHandle):
                 self._tally.add_taken_back(reason)
             text = retries.to_log(attempt, now)
             if text is not None:
-                _log.warning("%s: %s", self.name, text)
+                line = in_one_line(text)
+                more = "" if line == text else f" (logs: {self._log_folder})"
+                _log.warning("%s: %s%s", self.name, line, more)
             if self._stop_wanted.wait(retries.delay_secs):
                 return
             if run.transaction is not None:

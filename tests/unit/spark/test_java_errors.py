@@ -6,7 +6,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from stormspark.spark.java_errors import cause_in, in_full, in_words, without_frames
+from stormspark.spark.java_errors import cause_in, in_full, in_one_line, in_words, without_frames
 
 STACK = """An error occurred while calling o58.load.
 : org.apache.spark.SparkException: job aborted
@@ -97,3 +97,10 @@ def test_an_error_in_the_driver_is_that_error_and_its_line_and_not_the_plan_of_t
     told = "AttributeError: 'Report' object has no attribute 'calls' (at /home/me/query_run.py:192, in the driver)"
     assert without_frames(IN_THE_DRIVER) == told
     assert without_frames(IN_THE_DRIVER.partition("Trace")[0]).endswith("Return Message:")
+
+
+def test_a_line_about_a_failure_has_the_error_and_not_its_traceback() -> None:
+    assert in_one_line(f"batch 7 is run again: {IN_PYTHON}").endswith("ToPython. ZeroDivisionError: division by zero")
+    assert in_one_line(STACK) == "An error occurred while calling o58.load."
+    assert in_one_line("batch 7 is run again: worker 0 is gone") == "batch 7 is run again: worker 0 is gone"
+    assert in_one_line("") == ""
