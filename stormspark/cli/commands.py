@@ -327,7 +327,7 @@ def run(
     with Interrupts() as interrupts, telling_exits(tell_exit):
         try:
             with interrupts.while_starting():
-                planned = _Planning(target, workers, {**conf, **options_of_spark.conf}, front_end)
+                planned = _Planning(target, workers, conf, front_end)
                 plan = _warned(planned.with_cores(cores_offered(engine, master, planned.conf)))
                 wanted = Run(
                     plan,
@@ -474,7 +474,6 @@ def pending(
     most: int,
     as_json: bool,
     conf: dict[str, Any],
-    options_of_spark: SparkOptions,
 ) -> None:
     """Show the open tuple trees of the sources of the topology NAME.
 
@@ -483,9 +482,7 @@ def pending(
     """
     from stormspark.cli.pending import print_pending
 
-    click.get_current_context().exit(
-        print_pending(topology, checkpoint, most, {**conf, **options_of_spark.conf}, as_json=as_json)
-    )
+    click.get_current_context().exit(print_pending(topology, checkpoint, most, conf, as_json=as_json))
 
 
 @main.command()
@@ -597,7 +594,6 @@ def list_dead_letters(
     most: int,
     as_json: bool,
     conf: dict[str, Any],
-    options_of_spark: SparkOptions,
 ) -> None:
     """List dead letters, the oldest first.
 
@@ -607,9 +603,7 @@ def list_dead_letters(
     """
     from stormspark.cli.dead_letters import list_letters
 
-    click.get_current_context().exit(
-        list_letters(where, most, components, {**conf, **options_of_spark.conf}, as_json=as_json)
-    )
+    click.get_current_context().exit(list_letters(where, most, components, conf, as_json=as_json))
 
 
 @dead_letters.command("replay")
@@ -626,7 +620,6 @@ def replay_dead_letters(
     components: tuple[str, ...],
     ids: tuple[str, ...],
     conf: dict[str, Any],
-    options_of_spark: SparkOptions,
 ) -> None:
     """Let the rows of dead letters come again when the topology starts the next time.
 
@@ -636,9 +629,7 @@ def replay_dead_letters(
     """
     from stormspark.cli.dead_letters import replay_letters
 
-    click.get_current_context().exit(
-        replay_letters(where, components, ids, {**conf, **options_of_spark.conf})
-    )
+    click.get_current_context().exit(replay_letters(where, components, ids, conf))
 
 
 @main.command()

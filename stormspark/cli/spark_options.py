@@ -152,13 +152,13 @@ _delta = _more[-1]
 
 
 def starts_spark(command: Callable[..., _R]) -> Callable[..., _R]:
-    """Declare all options for a command that runs a topology on Spark, and pass them as ``options_of_spark``."""
+    """Declare all options for a command that runs a topology on Spark, and pass them as ``conf`` and ``options_of_spark``."""
     return _declare(command, (*_jars, _ships, *_more))
 
 
 def brings_jars(command: Callable[..., _R]) -> Callable[..., _R]:
-    """Declare the options for a command that only reads with Spark, and pass them as ``options_of_spark``."""
-    return _declare(command, _jars)
+    """Declare the options for a command that only reads with Spark, and add them to its ``conf``."""
+    return _declare(command, _jars, passes=False)
 
 
 def fetches_jars(command: Callable[..., _R]) -> Callable[..., _R]:
@@ -187,6 +187,8 @@ def _declare(
                 need_spark |= name != "py_files"
         if modules := conf.get(_KEYS["py_files"]):
             _search(modules)
+        if "conf" in kwargs:
+            kwargs["conf"] = {**given, **conf}
         delta = kwargs.pop("delta", False)
         if not passes:
             return command(**kwargs)
