@@ -85,9 +85,9 @@ def _on_spark(run: Run) -> RunningTopology:
     from stormspark import spark
 
     plan, session = run.plan, None
-    conf = spark.conf_of_session(plan, plan.conf, run.checkpoint, wanted=run.delta)
+    conf = spark.with_delta(plan.conf) if run.delta else plan.conf
     if plan.cores is None and follows_cores(plan):
-        session = spark.local_session(plan.workers, conf, master=run.master, topology=plan.topology)
+        session = spark.session_for(plan, conf, run.checkpoint, run.master)
         plan = run.plan_with(spark.session_cores(session, plan.settings.executors_wait_secs))
     return spark.submit(
         plan, session, checkpoint=run.checkpoint, conf=conf, master=run.master, trigger=run.trigger

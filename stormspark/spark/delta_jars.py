@@ -64,16 +64,14 @@ def who_needs_delta(plan: PhysicalPlan, checkpoint: str | None) -> str | None:
     return None
 
 
-def conf_of_session(
-    plan: PhysicalPlan, conf: Mapping[str, Any], checkpoint: object, *, wanted: bool = False
-) -> Mapping[str, Any]:
-    """Return the configuration for the session of a topology: with Delta, if it is ``wanted`` or needed.
+def conf_of_session(plan: PhysicalPlan, conf: Mapping[str, Any], checkpoint: object) -> Mapping[str, Any]:
+    """Return the configuration for the session of a topology: with Delta, if that is needed.
 
     Nothing is added where Spark's JVM runs already, because it gets no more jars.
     """
     if not starts_jvm():
         return conf
-    why = "--delta" if wanted else who_needs_delta(plan, None if checkpoint is None else str(checkpoint))
+    why = who_needs_delta(plan, None if checkpoint is None else str(checkpoint))
     if why is None:
         return conf
     _log.info("%s: Spark gets Delta (%s), because of %s", plan.topology, DELTA_PACKAGE, why)

@@ -134,10 +134,7 @@ def submit(
     if isinstance(topology, Topology) and started_here:
         plan = plan_topology(topology, conf, cores=cores_of_master(master, everything))
     if spark is None:
-        spark = SparkSession.getActiveSession()
-    if spark is None:
-        conf_with_jars = conf_of_session(plan, everything, checkpoint)
-        spark = local_session(plan.workers, conf_with_jars, master=master, topology=plan.topology)
+        spark = session_for(plan, everything, checkpoint, master)
     try:
         session = check_session(spark)
         spare_jobs(session.sparkContext, _job_groups)
@@ -155,6 +152,17 @@ def submit(
         if started_here:
             spark.stop()
         raise
+
+
+def session_for(
+    plan: PhysicalPlan, conf: Mapping[str, Any], checkpoint: str | Path | None, master: str | None
+) -> SparkSession:
+    """Return the active session, or else start a local one, with Delta if the topology needs it."""
+    session = SparkSession.getActiveSession()
+    if session is None:
+        conf = conf_of_session(plan, conf, checkpoint)
+        session = local_session(plan.workers, conf, master=master, topology=plan.topology)
+    return session
 
 
 def _job_groups() -> list[str]:

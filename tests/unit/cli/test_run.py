@@ -132,8 +132,8 @@ def test_a_cluster_is_started_before_its_cores_are_counted(four, monkeypatch):
 
     events = []
 
-    def started(workers, conf, *, master, topology):
-        events.append((workers, master))
+    def started(plan, conf, checkpoint, master):
+        events.append((plan.workers, master))
         return "session"
 
     def counted(session, wait_secs):
@@ -144,7 +144,7 @@ def test_a_cluster_is_started_before_its_cores_are_counted(four, monkeypatch):
         events.append((plan.workers, session))
         return ScriptedTopology(MOMENTS, ends_at=1.0)
 
-    monkeypatch.setattr(spark, "local_session", started)
+    monkeypatch.setattr(spark, "session_for", started)
     monkeypatch.setattr(spark, "session_cores", counted)
     monkeypatch.setattr(spark, "submit", submitted)
     assert stormspark(four, "--master", "spark://host:7077").exit_code == 0

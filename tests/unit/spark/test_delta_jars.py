@@ -127,7 +127,8 @@ def test_other_packages_are_not_taken_for_deltas(tmp_path: Path) -> None:
 def test_a_jvm_that_runs_gets_no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     conf = {"spark.task.cpus": "1"}
     monkeypatch.setattr(delta_jars, "starts_jvm", lambda: False)
-    assert conf_of_session(planned(DeltaSpout("/data", ["n"])), conf, None, wanted=True) is conf
+    assert conf_of_session(planned(DeltaSpout("/data", ["n"])), conf, None) is conf
     monkeypatch.setattr(delta_jars, "starts_jvm", lambda: True)
     assert conf_of_session(planned(rate()), conf, None) is conf
-    assert EXTENSION in conf_of_session(planned(rate()), conf, None, wanted=True)["spark.sql.extensions"]
+    needed = conf_of_session(planned(DeltaSpout("/data", ["n"])), conf, None)
+    assert EXTENSION in needed["spark.sql.extensions"]
