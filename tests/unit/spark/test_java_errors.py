@@ -100,7 +100,9 @@ def test_an_error_in_the_driver_is_that_error_and_its_line_and_not_the_plan_of_t
 
 
 def test_a_line_about_a_failure_has_the_error_and_not_its_traceback() -> None:
-    assert in_one_line(f"batch 7 is run again: {IN_PYTHON}").endswith("ToPython. ZeroDivisionError: division by zero")
+    assert in_one_line(f"batch 7 is run again: {IN_PYTHON}").endswith(
+        "ToPython. ZeroDivisionError: division by zero"
+    )
     assert in_one_line(STACK) == "An error occurred while calling o58.load."
     assert in_one_line("batch 7 is run again: worker 0 is gone") == "batch 7 is run again: worker 0 is gone"
     assert in_one_line("") == ""
