@@ -2,7 +2,6 @@ import json
 import logging
 import signal
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,8 @@ from stormspark import __version__
 from stormspark.cli import main
 from stormspark.cli.run import ENGINES
 from stormspark.errors import ComponentError, UnsupportedEnvironmentError
+from tests.unit.cli.topology_file import write_topology
 from tests.unit.scripted_topology import Moment, ScriptedTopology
-
-TOPOLOGY = """
-    from stormspark import Fields, Spout, TopologyBuilder
-
-    class Numbers(Spout):
-        def open(self, conf, context, collector): ...
-        def next_tuple(self): ...
-        def declare_output_fields(self, declarer): declarer.declare(Fields("n"))
-
-    def build():
-        builder = TopologyBuilder()
-        builder.set_spout("numbers", Numbers())
-        return builder.create_topology("numbers", {"topology.workers": 3, "topology.debgu": True})
-"""
 
 MOMENTS = [
     Moment(0, batches=0),
@@ -37,18 +23,14 @@ MOMENTS = [
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "numbers_topology.py"
-    path.write_text(textwrap.dedent(TOPOLOGY))
-    return str(path)
+    conf = {"topology.workers": 3, "topology.debgu": True}
+    return write_topology(tmp_path / "numbers_topology.py", "numbers", conf)
 
 
 @pytest.fixture
 def four(tmp_path):
     """A topology with four executors that sets no number of workers."""
-    path = tmp_path / "four_topology.py"
-    text = TOPOLOGY.replace("Numbers())", "Numbers(), 4)").replace('"topology.workers": 3, ', "")
-    path.write_text(textwrap.dedent(text))
-    return str(path)
+    return write_topology(tmp_path / "four_topology.py", "numbers", {"topology.debgu": True}, tasks=4)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Options of spark-submit: what they become, and what is said of a local file that is not there, before Spark starts."""
 
-import textwrap
 import zipfile
 
 import pytest
@@ -8,28 +7,16 @@ from click.testing import CliRunner
 
 from stormspark.cli import main
 from stormspark.cli.run import ENGINES
+from tests.unit.cli.topology_file import write_topology
 from tests.unit.scripted_topology import Moment, ScriptedTopology
-
-TOPOLOGY = """
-    from stormspark import Fields, Spout, TopologyBuilder
-
-    class Numbers(Spout):
-        def open(self, conf, context, collector): ...
-        def next_tuple(self): ...
-        def declare_output_fields(self, declarer): declarer.declare(Fields("n"))
-
-    def build():
-        builder = TopologyBuilder()
-        builder.set_spout("numbers", Numbers())
-        return builder.create_topology("optional", {"topology.workers": 1, "spark.jars": "of-the-topology.jar"})
-"""
 
 
 @pytest.fixture(autouse=True)
 def there(tmp_path, monkeypatch):
     """Be in a folder with a topology, two jars and a file of properties."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "optional.py").write_text(textwrap.dedent(TOPOLOGY))
+    conf = {"topology.workers": 1, "spark.jars": "of-the-topology.jar"}
+    write_topology(tmp_path / "optional.py", "optional", conf)
     for name in ("a.jar", "b.jar", "env.tar.gz"):
         (tmp_path / name).touch()
     (tmp_path / "some.conf").write_text(
