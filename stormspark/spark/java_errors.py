@@ -68,8 +68,8 @@ def without_frames(text: str) -> str:
 def in_one_line(text: str) -> str:
     r"""Return the first line of a text. If the text has a traceback of Python, the error at its end follows.
 
-    >>> in_one_line("batch 7 is run again: worker 0 could not start:\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'")
-    "batch 7 is run again: worker 0 could not start: KeyError: 'a'"
+    >>> in_one_line("batch 7: worker 0 could not start:\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'")
+    "batch 7: worker 0 could not start: KeyError: 'a'"
     """
     first = next(iter(text.splitlines()), "").removesuffix(_TRACEBACK)
     raised = list(_IN_PYTHON.finditer(text))

@@ -72,7 +72,7 @@ def _opened(
     except Exception as error:
         msg = f"{place}: stream raised {in_full(error)}"
         if _MISSING.search(msg):
-            msg += "\nA topology sees the temporary views and functions that its session had when submit was called, and no later ones"
+            msg += "\nA topology sees the temporary views and functions that its session has when submit is called, no later ones"
         raise InvalidTopologyError(msg) from error
     if not isinstance(rows, DataFrame) or not rows.isStreaming:
         got = (

@@ -17,7 +17,7 @@ from stormspark.errors import InvalidTopologyError
 from stormspark.plan import plan_topology
 from stormspark.spark.sources import open_sources
 
-SAYS_WHEN = "that its session had when submit was called, and no later ones"
+SAYS_WHEN = "that its session has when submit is called, no later ones"
 
 
 @pytest.mark.parametrize(
