@@ -547,9 +547,9 @@ class QueryRun:
 def called_by_spark(run: QueryRun) -> Callable[[DataFrame, int], None]:
     """Return the function that Spark calls for each batch of a run. It does not keep the run in memory.
 
-    Py4J keeps the function for as long as Java has the query, and the run has a reference to this query. No garbage collector sees
-    a loop through both languages, so neither would ever be released. Spark keeps the function's last error, too. So the function
-    raises a new error, without the run in its traceback.
+    Py4J keeps the function for as long as Java has the query, and the run has a reference to this query. No garbage collector
+    sees a loop through both languages, so neither would ever be released. PySpark keeps the function's last error, too. So the
+    function raises a new error, without the run in its traceback.
     """
     of_run = weakref.ref(run)
 
