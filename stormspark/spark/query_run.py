@@ -132,7 +132,7 @@ class QueryRun:
         #: Whether somebody else has stopped the query, as with ``spark.streams.active[0].stop()``.
         self.stopped_by_others = False
         self._supersteps = superstep_names(self.plan)
-        self._counts = ObservedCounts(self.session.sparkContext._gateway)
+        self._counts = ObservedCounts(self.session)
         #: The new limits of sources, if any. Once the running batch is committed, the query has to be started again with them.
         #: That restart is no failure.
         self.new_limits: list[NewLimit] = []
