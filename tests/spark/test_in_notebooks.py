@@ -16,41 +16,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stormspark import BasicBolt, Fields, Spout, Topology, TopologyBuilder
 from stormspark.errors import TopologyAlreadyRunningError
+from tests.spark.endless import numbers
 from tests.waiting import PATIENCE_SECS, wait_for, wait_for_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-class Numbers(Spout):
-    def open(self, conf, context, collector):
-        self.collector, self.number = collector, 0
-
-    def next_tuple(self):
-        self.collector.emit((self.number,), message_id=self.number)
-        self.number += 1
-
-    def declare_output_fields(self, declarer):
-        declarer.declare(Fields("n"))
-
-
-class End(BasicBolt):
-    def execute(self, tup, collector):
-        pass
-
-    def declare_output_fields(self, declarer):
-        pass
-
-
-def numbers(name: str) -> Topology:
-    builder = TopologyBuilder()
-    builder.set_spout("numbers", Numbers())
-    builder.set_bolt("end", End()).shuffle_grouping("numbers")
-    return builder.create_topology(name, {"topology.workers": 1, "topology.max.spout.pending": 100})
 
 
 @pytest.fixture
@@ -127,7 +100,7 @@ PROGRAM = """
     import importlib, os, signal, sys, threading
     sys.path.insert(0, os.environ["TESTS"])
     from stormspark import spark
-    from tests.spark.test_in_notebooks import numbers
+    from tests.spark.endless import numbers
 
     def say(text):
         print(text, flush=True)

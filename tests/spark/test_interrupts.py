@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,33 +19,10 @@ from tests.waiting import wait_for, wait_until_gone
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TOPOLOGY = """
-    import itertools
+from tests.spark.endless import numbers
 
-    from stormspark import BasicBolt, Fields, Spout, TopologyBuilder
-
-    class Numbers(Spout):
-        def open(self, conf, context, collector):
-            self.collector, self.numbers = collector, itertools.count()
-
-        def next_tuple(self):
-            number = next(self.numbers)
-            self.collector.emit((number,), message_id=number)
-
-        def declare_output_fields(self, declarer):
-            declarer.declare(Fields("n"))
-
-    class End(BasicBolt):
-        def execute(self, tup, collector):
-            pass
-
-        def declare_output_fields(self, declarer):
-            pass
-
-    def build():
-        builder = TopologyBuilder()
-        builder.set_spout("numbers", Numbers())
-        builder.set_bolt("end", End()).shuffle_grouping("numbers")
-        return builder.create_topology("interrupted", {"topology.workers": 1, "topology.max.spout.pending": 100})
+def build():
+    return numbers("interrupted")
 """
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -64,12 +40,17 @@ def start(tmp_path: Path, temporary: Path) -> Iterator[Start]:
         # A shell starts a program in the background like this if it has no job control.
         shell = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
         return runs.start(
-            textwrap.dedent(TOPOLOGY),
+            TOPOLOGY,
             "--json",
             str(tmp_path / "figures.json"),
             before=shell if ignores_sigint else (),
             start_new_session=True,
-            env=os.environ | {"TMPDIR": str(temporary), "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}"},
+            env=os.environ
+            | {
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "TMPDIR": str(temporary),
+                "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
+            },
         )
 
     with ending_with_the_test(tmp_path) as runs:
