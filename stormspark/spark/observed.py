@@ -25,16 +25,17 @@ _log = logging.getLogger(__name__)
 
 #: The key in ``event.progress.observedMetrics``.
 OBSERVED = "stormspark"
+#: The numbers of a batch in which nothing happened. The plan has them already.
+_NOTHING = Totals().since(Totals())
 #: How far below the top of a batch's plan the metrics may be.
 _DEPTH = 5
-#: The private field of Spark's `CollectMetricsExec` from which it reads the metrics.
+#: The private field of Spark's `CollectMetricsExec` that holds the metrics.
 _ACCUMULATOR = "accumulator"
 
 
 def observed(frames: DataFrame) -> DataFrame:
     """Add the metrics to a plan whose rows are frames."""
-    nothing = Totals().since(Totals())
-    return frames.observe(OBSERVED, *map(functions.expr, _constants(nothing)))
+    return frames.observe(OBSERVED, *map(functions.expr, _constants(_NOTHING)))
 
 
 def _constants(counts: BatchCounts) -> Iterator[str]:
@@ -53,18 +54,21 @@ class ObservedCounts:
         self._parser = session._jsparkSession.sessionState().sqlParser()
         jvm: Any = session.sparkContext._jvm
         self._accumulator = jvm.org.apache.spark.sql.execution.AggregatingAccumulator
+        #: The field in which Spark has the accumulator.
+        self._field: Any = None
         self._fails = False
 
     def put(self, query: StreamingQuery, counts: BatchCounts) -> None:
         """Put the numbers of the running batch into its progress. Call this on the query's thread, at the end of the batch."""
-        if self._fails:
+        if self._fails or counts == _NOTHING:
             return
         try:
             metrics = _metrics_of(query)
             numbers = self._parser.parsePlan(f"SELECT {', '.join(_constants(counts))}").projectList()
-            field = metrics.getClass().getDeclaredField(_ACCUMULATOR)
-            field.setAccessible(True)
-            field.set(metrics, self._accumulator.apply(numbers, metrics.output()))
+            if self._field is None:
+                self._field = metrics.getClass().getDeclaredField(_ACCUMULATOR)
+                self._field.setAccessible(True)
+            self._field.set(metrics, self._accumulator.apply(numbers, metrics.output()))
         except (Py4JError, LookupError) as error:
             self._fails = True
             _log.warning("listeners don't hear how many tuples a batch had: %s", str(error)[:300])
