@@ -51,8 +51,9 @@ class ObservedCounts:
     """Gives the numbers of each batch to Spark. If Spark does not take them, they stay 0, and a log line says so."""
 
     def __init__(self, session: SparkSession) -> None:
-        self._parser = session._jsparkSession.sessionState().sqlParser()
         jvm: Any = session.sparkContext._jvm
+        # Not the session's own, which asks Delta's parser first.
+        self._parser = jvm.org.apache.spark.sql.catalyst.parser.CatalystSqlParser()
         self._accumulator = jvm.org.apache.spark.sql.execution.AggregatingAccumulator
         #: The field in which Spark has the accumulator.
         self._field: Any = None
