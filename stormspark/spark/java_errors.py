@@ -66,14 +66,16 @@ def without_frames(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    r"""Return the first line of a text. If the text has a traceback of Python, the error at its end follows.
+    r"""Return the first line of a text. If the text has a traceback of Python, the error at its end follows, unless the line
+    has it.
 
     >>> in_one_line("batch 7: worker 0 could not start:\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'")
     "batch 7: worker 0 could not start: KeyError: 'a'"
     """
     first = next(iter(text.splitlines()), "").removesuffix(_TRACEBACK)
     raised = list(_IN_PYTHON.finditer(text))
-    return f"{first.rstrip()} {raised[-1]['error'].strip()}" if raised else first
+    error = raised[-1]["error"].strip() if raised else ""
+    return first if error in first else f"{first.rstrip()} {error}"
 
 
 def cause_in(text: str) -> str:

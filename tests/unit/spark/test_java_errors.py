@@ -105,4 +105,6 @@ def test_a_line_about_a_failure_has_the_error_and_not_its_traceback() -> None:
     )
     assert in_one_line(STACK) == "An error occurred while calling o58.load."
     assert in_one_line("batch 7 is run again: worker 0 is gone") == "batch 7 is run again: worker 0 is gone"
+    raised = "worker 0 was lost: prepare raised KeyError: 'a' (words.py:3)"
+    assert in_one_line(f"{raised}\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'") == raised
     assert in_one_line("") == ""
