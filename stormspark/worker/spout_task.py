@@ -17,17 +17,16 @@ from __future__ import annotations
 from typing import Any
 
 from stormspark.api import AsyncSpout, SourceSpout, Spout, TopologyContext
-from stormspark.api.components import overrides
 from stormspark.backpressure import SpoutLoad
 from stormspark.metrics import TaskCounters
 from stormspark.spi import TransactionAttempt
 from stormspark.worker.asynchronous.spout_executor import AsyncSpoutExecutor
-from stormspark.worker.errors_of_code import ERRORS_OF_CODE
 from stormspark.worker.spouts.activating import IsActivated
 from stormspark.worker.spouts.round_allowance import UNLIMITED, RoundAllowance, StopReason
 from stormspark.worker.spouts.suspendable_calls import SuspendableCalls
 from stormspark.worker.spouts.verdict_delivery import VerdictDelivery
 from stormspark.worker.spouts.verdict_queues import TransactionVerdicts, VerdictQueue
+from stormspark.worker.spouts.whether_done import WhetherDone
 from stormspark.worker.stories.spout_stories import SpoutStories
 from stormspark.worker.tuples.spout_collector import SpoutCollector
 
@@ -59,6 +58,7 @@ class SpoutTask(IsActivated):
         self._delivery = VerdictDelivery(self, self._stories, self._clock)
         self.calls = SuspendableCalls(self._clock, self._stories, self._max_pending)
         self.allowance = RoundAllowance(self.counters)
+        self.whether_done = WhetherDone(self.report_error)
 
     # -- 1. life ---------------------------------------------------------------------------------------------
 
@@ -142,18 +142,7 @@ class SpoutTask(IsActivated):
         return self._ask_whether_done(instance)
 
     def _ask_whether_done(self, instance: Spout) -> bool | None:
-        return self._ask_spout(instance)
-
-    def _ask_spout(self, instance: Spout) -> bool | None:
-        user = instance.spout if isinstance(instance, AsyncSpoutExecutor) else instance
-        if not overrides(user, "is_done", Spout, AsyncSpout):
-            return None
-        noted = isinstance(instance, AsyncSpoutExecutor) and instance.has_noted
-        try:
-            return bool(user.is_done()) and not noted
-        except ERRORS_OF_CODE as error:
-            self.report_error(error)
-            return False
+        return self.whether_done.ask(instance)
 
     # -- 2. verdicts -----------------------------------------------------------------------------------------
 

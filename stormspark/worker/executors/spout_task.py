@@ -138,7 +138,7 @@ class ThreadedSpoutTask(HearsVerdicts):
         notes = self.notes
         done: bool | None = False
         if not emitted:
-            done = self._ask_spout(self.spout)
+            done = self.whether_done.ask(self.spout)
         self._note(notes, partial(self._turn_is_over, emitted, (done, self._heard)))
         self._turn_is_open = False
 

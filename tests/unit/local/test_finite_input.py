@@ -276,19 +276,56 @@ def test_a_spout_that_is_deactivated_is_not_done() -> None:
 
 
 class Wrong(Numbers):
+    """Its first answers are errors."""
+
+    errors = 1_000
+
+    def is_done(self) -> bool:
+        if self.errors:
+            self.errors -= 1
+            msg = "no idea"
+            raise ValueError(msg)
+        return super().is_done()
+
+
+class WrongOnItsThread(Wrong):
+    waits = True
+
+
+class WrongInCoroutines(InCoroutines):
     def is_done(self) -> bool:
         msg = "no idea"
         raise ValueError(msg)
 
 
-def test_an_error_in_is_done_is_reported_and_does_not_end_the_input() -> None:
+@pytest.mark.parametrize(
+    "spout", [Wrong(7), WrongOnItsThread(7), WrongInCoroutines()], ids=lambda one: type(one).__name__
+)
+def test_an_error_in_is_done_is_told_once_and_does_not_keep_the_topology_from_ending(spout: Any) -> None:
+    """The spout counts as one that does not say whether it is done."""
+    running = submit(windowed(by_100(), spout), trigger="available-now")
+    assert running.wait(WAIT_SECS) and running.error is None
+    assert sorted(out) == [(0, 1), (100, 6)]
+    statistics = running.statistics().components["numbers"]
+    assert statistics.errors == 1 and statistics.acked == 7
+    for words in ("no idea", f"{__file__}:", "does not say whether it is done"):
+        assert words in str(statistics.last_error)
+
+
+def test_a_spout_whose_is_done_has_raised_is_asked_again() -> None:
+    spout = Wrong(7)
+    spout.errors = 3
+    assert ended(windowed(by_100(), spout)).statistics().components["numbers"].errors == 1
+    assert sorted(out) == [(0, 1), (100, 6)]
+
+
+def test_an_error_in_is_done_does_not_end_the_input() -> None:
+    """Rows may be left."""
     running = LocalTopology(plan_topology(windowed(by_100(), Wrong(1))), SimulatedClock())
     for _ in range(10):
         running.run_batch()
     assert not running.wait(0)
     running.stop()
-    spout = running.statistics().components["numbers"]
-    assert spout.errors and "no idea" in str(spout.last_error)
 
 
 def test_an_unknown_trigger_is_refused() -> None:
