@@ -8,7 +8,7 @@ from typing import Any
 
 from stormspark import BasicBolt, Fields, OutputFieldsDeclarer, Spout, TupleWindow, WindowedBolt
 
-__all__ = ["Lines", "Parse", "PerWindow"]
+__all__ = ["Lines", "Numbers", "Parse", "PerWindow"]
 
 
 class Lines(Spout):
@@ -30,6 +30,33 @@ class Lines(Spout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(Fields("line"))
+
+
+class Numbers(Spout):
+    """Emits (at, n) with ``at`` = 10 n; and again what fails."""
+
+    waits = False
+
+    def __init__(self, count: int, step: int = 10) -> None:
+        self.count, self.step = count, step
+
+    def open(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+        self.left = [*range(self.count)]
+
+    def next_tuple(self) -> None:
+        if self.left:
+            n = self.left.pop(0)
+            self.collector.emit((n * self.step, n), message_id=n)
+
+    def is_done(self) -> bool:
+        return not self.left
+
+    def fail(self, message_id: Any) -> None:
+        self.left.append(message_id)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(Fields("at", "n"))
 
 
 class Parse(BasicBolt):

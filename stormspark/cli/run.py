@@ -36,6 +36,7 @@ from stormspark.ui import (
 )
 from stormspark.ui.log_lines import TRACEBACK
 from stormspark.user_line import CodePlace, is_ours
+from stormspark.worker.host.task_threads import running_task
 from stormspark.working_folder import working_in
 
 __all__ = ["ENGINES", "Run", "cores_offered", "end_interrupted_start", "run_topology", "tell_exit"]
@@ -203,9 +204,7 @@ def _where(shortfall: Shortfall, statistics: TopologyStatistics) -> str:
 
 def tell_exit(code: int, place: CodePlace) -> None:
     """Say that user code has called ``os._exit`` in this process, before that ends it."""
-    from stormspark.worker.current_call import task_of_this_thread
-
-    task = task_of_this_thread()
+    task = running_task()
     of = f" of {task}" if task else ""
     text = (
         f"{place.line}: {place.call}{of} calls os._exit({code}), which ends this program at once, without close, cleanup and "

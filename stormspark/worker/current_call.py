@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from threading import get_ident
-from weakref import WeakSet
 
 from stormspark.user_line import CodePlace
 from stormspark.worker.asynchronous.life import AsyncExecutor
@@ -14,18 +13,10 @@ from stormspark.worker.host.task_logs import TaskLogs
 from stormspark.worker.host.watchman import note_task, note_thread
 from stormspark.worker.task import Task
 
-__all__ = ["CurrentCall", "task_of_this_thread"]
+__all__ = ["CurrentCall"]
 
 #: If a worker has been in one task's code for longer than this, another thread checks whether that is one long call.
 _LONG_SECONDS = 0.1
-
-
-_in_this_process: WeakSet[CurrentCall] = WeakSet()
-
-
-def task_of_this_thread() -> str | None:
-    """Return the task whose code runs on the calling thread, such as ``count[2]``; None if it is not known."""
-    return next(filter(None, (call.here for call in list(_in_this_process))), None)
 
 
 class CurrentCall:
@@ -37,9 +28,6 @@ class CurrentCall:
 
     def __init__(self, clock: Callable[[], float], logs: TaskLogs | None = None) -> None:
         self._clock, self._logs = clock, logs
-        #: The task whose code ran last on each thread of an executor.
-        self._on_threads: dict[int, str] = {}
-        _in_this_process.add(self)
         #: The name of the task whose code runs, or of other code such as a worker hook, and the time when the code began. None
         #: while no user code runs.
         self.at: tuple[str, float] | None = None
@@ -65,17 +53,8 @@ class CurrentCall:
     def enter_on_thread(self, task: str) -> None:
         """Switch the log of the calling thread, which is an executor's own, to the log of the task named ``task``."""
         note_thread(task)
-        self._on_threads[get_ident()] = task
         if self._logs is not None:
             self._logs.enter_on_thread(task)
-
-    @property
-    def here(self) -> str | None:
-        """The task whose code runs on the calling thread; None if this worker runs nothing there."""
-        at = self.at
-        if get_ident() == self.thread and at is not None:
-            return at[0]
-        return self._on_threads.get(get_ident())
 
     def context_of(self, task: str) -> Context | None:
         """Return a context for a coroutine of the task named ``task``, in which logs and prints go to the task's log. None if

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
+from collections.abc import Mapping
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stormspark import AsyncBolt, Bolt, TopologyBuilder
+from stormspark.cli.run import tell_exit
+from stormspark.local import submit
 from stormspark.process_exits import telling_exits
 from stormspark.user_line import CodePlace
+from tests.finite_components import Numbers
 
 
 class _EndedError(Exception):
@@ -58,3 +66,48 @@ def test_children_end_as_usual(tmp_path: Path) -> None:
         child.join()
     assert child.exitcode == 7
     assert not told.exists()
+
+
+class InCoroutine(AsyncBolt):
+    async def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        pass
+
+    async def execute(self, tup: Any) -> None:
+        os._exit(7)
+
+
+class InTaskOfCoroutine(InCoroutine):
+    async def execute(self, tup: Any) -> None:
+        await asyncio.create_task(super().execute(tup))
+
+
+class InThreadOfCoroutine(InCoroutine):
+    async def execute(self, tup: Any) -> None:
+        await asyncio.to_thread(execute)
+
+
+class InOwnThread(Bolt):
+    def prepare(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
+        self.collector = collector
+
+    def execute(self, tup: Any) -> None:
+        thread = threading.Thread(target=execute)
+        thread.start()
+        thread.join()
+        self.collector.ack(tup)
+
+
+@pytest.mark.parametrize("bolt", [InCoroutine(), InTaskOfCoroutine(), InThreadOfCoroutine(), InOwnThread()])
+def test_the_task_is_told_too(
+    bolt: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also in coroutines, and in threads that a task has started."""
+    monkeypatch.setattr(os, "_exit", lambda status: None)
+    builder = TopologyBuilder()
+    builder.set_spout("numbers", Numbers(1))
+    builder.set_bolt("sink", bolt).shuffle_grouping("numbers")
+    with telling_exits(tell_exit):
+        running = submit(builder.create_topology("exits", {"stormspark.log.dir": str(tmp_path)}))
+        assert running.wait()
+    assert running.error is None
+    assert f"{__file__}:" in (told := capfd.readouterr().err) and "execute of sink[0] calls os._exit(7)" in told

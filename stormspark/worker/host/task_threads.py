@@ -1,4 +1,4 @@
-"""Finds out which task's code the calling thread runs, for logs and prints.
+"""Finds out which task's code the calling thread runs, for logs, for prints, and if that code ends the process.
 
 Five kinds of threads run code of tasks:
 
@@ -22,7 +22,7 @@ from threading import get_ident
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["RunningCode", "TaskThreads", "as_code", "carry", "inherit", "running_code"]
+__all__ = ["RunningCode", "TaskThreads", "as_code", "carry", "inherit", "running_code", "running_task"]
 
 _T = TypeVar("_T")
 
@@ -110,6 +110,12 @@ def running_code(thread: int | None = None) -> RunningCode | None:
     if thread != here:
         return None
     return _coroutine.get() or _started.get(threading.current_thread())
+
+
+def running_task() -> str | None:
+    """Return the task whose code runs on the calling thread, such as ``count[2]``; None if it is nobody's."""
+    code = running_code()
+    return None if code is None else code.task
 
 
 @contextmanager

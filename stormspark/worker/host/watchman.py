@@ -33,6 +33,7 @@ from stormspark.worker.host.launch import Launch
 from stormspark.worker.host.lifeline import is_alive
 from stormspark.worker.host.link import Endpoint
 from stormspark.worker.host.messages import ProcessId
+from stormspark.worker.host.task_threads import running_task
 
 __all__ = [
     "become_watched",
@@ -154,9 +155,7 @@ def exit_in_order(code: int) -> NoReturn:
 
 def _print_exit(code: int, place: CodePlace) -> None:
     """Print which task has called ``os._exit``, and where, for the report on how this process ended."""
-    from stormspark.worker.current_call import task_of_this_thread  # here, because it imports this module
-
-    task = task_of_this_thread()
+    task = running_task()
     of = f" of {task}" if task else ""
     with contextlib.suppress(OSError):
         os.write(2, f"the process ends by os._exit({code}) in {place.call}{of} at {place.line}\n".encode())

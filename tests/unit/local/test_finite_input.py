@@ -35,7 +35,7 @@ from stormspark.local import LocalCluster, LocalTopology, SimulatedClock, submit
 from stormspark.metrics.shortfalls import Kind, shortfalls
 from stormspark.plan import plan_topology
 from stormspark.plan.flushing import bolts_in_loops
-from tests.finite_components import Parse, PerWindow
+from tests.finite_components import Numbers, Parse, PerWindow
 from tests.unit.worker.components import Call
 
 ROWS = 400
@@ -66,33 +66,6 @@ class Keep(Bolt):
         else:
             out.append(tuple(tup.values))
             self.collector.ack(tup)
-
-
-class Numbers(Spout):
-    """Emits (at, n) with ``at`` = 10 n; and again what fails."""
-
-    waits = False
-
-    def __init__(self, count: int, step: int = 10) -> None:
-        self.count, self.step = count, step
-
-    def open(self, conf: Mapping[str, Any], context: Any, collector: Any) -> None:
-        self.collector = collector
-        self.left = [*range(self.count)]
-
-    def next_tuple(self) -> None:
-        if self.left:
-            n = self.left.pop(0)
-            self.collector.emit((n * self.step, n), message_id=n)
-
-    def is_done(self) -> bool:
-        return not self.left
-
-    def fail(self, message_id: Any) -> None:
-        self.left.append(message_id)
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(Fields("at", "n"))
 
 
 class OnItsThread(Numbers):
